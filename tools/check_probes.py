@@ -7,6 +7,7 @@ Run from the root of the tree.
 
 from __future__ import annotations
 
+import re
 import sys
 from pathlib import Path
 
@@ -27,11 +28,15 @@ def problems() -> list[str]:
                 f"probe {name}: its descriptor is called {probe.name}; the two names must be the same"
             )
         folders = [Path("engine/probes"), *Path("ext").glob("*/engine")]
-        pages = [Path("docs/probes") / f"{name}.md", Path("ext") / name / "README.md"]
-        page = next((page for page in pages if page.is_file()), pages[0])
-        heading = page.read_text(encoding="utf-8").partition("\n")[0] if page.is_file() else ""
-        if heading.partition(":")[0] != f"# {name}":
-            found.append(f"{page}: the probe {name} needs this page, which begins with '# {name}'")
+        page = Path("docs/probes") / f"{name}.md"
+        pages = [page] if page.is_file() else Path("ext").glob("*/README.md")
+        if not any(
+            re.search(rf"^##? {name}(:|$)", text.read_text(encoding="utf-8"), re.MULTILINE) for text in pages
+        ):
+            found.append(
+                f"{page}: the probe {name} needs this page, which begins with '# {name}', or a section of "
+                f"its name in the README.md of its extension"
+            )
         if not any(
             (folder / place).is_file() for folder in folders for place in (f"{name}.c", f"{name}/{name}.c")
         ):

@@ -28,8 +28,8 @@ PACKAGES = (
     "verdict",
     "explain",
     "ext/tire",
-    "schedulability/analysis",
-    "schedulability/page",
+    "ext/schedulability/analysis",
+    "ext/schedulability/page",
     "study",
 )
 """Packages that handle records."""

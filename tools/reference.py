@@ -16,9 +16,9 @@ from typing import Any, Literal, get_args, get_origin
 import typer
 from pydantic import BaseModel
 
+from rtgauge import extension
 from rtgauge.cli.main import app
 from rtgauge.record.marks import MarkKind
-from rtgauge.schedulability.task_set import TaskEntry
 from rtgauge.system.rules import Check, Rule, Trial, TrialSetting
 from rtgauge.target.engine_path import engine_path
 from rtgauge.verdict.flowchart_file import Branch, Chart, Thresholds, Way
@@ -68,7 +68,6 @@ def commands_page() -> str:
 
 
 FILES: dict[str, dict[str, type[BaseModel]]] = {
-    "A task set": {"[[task]]": TaskEntry},
     "Rules of the audit": {
         "[[rule]]": Rule,
         "A check: one thing and one test": Check,
@@ -116,7 +115,10 @@ def files_page() -> str:
     parts = [
         "# Files that you write\n\nThe keys of each table. Times are written as `500us`, `10ms`, `1s`.\n"
     ]
-    for title, tables in FILES.items():
+    of_extensions: dict[str, Any] = {
+        title: extension.load("files", title, dict) for title in extension.registered("files")
+    }
+    for title, tables in (of_extensions | FILES).items():
         parts.append(f"\n## {title}\n")
         parts += [f"\n### {name}\n\n{keys_table(model)}" for name, model in tables.items()]
     return "".join(parts)

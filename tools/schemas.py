@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import sys
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import models_json_schema
@@ -15,9 +15,9 @@ from rtgauge.analysis.comparison_document import Comparison, ComparisonList, Ope
 from rtgauge.analysis.microbenchmarks import Microbenchmarks
 from rtgauge.cli.bisect_search import BisectDocument
 from rtgauge.explain.page.document import ExplainDocument, SelfTestDocument
+from rtgauge.extension import Document, load, registered
 from rtgauge.record.model import Run, RunDocument, Step
 from rtgauge.record.stream import LINE
-from rtgauge.schedulability.analysis.analyse import SetResult
 from rtgauge.store.document import StoreAdded, StoreListed, StoreRebuilt, StoreRemoved, StoreShown
 from rtgauge.store.history import StoreHistory
 from rtgauge.verdict.gate_result import GateResult
@@ -32,7 +32,6 @@ DOCUMENTS: dict[str, tuple[str, list[type[BaseModel]]]] = {
     ),
     "explain.schema.json": ("what rtgauge show --why --json prints", [ExplainDocument]),
     "selftest.schema.json": ("what rtgauge selftest --json prints", [SelfTestDocument]),
-    "sched.schema.json": ("what rtgauge sched --json prints", [SetResult]),
     "gate.schema.json": ("what rtgauge gate --json prints", [GateResult]),
     "bisect.schema.json": ("what rtgauge bisect --json prints", [BisectDocument]),
     "history.schema.json": ("what rtgauge store history --json prints", [StoreHistory]),
@@ -82,6 +81,9 @@ def schemas() -> dict[str, str]:
     """File name -> content, as committed."""
     made = {"stream.schema.json": stream_schema(), "record.schema.json": record_schema()}
     made |= {name: document_schema(title, models) for name, (title, models) in DOCUMENTS.items()}
+    for name in registered("documents"):
+        title, models = cast("Document", load("documents", name, Document))
+        made[name] = document_schema(title, list(models))
     return {name: json.dumps(schema, indent=1, ensure_ascii=False) + "\n" for name, schema in made.items()}
 
 

@@ -83,14 +83,6 @@ engine_runs() {
 	for timer in nanosleep timerfd; do
 		engine "$folder" wakeup --go --count 2000 --interval-ns 200000 --policy "$policy" --timer "$timer" "$@"
 	done
-	# Real-time only: what may not be that is tested by the refusals.
-	if [ "$policy" = fifo ]; then
-		for execution in wall cpu; do
-			engine "$folder" taskset --go --duration-ns 300000000 --warm-up-ns 50000000 --timeline-ns 40000000 \
-				--execution "$execution" --tasks "0 90 10000000 1000000 10000000 0 a
-0 80 20000000 4000000 20000000 0 b" "$@"
-		done
-	fi
 	# Nothing to record in: that is told, and the rest is measured.
 	engine "$folder" wakeup --go --count 200 --policy "$policy" --explain-instance rtgauge-none --explain-cost-ns 100000000 "$@"
 	engine "$folder" calibrate

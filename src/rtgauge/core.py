@@ -44,9 +44,6 @@ EXTENSION = Extension(
         "restore": Command(
             DECIDE, "Put back everything that rtgauge changed.", "rtgauge.cli.restore:restore"
         ),
-        "sched": Command(
-            DECIDE, "Check whether a periodic task set meets its deadlines.", "rtgauge.cli.sched:sched"
-        ),
         "advise": Command(
             DECIDE, "Recommend how to implement a real-time task.", "rtgauge.cli.advise:advise"
         ),
@@ -87,7 +84,6 @@ EXTENSION = Extension(
         "switch": "rtgauge.probe.switch:PROBE",
         "wakeup": "rtgauge.probe.wakeup:PROBE",
         "watch": "rtgauge.probe.watch:PROBE",
-        "taskset": "rtgauge.schedulability.probe:PROBE",
     },
     presenters={
         "calibrate": "rtgauge.report.calibrations:CALIBRATIONS",
@@ -99,7 +95,6 @@ EXTENSION = Extension(
         "response": "rtgauge.report.signal_path:SIGNAL_PATH",
         "semaphore": "rtgauge.report.microbenchmark_tables:MICROBENCHMARKS",
         "switch": "rtgauge.report.microbenchmark_tables:MICROBENCHMARKS",
-        "taskset": "rtgauge.schedulability.page.presenter:TASK_SETS",
         "wakeup": "rtgauge.report.timerlat:TIMERLAT",
         "watch": "rtgauge.report.watched_threads:WATCHED_THREADS",
     },

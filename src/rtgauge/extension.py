@@ -26,7 +26,7 @@ NAMESPACE = "rtgauge_ext"
 OBJECT = "EXTENSION"
 """The name of the object in the module `extension` of a package."""
 
-Kind = Literal["probes", "presenters", "studies", "loads", "importers", "exporters"]
+Kind = Literal["probes", "presenters", "studies", "loads", "importers", "exporters", "documents", "files"]
 """What an extension adds by name. Each is a field of Extension."""
 NOUNS: dict[Kind, str] = {
     "probes": "probe",
@@ -35,6 +35,8 @@ NOUNS: dict[Kind, str] = {
     "loads": "load",
     "importers": "format",
     "exporters": "format",
+    "documents": "schema",
+    "files": "file",
 }
 """The word for each kind in an error."""
 
@@ -47,6 +49,13 @@ class Command(NamedTuple):
     heading: str
     line: str
     target: str
+
+
+class Document(NamedTuple):
+    """What a command prints with --json: a title, and the models (pydantic) of which it is one."""
+
+    title: str
+    models: tuple[type, ...]
 
 
 def _none() -> dict[str, str]:
@@ -73,6 +82,10 @@ class Extension:
     """Format -> its rtgauge.importers.measurement.Importer."""
     exporters: Mapping[str, str] = field(default_factory=_none)
     """Format -> its rtgauge.exporters.exporter.Exporter."""
+    documents: Mapping[str, str] = field(default_factory=_none)
+    """Schema in docs/formats -> a Document: its title and models."""
+    files: Mapping[str, str] = field(default_factory=_none)
+    """Kind of file that users write -> a mapping of its tables to their models, for the reference."""
 
 
 def _packages() -> Iterable[tuple[str, str]]:

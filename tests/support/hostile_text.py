@@ -21,9 +21,9 @@ from rtgauge.importers.rtai_testsuite import parse_rtai_latency, parse_rtai_swit
 from rtgauge.importers.xenomai import parse_switchtest
 from rtgauge.instrument.edge_file import Distances, EdgeFile
 from rtgauge.load.processes import parse_stat
-from rtgauge.schedulability.task_set import read_task_set
 from rtgauge.system.rules import parse_rules
 from rtgauge.verdict.flowchart_file import parse_flowchart
+from rtgauge_ext.schedulability.task_set import read_task_set
 from tests.unit.importers.foreign_files import FILES
 
 if TYPE_CHECKING:

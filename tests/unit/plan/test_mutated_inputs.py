@@ -18,9 +18,9 @@ from hypothesis import strategies as st
 from rtgauge.errors import InputError
 from rtgauge.input_file import toml_of
 from rtgauge.plan.plan import Overrides, make_plan
-from rtgauge.schedulability.task_set import check_task_set
 from rtgauge.system.rules import parse_rules
 from rtgauge.verdict.flowchart_file import parse_flowchart
+from rtgauge_ext.schedulability.task_set import check_task_set
 
 EXAMPLES = 3_000 if os.environ.get("RTGAUGE_NIGHTLY") else 150
 HOSTILE = st.one_of(

@@ -5,6 +5,7 @@ docs/probes/x.md.
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -18,11 +19,14 @@ from rtgauge.probe.descriptor import key_names, normalise
 from rtgauge.probe.registry import PROBES
 
 ROOT = Path(__file__).parents[3]
+VERB = re.compile(r'^PROBE\("([\w-]+)"', re.MULTILINE)
+"""What makes a probe a verb of the engine."""
 
 
 def test_each_probe_of_the_engine_has_its_descriptor():
-    sources = {path.stem for path in (ROOT / "engine" / "probes").iterdir()}
-    assert sources == set(PROBES)
+    sources = [*ROOT.glob("engine/probes/**/*.c"), *ROOT.glob("ext/*/engine/*.c")]
+    verbs = [verb for path in sources for verb in VERB.findall(path.read_text(encoding="utf-8"))]
+    assert sorted(verbs) == sorted(PROBES)
 
 
 def test_each_probe_has_its_page_and_its_presenter():

@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""Simulates the schedule of one CPU from time 0 over one or more hyperperiods."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from pydantic import BaseModel
+
+from rtgauge.errors import InputError
+from rtgauge.units import MAX_NS
+from rtgauge_ext.schedulability.task_set import Task
+
+MAX_ACTIVATIONS = 10_000
+
+
+class Segment(BaseModel):
+    """A stretch of time in which one activation (numbered from 1) runs without a break, or is preempted."""
+
+    task: str
+    activation: int
+    start_ns: int
+    end_ns: int
+
+
+@dataclass
+class Activation:
+    """One activation. `finish_ns` is None if it has not finished by the timeline's end."""
+
+    task: str
+    activation: int
+    release_ns: int
+    deadline_ns: int
+    finish_ns: int | None = None
+    left_ns: int = field(default=0, repr=False)
+
+    def missed(self, end_ns: int) -> bool:
+        """Return whether the activation's deadline passed before it finished, as known at `end_ns`."""
+        return self.deadline_ns < (end_ns if self.finish_ns is None else self.finish_ns)
+
+
+@dataclass(frozen=True)
+class Timeline:
+    """Segments and activations of one CPU from 0 to `end_ns`, in order of time."""
+
+    cpu: int
+    hyperperiod_ns: int
+    end_ns: int
+    tasks: list[str]
+    segments: list[Segment]
+    activations: list[Activation]
+
+    @property
+    def misses(self) -> list[Activation]:
+        """The late activations."""
+        return [activation for activation in self.activations if activation.missed(self.end_ns)]
+
+
+def hyperperiod_ns(tasks: Sequence[Task]) -> int:
+    """Return the least common multiple of the periods."""
+    return math.lcm(*(task.period_ns for task in tasks))
+
+
+def horizon_ns(ordered: Sequence[Task], hyperperiods: int = 1) -> int:
+    """Return the last first release plus `hyperperiods` hyperperiods (ns). Raises InputError if too long."""
+    end_ns = max(task.offset_ns for task in ordered) + hyperperiods * hyperperiod_ns(ordered)
+    where = f"the hyperperiod of CPU {ordered[0].cpu}"
+    if end_ns > MAX_NS:
+        raise InputError(
+            f"{where} is longer than 292 years, so it has no timeline (the analysis does not need one)"
+        )
+    count = sum(-(-end_ns // task.period_ns) for task in ordered)
+    if count > MAX_ACTIVATIONS:
+        raise InputError(
+            f"{where} has {count} activations, more than {MAX_ACTIVATIONS}, so it has no timeline (the "
+            f"analysis does not need one)"
+        )
+    return end_ns
+
+
+def timeline(ordered: Sequence[Task], hyperperiods: int = 1) -> Timeline:
+    """Run the tasks of one CPU (the highest priority first) preemptively from their offsets, each for its
+    whole execution time.
+
+    Jitter and blocking are left out, because they are bounds. Late activations continue; a task's activations
+    run in order. Raises InputError as `horizon_ns` does.
+    """
+    end_ns = horizon_ns(ordered, hyperperiods)
+    releases = [(task.offset_ns, rank) for rank, task in enumerate(ordered) if task.offset_ns < end_ns]
+    heapq.heapify(releases)
+    waiting: list[deque[Activation]] = [deque() for _ in ordered]
+    counts = [0] * len(ordered)
+    ready: list[int] = []  # ranks that have waiting activations; a rank may repeat
+    activations: list[Activation] = []
+    segments: list[Segment] = []
+    now_ns = 0
+    while now_ns < end_ns:
+        while releases and releases[0][0] <= now_ns:
+            release_ns, rank = heapq.heappop(releases)
+            task = ordered[rank]
+            counts[rank] += 1
+            activation = Activation(
+                task.name, counts[rank], release_ns, release_ns + task.deadline_ns, left_ns=task.execution_ns
+            )
+            activations.append(activation)
+            waiting[rank].append(activation)
+            heapq.heappush(ready, rank)
+            if release_ns + task.period_ns < end_ns:
+                heapq.heappush(releases, (release_ns + task.period_ns, rank))
+        while ready and not waiting[ready[0]]:
+            heapq.heappop(ready)
+        next_ns = releases[0][0] if releases else end_ns
+        if not ready:
+            now_ns = next_ns
+            continue
+        running = waiting[ready[0]][0]
+        until_ns = min(next_ns, end_ns, now_ns + running.left_ns)
+        _extend(segments, running, now_ns, until_ns)
+        running.left_ns -= until_ns - now_ns
+        now_ns = until_ns
+        if running.left_ns == 0:
+            running.finish_ns = now_ns
+            waiting[ready[0]].popleft()
+    return Timeline(
+        ordered[0].cpu,
+        hyperperiod_ns(ordered),
+        end_ns,
+        [task.name for task in ordered],
+        segments,
+        activations,
+    )
+
+
+def _extend(segments: list[Segment], running: Activation, start_ns: int, end_ns: int) -> None:
+    """Add a stretch of time. Join it to the last segment if both belong to the same activation."""
+    last = segments[-1] if segments else None
+    if last is not None and (last.task, last.activation, last.end_ns) == (
+        running.task,
+        running.activation,
+        start_ns,
+    ):
+        last.end_ns = end_ns
+    else:
+        segments.append(
+            Segment(task=running.task, activation=running.activation, start_ns=start_ns, end_ns=end_ns)
+        )
+
+
+def preemptions(segments: Sequence[Segment]) -> list[Segment]:
+    """Return the gaps between each activation's segments, in which it is preempted."""
+    last_end_ns: dict[tuple[str, int], int] = {}
+    gaps: list[Segment] = []
+    for segment in segments:
+        activation = (segment.task, segment.activation)
+        if activation in last_end_ns:
+            gaps.append(
+                segment.model_copy(update={"start_ns": last_end_ns[activation], "end_ns": segment.start_ns})
+            )
+        last_end_ns[activation] = segment.end_ns
+    return gaps

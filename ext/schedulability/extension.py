@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT
+"""What this extension adds to rtgauge."""
+
+from __future__ import annotations
+
+from rtgauge.core import DECIDE
+from rtgauge.extension import Command, Extension
+
+EXTENSION = Extension(
+    name="schedulability",
+    line="Calculates whether a set of periodic tasks meets its deadlines, and measures the set.",
+    commands={
+        "sched": Command(
+            DECIDE,
+            "Check whether a periodic task set meets its deadlines.",
+            "rtgauge_ext.schedulability.command:sched",
+        ),
+    },
+    probes={"taskset": "rtgauge_ext.schedulability.probe:PROBE"},
+    presenters={"taskset": "rtgauge_ext.schedulability.page.presenter:TASK_SETS"},
+    documents={"sched.schema.json": "rtgauge_ext.schedulability.analysis.analyse:DOCUMENT"},
+    files={"A task set": "rtgauge_ext.schedulability.task_set:FILE"},
+)
