@@ -6,7 +6,9 @@ from __future__ import annotations
 import secrets
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import replace
+from enum import StrEnum
 from pathlib import Path
 
 import typer
@@ -29,20 +31,18 @@ from rtgauge.runner.context import Interrupt
 from rtgauge.runner.run import RunOptions, start_run
 from rtgauge.study.bisection import BisectResult, BisectRun, BisectWish, Search
 from rtgauge.study.git_commits import BisectedCommits, GitError, GitRepository
+from rtgauge.units import plural
 from rtgauge.verdict.gate_pairs import CannotGate, run_value, series_names
 
 STATE = "bisect.json"
 LOG = "build.log"
 
 
-class BisectState(Model):
-    """A search as saved in its folder: the options and all runs so far."""
+class BisectOutcome(StrEnum):
+    """The possible answers of a search that found something."""
 
-    wish: BisectWish
-    decides: GateWish
-    plan: str
-    overrides: Overrides
-    runs: list[BisectRun] = Field(default_factory=list[BisectRun])
+    FIRST_BAD = "first bad"
+    ONE_OF_SEVERAL = "one of several"
 
 
 class FirstBad(Model):
@@ -55,6 +55,8 @@ class FirstBad(Model):
 class BisectDocument(Model):
     """The document that --json prints. `error`: the probability that the search names a wrong commit."""
 
+    outcome: BisectOutcome
+    conclusion: str
     first_bad: list[FirstBad]
     change_of_ends: float
     pairs_of_ends: int
@@ -62,6 +64,17 @@ class BisectDocument(Model):
     skipped: dict[str, str]
     runs: int
     error: float
+
+
+class BisectState(Model):
+    """A search as saved in its folder: the options, all runs so far, and the result (None: not yet)."""
+
+    wish: BisectWish
+    decides: GateWish
+    plan: str
+    overrides: Overrides
+    runs: list[BisectRun] = Field(default_factory=list[BisectRun])
+    found: BisectDocument | None = None
 
 
 def run_search(folder: Path, state: BisectState, waits_s: float, *, fresh: bool, json: bool) -> None:
@@ -86,33 +99,49 @@ def run_search(folder: Path, state: BisectState, waits_s: float, *, fresh: bool,
         raise
     finally:
         clone.put_back(wish.before)
-    _print(result, state, clone, folder, json=json)
-
-
-def _print(
-    result: BisectResult, state: BisectState, clone: GitRepository, folder: Path, *, json: bool
-) -> None:
     found = [FirstBad(commit=commit, subject=clone.subject(commit)) for commit in result.first_bad]
+    state.found = _document(found, result, len(state.runs))
+    _keep(own, state)
+    print_found(state.found, folder, json=json)
+
+
+def _document(found: Sequence[FirstBad], result: BisectResult, runs: int) -> BisectDocument:
+    one = len(found) == 1
+    return BisectDocument(
+        outcome=BisectOutcome.FIRST_BAD if one else BisectOutcome.ONE_OF_SEVERAL,
+        conclusion=f"{found[0].commit[:12]} {found[0].subject}"
+        if one
+        else f"{len(found)} commits are left, because some could not be measured",
+        first_bad=list(found),
+        change_of_ends=result.ends.change,
+        pairs_of_ends=result.ends.pairs,
+        placed={commit: place.value for commit, place in result.placed.items()},
+        skipped=result.skipped,
+        runs=runs,
+        error=ERROR,
+    )
+
+
+def print_found(document: BisectDocument, folder: Path, *, json: bool) -> None:
+    """Print the result of the search in `folder`."""
     if json:
-        document = BisectDocument(
-            first_bad=found,
-            change_of_ends=result.ends.change,
-            pairs_of_ends=result.ends.pairs,
-            placed={commit: place.value for commit, place in result.placed.items()},
-            skipped=result.skipped,
-            runs=len(state.runs),
-            error=ERROR,
-        )
         typer.echo(document.model_dump_json(indent=1))
         return
-    if len(found) == 1:
-        _out(f"FIRST BAD  {found[0].commit[:12]} {found[0].subject}")
-    else:
-        _out(f"ONE OF {len(found)} COMMITS  some of them could not be measured")
-        for entry in found:
+    _out(f"{document.outcome.upper()}  {document.conclusion}")
+    if document.outcome is BisectOutcome.ONE_OF_SEVERAL:
+        for entry in document.first_bad:
             _out(f"  {entry.commit[:12]} {entry.subject}")
-    _out(f"{len(state.runs)} runs; at most one search in 50 ends at a wrong commit")
+    _out(f"{document.runs} runs; at most one search in 50 ends at a wrong commit")
     _out(f"records  {folder}")
+
+
+def show_search(folder: Path, *, json: bool) -> None:
+    """Print the result of a search. Raises InputError if it has none yet, or as `kept_search` does."""
+    state = kept_search(folder)
+    if state.found is None:
+        runs = plural(len(state.runs), "run")
+        raise InputError(f"this search has no result yet, after {runs}; continue it: rtgauge resume {folder}")
+    print_found(state.found, folder, json=json)
 
 
 def asked_search(

@@ -143,7 +143,9 @@ def document_of(record: Record, *, kept: bool = True) -> RunDocument:
     """
     from rtgauge.report.conclusion import conclude
 
-    return record.document(answer=conclude(RecordView(record)).text, kept=kept)
+    conclusion = conclude(RecordView(record))
+    word = None if conclusion.word is None else conclusion.word.value
+    return record.document(outcome=word, answer=conclusion.text, kept=kept)
 
 
 def print_head(
@@ -171,13 +173,13 @@ def print_answer(
     style: str,
     notes: Sequence[str],
     tables: Sequence[Table],
-    record: Record,
+    what: str,
+    path: str,
     *,
-    page: str | None,
     values: str | None = None,
 ) -> None:
-    """Print the answer of a gate or a tuning, its `values`, what to do next, the tables, their basis, and the
-    path of the `page` in the record, if it is written.
+    """Print the answer of a gate or a tuning, its `values`, what to do next, the tables, their basis, and
+    where `what` is (the page or the record).
     """
     console = Console()
     print_head(answer, style, console, values=values)
@@ -190,5 +192,4 @@ def print_answer(
         for line in Text(printable(note)).wrap(console, prose_width(console)):
             console.print(line, soft_wrap=True)
     console.print()
-    if page is not None:
-        typer.echo(f"{'page':<{LABEL}}{record.folder.file(page)}")
+    typer.echo(f"{what:<{LABEL}}{path}")

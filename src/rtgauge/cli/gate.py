@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from rtgauge.runner.context import Interrupt, Progress
     from rtgauge.runner.run import RunOptions
     from rtgauge.runner.step_loop import RunOutcome
-    from rtgauge.verdict.gate_result import GateResult
     from rtgauge.verdict.known_changes import KnownChanges
 
 PAGE = "gate.html"
@@ -197,14 +196,14 @@ def conclude(
     json: bool,
 ) -> int:
     """Print a gate's result, write its page and files (JUnit, Markdown), and return the exit status."""
-    from rtgauge.explain.analysis.new_culprits import new_culprits
+    from rtgauge.cli.decided import GateAnswer
     from rtgauge.exporters.gate_junit import gate_junit
     from rtgauge.report import gate_report
-    from rtgauge.verdict.gate_result import GateResult
 
-    result = changes.applied(GateResult.final(record), datetime.now(UTC).date())
-    result = result.model_copy(update={"culprits": new_culprits(record)})
-    record.folder.write(PAGE, gate_report.page(result, record).encode(errors="replace"))
+    measured = GateAnswer.of(record)
+    result = changes.applied(measured.result, datetime.now(UTC).date())
+    answer = GateAnswer(result, record)
+    record.folder.write(PAGE, answer.page.encode(errors="replace"))
     junit, markdown = files
     if junit is not None:
         _write(junit, gate_junit(result), "--junit")
@@ -213,7 +212,7 @@ def conclude(
     if json:
         typer.echo(result.model_dump_json(indent=1))
     else:
-        _print(result, record, details=details)
+        answer.print(details=details)
     return result.status
 
 
@@ -240,14 +239,3 @@ def _write(path: Path, data: bytes, option: str) -> None:
 
     with clear_errors(path, option=option, kind="file"):
         write_whole(path, data)
-
-
-def _print(result: GateResult, record: Record, *, details: bool) -> None:
-    from rtgauge.cli.conclusion import print_answer
-    from rtgauge.report.gate_report import basis, pairs_table, series_table
-
-    tables = [] if result.primary is None else [series_table(result)]
-    if tables and (details or any(pair.why_not is not None for pair in result.pairs)):
-        tables.append(pairs_table(result))
-    style = {"not worse": "green", "worse": "red", "fails": "red"}.get(result.outcome.value, "yellow")
-    print_answer(result, style, basis(result), tables, record, page=PAGE, values=result.values)

@@ -26,7 +26,12 @@ from rtgauge.record.records_folder import RECORDS
 
 if TYPE_CHECKING:
     from rtgauge.analysis.frequency import Options
+    from rtgauge.cli.decided import GateAnswer, TuneAnswer
     from rtgauge.record.reader import Record
+
+
+SEARCH = "bisect.json"
+"""The file that the folder of a search for a commit has."""
 
 
 @dataclass(frozen=True)
@@ -136,6 +141,14 @@ def show(
         return show_frequency(opened_all, options, page, files.figures, json=json)
     if len(records) > 1:
         raise InputError("give one record; to compare several: rtgauge compare RECORD...")
+    if (records[0] / SEARCH).exists():
+        from rtgauge.cli.bisect_search import show_search
+
+        if part is not None or judge.require is not None or files != Files():
+            raise InputError(
+                f"{records[0]} is a search for a commit, which has only its answer; name one of its records"
+            )
+        return show_search(records[0], json=json)
     opened = open_record(records[0])
     if part == "why":
         from rtgauge.cli.explain import show_explained
@@ -157,34 +170,48 @@ def _show_answer(
 ) -> None:
     from rtgauge.cli.conclusion import document_of, judged
     from rtgauge.cli.console import Console
+    from rtgauge.cli.decided import decided
     from rtgauge.report.terminal import print_conclusion, print_summary
     from rtgauge.verdict.worst import exit_status
 
+    asks = judge.require is not None or judge.allow_left_out
+    answer = None if asks else decided(record)
     opened = judged(record, judge.require, allow_left_out=judge.allow_left_out)
     writes = files.page is not None or files.figures is not None
-    lines: Sequence[str] = _written(opened, files, options) if writes else ()
+    lines: Sequence[str] = _written(opened, files, options, answer) if writes else ()
     if json:
-        typer.echo(document_of(opened).model_dump_json(indent=1))
+        document = document_of(opened)
+        if answer is not None:
+            said = {"outcome": answer.result.outcome.value, "answer": answer.result.conclusion}
+            document = document.model_copy(update=said)
+        typer.echo(document.model_dump_json(indent=1))
+    elif answer is not None:
+        answer.print(details=details, brief=writes)
     elif writes:
         print_conclusion(opened, Console())
     else:
         print_summary(opened, Console(), details=details)
     for line in lines:
         typer.echo(line, err=json)
-    if judge.require is not None or judge.allow_left_out:
+    if asks:
         raise typer.Exit(exit_status(opened.run.verdicts, opened.steps))
 
 
-def _written(record: Record, files: Files, options: Options) -> Sequence[str]:
-    """Write the page and the figures, and return a line for each file."""
+def _written(
+    record: Record, files: Files, options: Options, answer: GateAnswer | TuneAnswer | None
+) -> Sequence[str]:
+    """Write the page and the figures, and return a line for each file. `answer`: the answer of a gate or a
+    tuning, which has its own page.
+    """
     from rtgauge.report.fact_rows import system_lines
     from rtgauge.report.figures.files import write_figures
-    from rtgauge.report.page import Drawn, render
+    from rtgauge.report.page import Drawn, html, write_text
 
     drawn = Drawn.of(record, options)
     lines: list[str] = []
     if files.page is not None:
-        lines.append(f"page     {render(record, Path(files.page) if files.page else None, drawn=drawn)}")
+        text = html(record, drawn) if answer is None else answer.page
+        lines.append(f"page     {write_text(record, text, Path(files.page) if files.page else None)}")
     if files.figures is not None:
         subtitle = "\n".join(system_lines(record))
         written = write_figures(drawn.figures.values(), files.figures, subtitle, cpus=len(drawn.source.cpus))

@@ -452,23 +452,21 @@ def _print_offer(offer: Offer, *, details: bool) -> None:
 
 def finish_tuning(record: Record, files: Path | None, *, json: bool) -> NoReturn:
     """Print a tuning's result, write its page and the files that keep it, and end with its exit status."""
+    from rtgauge.cli.decided import TuneAnswer
     from rtgauge.record.files import clear_errors
-    from rtgauge.tune.page import page
-    from rtgauge.tune.result import TuneResult
 
-    result = TuneResult.of(record)
-    if json:
-        typer.echo(result.model_dump_json(indent=1))
-    else:
-        _print(result, record)
-    # A full disk must not hide the result.
-    with clear_errors(record.path):
-        record.folder.write(PAGE, page(result, record).encode(errors="replace"))
-    if not json:
-        typer.echo(f"page    {record.folder.file(PAGE)}")
+    answer = TuneAnswer.of(record)
+    try:
+        with clear_errors(record.path):
+            record.folder.write(PAGE, answer.page.encode(errors="replace"))
+    finally:  # a full disk must not hide the result
+        if json:
+            typer.echo(answer.result.model_dump_json(indent=1))
+        else:
+            answer.print()
     if files is not None:
-        _keep(result, record, files)
-    raise typer.Exit(result.status)
+        _keep(answer.result, record, files)
+    raise typer.Exit(answer.result.status)
 
 
 def _keep(result: TuneResult, record: Record, folder: Path) -> None:
@@ -484,11 +482,3 @@ def _keep(result: TuneResult, record: Record, folder: Path) -> None:
         own = OwnFolder.made(folder)
         for name, text in files.items():
             own.write(name, text.encode())
-
-
-def _print(result: TuneResult, record: Record) -> None:
-    from rtgauge.cli.conclusion import print_answer
-    from rtgauge.tune.page import basis, tables
-
-    style = {0: "green", 1: "red"}.get(result.status, "yellow")
-    print_answer(result, style, basis(result), tables(result) if result.tests else [], record, page=None)

@@ -714,6 +714,9 @@ class RunDocument(Model):
     steps: list[Step]
     systems: dict[str, Facts]
     record: SystemText | None = Field(description="the record's folder; None if nothing was kept")
+    outcome: str | None = Field(
+        default=None, description="the word of the verdict, the gate or the tuning; None if there is none"
+    )
     answer: str | None = Field(
-        default=None, description="the first line that the terminal prints, without the word of the verdict"
+        default=None, description="the first line that the terminal prints, without the word before it"
     )

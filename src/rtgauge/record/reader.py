@@ -191,12 +191,21 @@ class Record:
         """Return a step's file. Reading it verifies its checksum, if it has one."""
         return self.folder.file(f"steps/{step.id}/{name}", step.checksums.get(name))
 
-    def document(self, *, answer: str | None = None, kept: bool = True) -> RunDocument:
-        """Return the record as the JSON document. `answer`: the first line that the terminal prints. `kept`:
-        whether the document names the folder.
+    def document(
+        self, *, outcome: str | None = None, answer: str | None = None, kept: bool = True
+    ) -> RunDocument:
+        """Return the record as the JSON document. `outcome`, `answer`: the first line that the terminal
+        prints. `kept`: whether the document names the folder.
         """
         folder = str(self.path) if kept else None
-        return RunDocument(run=self.run, steps=self.steps, systems=self.systems, record=folder, answer=answer)
+        return RunDocument(
+            run=self.run,
+            steps=self.steps,
+            systems=self.systems,
+            record=folder,
+            outcome=outcome,
+            answer=answer,
+        )
 
     def check_files(self) -> None:
         """Check every file against its checksum. A step's missing files are skipped, because the user may

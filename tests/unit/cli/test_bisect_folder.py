@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -10,12 +11,21 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rtgauge.analysis.gate import Decision, Outcome
 from rtgauge.analysis.gate_wish import GateWish
-from rtgauge.cli.bisect_search import LOG, STATE, BisectState, give_more_pairs, kept_search, run_search
+from rtgauge.cli.bisect_search import (
+    LOG,
+    STATE,
+    BisectState,
+    give_more_pairs,
+    kept_search,
+    run_search,
+    show_search,
+)
 from rtgauge.cli.main import main
 from rtgauge.errors import InputError, RecordError, RtgaugeError
 from rtgauge.plan.plan import Overrides
-from rtgauge.study.bisection import BisectRun, BisectWish
+from rtgauge.study.bisection import BisectResult, BisectRun, BisectWish, Search
 from rtgauge.study.git_commits import GitRepository
 
 if TYPE_CHECKING:
@@ -61,6 +71,28 @@ def folder(tmp_path: Path, clone: Path) -> Path:
 
 def test_ones_own_search_is_read(folder: Path) -> None:
     assert kept_search(folder).plan == "quick"
+
+
+@pytest.mark.parametrize("left", [1, 2])
+def test_show_says_what_the_search_found(
+    folder: Path, clone: Path, left: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(InputError, match="has no result yet, after 0 runs; continue it: rtgauge resume"):
+        show_search(folder, json=False)
+    commits = [kept_search(folder).wish.bad, kept_search(folder).wish.good][:left]
+    ends = Decision(Outcome.WORSE, 6, 0.5, 0.4, 0.6, 0.03)
+    monkeypatch.setattr(Search, "result", lambda _: BisectResult(commits, ends, {}, {}))
+    run_search(folder, kept_search(folder), 0, fresh=False, json=False)
+    found = capsys.readouterr().out
+    show_search(folder, json=False)
+    assert capsys.readouterr().out == found
+    show_search(folder, json=True)
+    document = json.loads(capsys.readouterr().out)
+    assert found.startswith(f"{document['outcome'].upper()}  {document['conclusion']}\n")
+    assert found.startswith(
+        f"FIRST BAD  {commits[0][:12]} two\n" if left == 1 else "ONE OF SEVERAL  2 commits"
+    )
+    assert all(commit[:12] in found for commit in commits)
 
 
 def test_a_search_takes_more_pairs_of_its_ends_until_they_are_known_to_differ(clone: Path) -> None:

@@ -10,11 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner
 
-from rtgauge.cli import gate as gate_command
-from rtgauge.cli import tune as tune_command
+from rtgauge.cli.decided import GateAnswer, TuneAnswer
 from rtgauge.cli.main import app
-from rtgauge.tune.result import TuneResult
-from rtgauge.verdict.gate_result import GateResult
 from tests.support.archives import own_archive
 from tests.unit.tune.test_study import MINUTE_NS, planned, simulated
 from tests.unit.verdict.test_gate_record import measured
@@ -22,14 +19,16 @@ from tests.unit.verdict.test_gate_record import measured
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-FROZEN = Path(__file__).resolve().parents[2] / "data" / "frozen" / "0.1.0.tar.xz"
+DATA = Path(__file__).resolve().parents[2] / "data"
+FROZEN, KINDS = (DATA / folder / "0.1.0.tar.xz" for folder in ("frozen", "kinds"))
 
 
 @pytest.fixture(scope="module", name="frozen")
 def the_frozen_records(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("frozen")
-    with own_archive(FROZEN) as archive:
-        archive.extractall(folder)
+    for path, into in ((FROZEN, folder), (KINDS, folder / "0.1.0")):
+        with own_archive(path) as archive:
+            archive.extractall(into)
     return folder / "0.1.0"
 
 
@@ -39,9 +38,9 @@ def printed(*words: object) -> str:
 
 def of_run(document: dict[str, Any]) -> str:
     verdicts = document["run"]["verdicts"]
-    word = f"{verdicts[0]['word'].upper()} " if verdicts else ""
-    assert not verdicts or verdicts[0]["reason"] == document["answer"]
-    return word + document["answer"]
+    if verdicts:
+        assert (verdicts[0]["word"], verdicts[0]["reason"]) == (document["outcome"], document["answer"])
+    return f"{(document['outcome'] or '').upper()} {document['answer']}".lstrip()
 
 
 def of_comparison(document: dict[str, Any]) -> str:
@@ -55,6 +54,10 @@ def of_comparison(document: dict[str, Any]) -> str:
         (("show", "corpus", "--require", "period=1ms latency<=200us hardness=99%"), of_run),
         (("show", "corpus", "--require", "gap<=20us"), of_run),
         (("show", "pairs"), of_run),
+        *((("show", kind), of_run) for kind in ("run", "watch", "probe", "response", "tire", "import")),
+        (("show", "gate"), of_run),
+        (("show", "gate", "--require", "latency<=200us hardness=99%"), of_run),
+        (("show", "tune"), of_run),
         (("compare", "pairs"), of_comparison),
     ],
 )
@@ -73,9 +76,9 @@ def test_a_gate_says_the_same_in_both_forms(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], change: float, pairs: int
 ) -> None:
     record = measured(tmp_path, change, pairs=pairs)
-    result = GateResult.of(record)
-    gate_command._print(result, record, details=False)
-    document = json.loads(result.model_dump_json())
+    answer = GateAnswer.of(record)
+    answer.print()
+    document = json.loads(answer.result.model_dump_json())
     said = f"{document['outcome'].upper()} {document['conclusion']} {document['values'] or ''}"
     assert " ".join(capsys.readouterr().out.split()).startswith(" ".join(said.split()))
 
@@ -85,8 +88,22 @@ def test_a_tuning_says_the_same_in_both_forms(capsys: pytest.CaptureFixture[str]
     record = simulated(
         planned("latency<=100us hardness=50%", *names, budget_ns=8 * MINUTE_NS), mended_by="nothing"
     )
-    result = TuneResult.of(record)
-    tune_command._print(result, record)
-    document = json.loads(result.model_dump_json())
+    answer = TuneAnswer.of(record)
+    answer.print(brief=True)
+    document = json.loads(answer.result.model_dump_json())
     said = f"{document['outcome'].upper()} {document['conclusion']} next {document['next']}"
     assert " ".join(capsys.readouterr().out.split()).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("kind", "word", "title"), [("gate", "COULD NOT MEASURE", "Gate"), ("tune", "CANNOT TELL", "Tuning")]
+)
+def test_show_answers_what_the_gate_or_the_tuning_asked(
+    frozen: Path, tmp_path: Path, kind: str, word: str, title: str
+) -> None:
+    assert printed("show", frozen / kind).startswith(word)
+    page = tmp_path / "page.html"
+    assert printed("show", frozen / kind, "--page", page).startswith(word)
+    text = page.read_text()
+    assert f"<title>{title}" in text
+    assert word.lower() in text.lower()
