@@ -70,7 +70,7 @@ def _analyse_file(
     from rtgauge.report.figures.files import write_figure
     from rtgauge_ext.schedulability.analysis.analyse import analyse
     from rtgauge_ext.schedulability.analysis.measured_set import execution_from_record, jitter_from_record
-    from rtgauge_ext.schedulability.page.analysis_terminal import print_set
+    from rtgauge_ext.schedulability.page.analysis_terminal import conclusion_words, print_set
     from rtgauge_ext.schedulability.page.schedule_figure import timeline_figure
     from rtgauge_ext.schedulability.task_set import read_task_set
 
@@ -81,7 +81,7 @@ def _analyse_file(
         task_set, more = execution_from_record(task_set, open_record(execution_from))
         notes += more
     result = analyse(task_set)
-    result.notes = notes
+    result.notes, result.conclusion = notes, conclusion_words(result)
     if as_json:
         typer.echo(result.model_dump_json(indent=1))
     else:

@@ -130,6 +130,9 @@ class SetResult(BaseModel):
 
     name: str
     answer: Answer
+    conclusion: str = Field(
+        default="", description="the first line that the terminal prints, without the answer"
+    )
     cpus: list[CpuResult]
     notes: list[str] = Field(default_factory=list)
 

@@ -137,7 +137,7 @@ def exact_time(ns: int | None) -> str:
 def print_set(result: SetResult, console: Console) -> None:
     """Print the answer, then every CPU with its tasks, bounds, growth and timeline."""
     answer = (result.answer.value.upper(), STYLE[result.answer])
-    console.print(Text.assemble(answer, f"  {printable(result.name)}: {printable(_conclusion(result))}"))
+    console.print(Text.assemble(answer, f"  {printable(result.name)}: {printable(conclusion_words(result))}"))
     console.print()
     for cpu in result.cpus:
         _print_cpu(cpu, console)
@@ -145,7 +145,7 @@ def print_set(result: SetResult, console: Console) -> None:
         print_text(console, f"note: {note}")
 
 
-def _conclusion(result: SetResult) -> str:
+def conclusion_words(result: SetResult) -> str:
     """Return how many tasks miss their deadlines, and the worst of them, or the smallest margin."""
     tasks = [task for cpu in result.cpus for task in cpu.tasks]
     bounded = [(task.late_by_ns, task) for task in tasks if task.late_by_ns is not None]

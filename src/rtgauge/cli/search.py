@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import typer
-from pydantic import BaseModel, SerializeAsAny
+from pydantic import BaseModel, Field, SerializeAsAny
 
 from rtgauge.cli.console import Console
 from rtgauge.cli.options import wait_s
@@ -19,6 +19,7 @@ from rtgauge.probe.descriptor import Search
 from rtgauge.record.facts import Facts
 from rtgauge.record.model import Run
 from rtgauge.record.reader import Record
+from rtgauge.report.conclusion import conclude
 from rtgauge.report.presenter import presenters
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.terminal import print_summary
@@ -32,6 +33,7 @@ class SearchDocument(BaseModel):
     """The document that `--json` prints."""
 
     run: Run
+    answer: str = Field(description="the first line that the terminal prints")
     results: list[SerializeAsAny[BaseModel]]
     systems: dict[str, Facts]
 
@@ -72,7 +74,9 @@ def run_search(
                 result for presenter, _ in presenters(record.steps) for result in presenter.results(view)
             ]
             typer.echo(
-                SearchDocument(run=run, results=results, systems=record.systems).model_dump_json(indent=1)
+                SearchDocument(
+                    run=run, answer=conclude(view).text, results=results, systems=record.systems
+                ).model_dump_json(indent=1)
             )
         else:
             print_summary(record, Console(), kept=False, details=details)

@@ -14,31 +14,10 @@ from rtgauge.report.terminal_table import print_pairs, print_text, rich_table
 from rtgauge.report.text import printable
 from rtgauge.system.audit import AuditDocument, Finding
 
-ORDER = {"serious": 0, "moderate": 1, "minor": 2}
 STYLE = {"serious": "bold red", "moderate": "yellow", "minor": "cyan"}
 TONES: dict[str, Tone] = {"serious": "alarm", "moderate": "doubt"}
 RESULT_STYLE = {"ok": "green", "unknown": "magenta", "not-applicable": "dim"}
 SCRIPT_WIDTH = 100
-
-
-def _differing(document: AuditDocument) -> list[Finding]:
-    differing = (finding for finding in document.findings if finding.result == "differs")
-    return sorted(differing, key=lambda finding: ORDER[finding.severity])
-
-
-def _conclusion(document: AuditDocument) -> Text:
-    """Return a line like "2 serious, 9 minor differences from what preempt-rt needs; 3 unknown, 60 as
-    wanted".
-    """
-    differing = _differing(document)
-    counts = {severity: sum(finding.severity == severity for finding in differing) for severity in ORDER}
-    parts = [f"{count} {severity}" for severity, count in counts.items() if count]
-    noun = "difference" if len(differing) == 1 else "differences"
-    found = (
-        f"{', '.join(parts)} {noun} from what {document.purpose} needs" if differing else "nothing differs"
-    )
-    rest = f"{document.counts['unknown']} unknown, {document.counts['ok']} as wanted"
-    return Text(f"{found}; {rest}", style="bold red" if document.serious else "bold")
 
 
 def _details(finding: Finding, *, brief: bool) -> list[tuple[str, str]]:
@@ -64,7 +43,7 @@ def _print_details(finding: Finding, console: Console, *, brief: bool) -> None:
 
 def _print_short(document: AuditDocument, console: Console) -> None:
     """Print a line for each serious or moderate difference, and name the others."""
-    differing = _differing(document)
+    differing = document.differing
     rows: list[list[str]] = [
         [Cell(finding.severity, TONES[finding.severity]), finding.title, finding.found]
         for finding in differing
@@ -103,14 +82,14 @@ def print_audit(
     )
     guest = "unknown whether a virtual machine" if document.guest is None else "a virtual machine"
     guest = "not a virtual machine" if document.guest is False else guest
-    console.print(_conclusion(document))
+    console.print(Text(document.conclusion, style="bold red" if document.serious else "bold"))
     machine = f"{document.host} · Linux {document.kernel} · {document.architecture} · {guest}"
     print_text(console, machine, style="dim")
     print_text(console, f"audit for {document.purpose} ({chosen})", style="dim")
     if not details and not everything:
         _print_short(document, console)
         return
-    for finding in _differing(document):
+    for finding in document.differing:
         _print_details(finding, console, brief=finding.severity == "minor" and not everything)
     for result in ("unknown", "ok", "not-applicable") if everything else ("unknown",):
         for finding in document.findings:
@@ -126,7 +105,7 @@ def mend_script(document: AuditDocument) -> str:
     """Return the remedies as a shell script, the worst difference first. A remedy without a command becomes a
     comment.
     """
-    differing = _differing(document)
+    differing = document.differing
     about = f"What rtgauge audit found for {document.purpose} on {document.host}, Linux {document.kernel}."
     care = "Read it before running it as root. Its settings last until the next boot, because rtgauge does "
     lines = ["#!/bin/sh", *_comment(about), *_comment(f"{care}not put them back.")]

@@ -3,7 +3,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, get_args
+
+from pydantic import computed_field
 
 from rtgauge.errors import EXIT_FAILS, EXIT_OK
 from rtgauge.record.facts import UNKNOWN, AuditSummary, Facts, Purpose
@@ -21,6 +23,9 @@ ARCHITECTURES: dict[str, Architecture] = {
     "armv7l": "armhf",
     "armv8l": "armhf",
 }
+
+SEVERITIES: tuple[AuditSeverity, ...] = get_args(AuditSeverity)
+"""The most severe first."""
 
 
 class Finding(Model):
@@ -55,6 +60,27 @@ class AuditDocument(Model):
     serious: bool
     counts: dict[Result, int]
     findings: list[Finding]
+
+    @property
+    def differing(self) -> list[Finding]:
+        """The findings that differ, the most severe first."""
+        differing = (finding for finding in self.findings if finding.result == "differs")
+        return sorted(differing, key=lambda finding: SEVERITIES.index(finding.severity))
+
+    @computed_field
+    @property
+    def conclusion(self) -> str:
+        """The first line that the terminal prints: "2 serious, 9 minor differences from what preempt-rt
+        needs; 3 unknown, 60 as wanted".
+        """
+        differing = self.differing
+        counts = {word: sum(finding.severity == word for finding in differing) for word in SEVERITIES}
+        parts = [f"{count} {severity}" for severity, count in counts.items() if count]
+        noun = "difference" if len(differing) == 1 else "differences"
+        found = (
+            f"{', '.join(parts)} {noun} from what {self.purpose} needs" if differing else "nothing differs"
+        )
+        return f"{found}; {self.counts['unknown']} unknown, {self.counts['ok']} as wanted"
 
 
 def purpose_of(facts: Facts) -> Purpose:

@@ -71,6 +71,12 @@ def test_a_record_and_a_comparison_say_the_same_in_both_forms(
     assert " ".join(text.split()).startswith(" ".join(answer.split()))
 
 
+def test_advice_says_the_same_in_both_forms() -> None:
+    words = ("advise", "--require", "period=1ms hardness=95%")
+    document = json.loads(printed(*words, "--json"))
+    assert " ".join(printed(*words).split()).startswith(document["answer"])
+
+
 @pytest.mark.parametrize(("change", "pairs"), [(17.0, 6), (0.3, 6), (0.0, 12), (0.05, 6)])
 def test_a_gate_says_the_same_in_both_forms(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], change: float, pairs: int

@@ -26,9 +26,10 @@ from rtgauge.explain.analysis.selftest import (
     injected_stalls,
     judge_stall,
     self_test,
+    verdict_words,
 )
 from rtgauge.explain.page.document import selftest_document
-from rtgauge.explain.page.presenter import print_self_test, verdict_words
+from rtgauge.explain.page.presenter import print_self_test
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.load import registry
 from rtgauge.load.load import LoadContext
@@ -145,7 +146,9 @@ def test_the_matrix_over_a_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         "(50 %), 1 of them with the right size" in text.getvalue()
     )
     assert "Self test" in html(record)
-    check_published(selftest_document(str(record.path), result).model_dump_json(), "selftest")
+    document = selftest_document(str(record.path), result)
+    assert text.getvalue().startswith(document.conclusion)
+    check_published(document.model_dump_json(), "selftest")
     check_published(selftest_document(str(record.path), None).model_dump_json(), "selftest")
 
 

@@ -491,6 +491,7 @@ def test_it_is_short_and_the_conclusion_is_first() -> None:
         print_audit(document, Console(file=out, width=width))
         text = out.getvalue()
         assert text.startswith("1 serious, 2 moderate, 1 minor differences from what stock needs; ")
+        assert " ".join(text.split()).startswith(document.model_dump()["conclusion"])
         assert max(map(len, text.splitlines())) <= width
         assert document.findings[0].title.split()[0] in text
         assert document.findings[0].why not in text

@@ -88,3 +88,13 @@ def test_wrong_input_is_one_line(file, tmp_path):
         assert done.stderr.startswith("rtgauge: ")
         assert words in done.stderr
         assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("text", [TABLE_6, PAIR, PAIR + 'offset = "2ms"\n'])
+def test_the_first_line_is_in_the_document(tmp_path, text: str) -> None:
+    file = tmp_path / "set.toml"
+    file.write_text(text)
+    document = json.loads(sched(file, "--json").stdout)
+    said = f"{document['answer'].upper()}  {document['name']}: {document['conclusion']}"
+    assert document["conclusion"]
+    assert sched(file).stdout.startswith(said)

@@ -25,6 +25,7 @@ from rtgauge.record.model import Severity, Step
 from rtgauge.record.reader import Record
 from rtgauge.record.record_folder import damaged
 from rtgauge.record.windows import largest, least
+from rtgauge.units import format_share, plural
 
 LOAD = "stall:"
 PROGRAMS = {"throttle": "rtgauge-fair"}
@@ -364,4 +365,31 @@ def _result(kind: str, stalls: list[JudgedStall], busy: str, ends: list[bool]) -
         busy=busy,
         ends=len(ends),
         ends_right=sum(ends),
+    )
+
+
+def verdict_words(result: SelfTest) -> str:
+    """Return the result of a self test in one sentence."""
+    wrong = [kind for kind in result.kinds if not kind.is_right]
+    never = [kind.kind for kind in wrong if not kind.injected]
+    if result.passed:
+        word = "The explanations are right"
+    elif result.invalid:
+        kind, why = next(iter(result.invalid.items()))
+        word = f"The self test is invalid ({kind}: {why})"
+    elif result.too_busy:
+        reasons = "; ".join(f"{kind.kind}: {kind.busy}" for kind in wrong)
+        word = f"The machine was too busy to tell whether the explanations are right ({reasons})"
+    else:
+        failing = ", ".join(kind.kind for kind in wrong if kind.injected)
+        word = "The explanations are not right" + (f" ({failing})" if failing else "")
+        word += f", and no stall came of {', '.join(never)}" if never else ""
+    share = format_share(result.named / result.injected) if result.injected else "none"
+    latencies = "1 other latency" if result.others == 1 else f"{result.others} other latencies"
+    others = f"; {latencies} of the machine's own" if result.others else ""
+    named = f"{result.named} named correctly ({share}), {result.sizes_right} of them with the right size"
+    return (
+        f"{word}: of {plural(result.injected, 'injected stall')}, {result.found} "
+        f"{'was' if result.found == 1 else 'were'} found and "
+        f"{named}{others}"
     )

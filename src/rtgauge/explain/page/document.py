@@ -14,7 +14,7 @@ from pydantic import Field
 
 from rtgauge.explain.analysis.culprits import ExplainedStep
 from rtgauge.explain.analysis.explanation import Culprit, Explanation, culprit_name, sentence
-from rtgauge.explain.analysis.selftest import KindResult, SelfTest
+from rtgauge.explain.analysis.selftest import KindResult, SelfTest, verdict_words
 from rtgauge.record.model import Model, SystemText
 
 VERSION = 1
@@ -100,6 +100,7 @@ class SelfTestDocument(Model):
 
     record: SystemText
     passed: bool
+    conclusion: str = Field(default="", description="the first line that the terminal prints")
     too_busy: bool = False
     kinds: list[KindResult] = Field(default_factory=list[KindResult])
     others: int = Field(default=0, description="number of explained latencies that no stall caused")
@@ -118,7 +119,11 @@ def selftest_document(record: str, result: SelfTest | None) -> SelfTestDocument:
     """Return the judgement as a document. A `result` of None (nothing explained) has not passed."""
     if result is None:
         return SelfTestDocument(record=record, passed=False)
-    outcome = {"passed": result.passed, "too_busy": result.too_busy}
+    outcome = {
+        "passed": result.passed,
+        "too_busy": result.too_busy,
+        "conclusion": verdict_words(result),
+    }
     return SelfTestDocument.model_validate({"record": record, **outcome, **asdict(result)})
 
 

@@ -25,7 +25,7 @@ from rtgauge.explain.analysis.explanation import (
 )
 from rtgauge.explain.analysis.mechanisms import Mechanism, cause_words, mechanisms
 from rtgauge.explain.analysis.ranking import RankedCulprit, ranked_culprits
-from rtgauge.explain.analysis.selftest import KindResult, SelfTest, self_test
+from rtgauge.explain.analysis.selftest import KindResult, SelfTest, self_test, verdict_words
 from rtgauge.explain.page.moment_figure import figure_name, moment_figure
 from rtgauge.record.model import Step
 from rtgauge.report.figures.vega import Figure
@@ -45,33 +45,6 @@ COLUMNS = (
     *texts("named as"),
 )
 MOST_ANSWERS = 3
-
-
-def verdict_words(result: SelfTest) -> str:
-    """Return the result of a self test in one sentence."""
-    wrong = [kind for kind in result.kinds if not kind.is_right]
-    never = [kind.kind for kind in wrong if not kind.injected]
-    if result.passed:
-        word = "The explanations are right"
-    elif result.invalid:
-        kind, why = next(iter(result.invalid.items()))
-        word = f"The self test is invalid ({kind}: {why})"
-    elif result.too_busy:
-        reasons = "; ".join(f"{kind.kind}: {kind.busy}" for kind in wrong)
-        word = f"The machine was too busy to tell whether the explanations are right ({reasons})"
-    else:
-        failing = ", ".join(kind.kind for kind in wrong if kind.injected)
-        word = "The explanations are not right" + (f" ({failing})" if failing else "")
-        word += f", and no stall came of {', '.join(never)}" if never else ""
-    share = format_share(result.named / result.injected) if result.injected else "none"
-    latencies = "1 other latency" if result.others == 1 else f"{result.others} other latencies"
-    others = f"; {latencies} of the machine's own" if result.others else ""
-    named = f"{result.named} named correctly ({share}), {result.sizes_right} of them with the right size"
-    return (
-        f"{word}: of {plural(result.injected, 'injected stall')}, {result.found} "
-        f"{'was' if result.found == 1 else 'were'} found and "
-        f"{named}{others}"
-    )
 
 
 def selftest_grid(result: SelfTest) -> Table:
