@@ -205,13 +205,13 @@ def _written(
     """
     from rtgauge.report.fact_rows import system_lines
     from rtgauge.report.figures.files import write_figures
-    from rtgauge.report.page import Drawn, html, write_text
+    from rtgauge.report.page import Drawn, html, save_page
 
     drawn = Drawn.of(record, options)
     lines: list[str] = []
     if files.page is not None:
         text = html(record, drawn) if answer is None else answer.page
-        lines.append(f"page     {write_text(record, text, Path(files.page) if files.page else None)}")
+        lines.append(f"page     {save_page(record, text, Path(files.page) if files.page else None)}")
     if files.figures is not None:
         subtitle = "\n".join(system_lines(record))
         written = write_figures(drawn.figures.values(), files.figures, subtitle, cpus=len(drawn.source.cpus))

@@ -210,10 +210,10 @@ def render(record: Record, out: Path | None = None, drawn: Drawn | None = None) 
 
     Raises InputError if it cannot be written, RecordError for a damaged record.
     """
-    return write_text(record, html(record, drawn), out)
+    return save_page(record, html(record, drawn), out)
 
 
-def write_text(record: Record, text: str, out: Path | None) -> Path:
+def save_page(record: Record, text: str, out: Path | None) -> Path:
     """Write the text of a page, as `render` does."""
     if out is None:
         return write_record_page(record.folder, PAGE, text)
