@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: MIT
-# Writes the manual pages, from --help, and the shells' completions into a folder as /usr has them.
+# Writes the manual pages, from --help and each command's line of help, and the shells' completions into a folder as /usr has them.
 # Arguments: the folder, and the command that calls rtgauge (words of a shell).
 set -eu
 usr=$1
@@ -16,10 +16,12 @@ manual() { # the page's name, the arguments of rtgauge, what it does
 }
 version=$($rtgauge --version | head -n 1)
 manual rtgauge '' 'tells whether this Linux machine keeps its deadlines'
-$python -c '
-from rtgauge.cli.main import COMMANDS
-print(*COMMANDS)' | tr ' ' '\n' | while read -r command; do
-	manual "rtgauge-$command" "$command" "$(COLUMNS=200 $rtgauge "$command" --help | sed -n '3{s/^ *//;s/\. .*//;s/[.,]$//;s/^./\l&/;p}')"
+commands=$($python -c '
+from rtgauge.extension import commands
+for name, command in commands().items():
+    print(name, command.line)')
+echo "$commands" | while read -r command line; do
+	manual "rtgauge-$command" "$command" "$(echo "$line" | sed 's/\.$//;s/^./\l&/')" </dev/null
 done
 for shell in bash zsh fish; do
 	case $shell in
