@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -37,12 +37,6 @@ class MoreTime:
         ),
     ] = None
 
-    def check(self, kind: str, *allowed: str) -> None:
-        """Raise InputError if an option is given that this kind does not take."""
-        for name in ("budget", "max_pairs", "hold"):
-            if getattr(self, name) is not None and name not in allowed:
-                raise InputError(f"--{name.replace('_', '-')} is not for {kind}; leave it out")
-
 
 @dataclass(frozen=True)
 class Files:
@@ -58,6 +52,14 @@ class Files:
     files: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write files that keep the settings of a tuning.")
     ] = None
+
+
+def _refuse_others(kind: str, allowed: set[str], *given: MoreTime | Files | Shown) -> None:
+    """Raise InputError if an option is given that this kind of record does not take."""
+    for group in given:
+        for option in fields(group):
+            if option.name not in allowed and getattr(group, option.name) != option.default:
+                raise InputError(f"--{option.name.replace('_', '-')} is not for {kind}; leave it out")
 
 
 @grouped
@@ -108,10 +110,10 @@ def resume(
     if named is not None and named.suffix == ".toml" and named.is_file():
         from rtgauge.cli.fleet import fleet
 
-        more.check("a fleet")
+        _refuse_others("a fleet", set(), more, files, shown)
         return fleet(named)
     if named is not None and (named / "bisect.json").exists():
-        more.check("a bisection", "max_pairs")
+        _refuse_others("a bisection", {"max_pairs", "json"}, more, files, shown)
         return _resume_bisection(named, more, wait_s(wait), json=shown.json)
     folder = (
         find_partial(out)
@@ -125,14 +127,15 @@ def resume(
         out=folder.parent, command=["rtgauge", *sys.argv[1:]], hold_ns=hold_ns(more.hold), wait_s=wait_s(wait)
     )
     if wish_of(opened.run) is not None:
-        more.check("a gate", "max_pairs")
+        allowed = {"max_pairs", "known", "junit", "markdown", "details", "json"}
+        _refuse_others("a gate", allowed, more, files, shown)
         return _resume_gate(folder, options, more, files, shown)
     if KEY in opened.run.plan:
         from rtgauge.cli.tune import finish_tuning, resumed_tuning
 
-        more.check("a tuning", "budget")
+        _refuse_others("a tuning", {"budget", "files", "json"}, more, files, shown)
         finish_tuning(resumed_tuning(folder, options, more.budget), files.files, json=shown.json)
-    more.check("a run", "hold")
+    _refuse_others("a run", {"hold", "live", "details", "json"}, more, files, shown)
     raise typer.Exit(resumed(folder, options, shown))
 
 

@@ -120,6 +120,15 @@ def test_resume_refuses_what_changes_the_question(folder: Path, words: str, monk
     ) in capsys.readouterr().err
 
 
+def test_resume_refuses_what_is_not_for_a_bisection(folder: Path, monkeypatch, capsys) -> None:
+    monkeypatch.setattr(sys, "argv", f"rtgauge resume {folder} --junit gate.xml".split())
+    monkeypatch.setattr("rtgauge.cli.main.make_patient", lambda: None)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "--junit is not for a bisection; leave it out" in capsys.readouterr().err
+
+
 @pytest.mark.root
 @pytest.mark.parametrize("name", ["", STATE])
 def test_a_search_of_another_user_is_refused(folder: Path, name: str) -> None:

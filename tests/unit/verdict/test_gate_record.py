@@ -538,6 +538,18 @@ def test_the_command_shows_a_finished_gate_again(tmp_path: Path, monkeypatch, ca
     assert all(file.exists() for file in (*files, record.path / "gate.html"))
 
 
+@pytest.mark.parametrize("words", ["--files keep", "--budget 1h", "--hold 1h", "--live"])
+def test_resume_refuses_options_that_are_not_for_a_gate(tmp_path: Path, monkeypatch, capsys, words) -> None:
+    record = measured(tmp_path, 0.3)
+    (record.path / "run.json").write_text(record.run.model_dump_json(), encoding="utf-8")
+    monkeypatch.setattr(sys, "argv", f"rtgauge resume {record.path} {words}".split())
+    monkeypatch.setattr("rtgauge.cli.main.make_patient", lambda: None)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert f"{words.split()[0]} is not for a gate; leave it out" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
