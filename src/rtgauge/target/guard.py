@@ -220,10 +220,9 @@ def held_text(holder: Mapping[str, Any], name: str | None = None) -> str:
             f"--release{f' --target {shlex.quote(name)}' if name is not None else ''}"
         )
     else:
-        tail = (
-            f"{f'the run takes about {left} more; ' if left is not None else ''}wait until the run has "
-            f"ended, or end it {how}"
-        )
+        # The time of the planned steps; studies and gates choose later ones from the results.
+        more = f"the run takes at least about {left} more; " if holder.get("left_ns") else ""
+        tail = f"{more}wait until the run has ended, or end it {how}"
     return f"{f'{name}: ' if name is not None else ''}this machine is held by {who}{number}; {tail}"
 
 

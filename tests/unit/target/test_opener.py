@@ -62,10 +62,14 @@ def test_each_holder_is_told_with_the_time_that_it_needs(holders: list[dict[str,
             "ssh://board: this machine is held by run quick-1, rtgauge run (pid 7); wait until the run has ended, or end it there with: kill -INT 7"
         ),
         (
-            "ssh://board: this machine is held by run quick-2, rtgauge run (pid 8); the run takes about "
-            "1 min 30 s more; wait until the run has ended, or end it there with: kill -INT 8"
+            "ssh://board: this machine is held by run quick-2, rtgauge run (pid 8); the run takes at least "
+            "about 1 min 30 s more; wait until the run has ended, or end it there with: kill -INT 8"
         ),
     ]
+
+
+def test_a_run_that_takes_longer_than_planned_has_no_time_left_to_print() -> None:
+    assert "(pid 8); wait until the run has ended" in held_text(NEXT | {"left_ns": 0})
 
 
 def test_wrong_input_is_refused_before_it_waits(holders: list[dict[str, Any]]) -> None:
