@@ -96,8 +96,8 @@ def boots_to_show(rare: float) -> int:
     boots = math.ceil(math.log(MISSED) / math.log1p(-rare)) if 0 < rare < 1 else 0
     if not 0 < boots <= MOST_PAIRS:
         raise InputError(
-            f"--rare {rare:.3g}: give at least {rarest_shown(MOST_PAIRS):.1%} and less than 100%; a gate has "
-            f"at most {MOST_PAIRS} pairs"
+            f"--rare {rare * 100:.6g}%: give at least {rarest_shown(MOST_PAIRS):.1%} and less than 100%; a "
+            f"gate has at most {MOST_PAIRS} pairs"
         )
     return boots
 

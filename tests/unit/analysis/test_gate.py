@@ -206,6 +206,8 @@ def test_the_boots_that_show_a_rare_state() -> None:
     for share in (0.0, 1.0, 0.01):
         with pytest.raises(InputError, match="and less than 100%"):
             boots_to_show(share)
+    with pytest.raises(InputError, match=r"--rare 1%: give at least 2\.3%"):
+        boots_to_show(0.01)
 
 
 def test_a_candidate_that_is_worse_in_some_boots_seldom_passes() -> None:
