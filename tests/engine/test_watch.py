@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,7 +18,8 @@ import pytest
 
 from rtgauge.explain.analysis.attribution import explain
 from rtgauge.explain.analysis.explanation import Kind
-from rtgauge.explain.trace.formats import TraceFormats
+from rtgauge.explain.analysis.waits import QUOTA_TIMERS
+from rtgauge.explain.trace.formats import Symbols, TraceFormats
 from rtgauge.explain.trace.moment import read_moment
 from tests.engine.stream import Live, Stream, refused, run
 from tests.engine.test_explain import made_instance
@@ -113,6 +115,17 @@ while True:
     time.sleep(0.005)
 """
 """A real-time thread that begins another one when it is told to."""
+THROTTLED = """
+import os, sys, time
+open(sys.argv[1], "w").write(str(os.getpid()))
+print(os.getpid(), flush=True)
+while True:
+    time.sleep(0.005)
+    end = time.thread_time() + 0.003
+    while time.thread_time() < end:
+        pass
+"""
+"""An ordinary thread that joins a control group, and computes."""
 
 
 PARENT = """
@@ -330,7 +343,7 @@ def test_a_program_is_found_by_its_name(engine: Path, tmp_path: Path) -> None:
 
 
 @contextmanager
-def watching(engine: Path, tmp_path: Path, pid: int) -> Generator[Live]:
+def watching(engine: Path, tmp_path: Path, pid: int, *words: str) -> Generator[Live]:
     """An engine that watches a process until it is stopped."""
     with (
         made_instance(engine, tmp_path, f"rtgauge-test-{os.getpid()}") as name,
@@ -342,6 +355,7 @@ def watching(engine: Path, tmp_path: Path, pid: int) -> Generator[Live]:
             f"--trace-instance={name}",
             "--warm-up-ns=0",
             "--duration-ns=0",
+            *words,
         ) as live,
     ):
         yield live
@@ -420,6 +434,64 @@ def worker() -> Generator[subprocess.Popen[str]]:
             yield process
         finally:
             process.kill()
+
+
+@contextmanager
+def group_with_quota() -> Generator[Path]:
+    """A control group that has 1 ms of CPU time in each 50 ms, which it gets on a busy machine too."""
+    first, second = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
+    settings = (
+        {"cpu.cfs_period_us": "50000", "cpu.cfs_quota_us": "1000"}
+        if first.exists()
+        else {"cpu.max": "1000 50000"}
+    )
+    group = (first if first.exists() else second) / f"rtgauge-test-{os.getpid()}"
+    group.mkdir()
+    try:
+        if not all(group.joinpath(name).exists() for name in settings):
+            pytest.skip("the control groups of this machine have no CPU quota")
+        for name, value in settings.items():
+            group.joinpath(name).write_text(value)
+        yield group
+    finally:
+        group.rmdir()
+
+
+def test_throttling_by_a_quota_is_known_from_the_timer_that_ends_it(
+    engine: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with (
+        group_with_quota() as group,
+        python(THROTTLED, str(group / "cgroup.procs")) as process,
+        made_instance(
+            engine, tmp_path_factory.mktemp("explain"), f"rtgauge-explain-{os.getpid()}"
+        ) as explained,
+        watching(
+            engine,
+            tmp_path,
+            process.pid,
+            f"--explain-instance={explained}",
+            "--explain-above-ns=20000000",
+        ) as live,
+    ):
+        while not re.search(rb'"throttled":\[{.*"quota_timers":true.*\n', live.text):
+            live.read_more()
+        process.kill()
+        stream = live.finish()
+    formats = TraceFormats.read(stream.one("trace_formats"))
+    symbols = Symbols.read(stream.one("symbols")["symbols"])
+    moments = [read_moment(formats, line) for line in stream.all("moment")]
+    known = [moment for moment in moments if moment.has_quota_timers and moment.throttled]
+    fired = [
+        symbols.name(event.number("function"))
+        for moment in known
+        for event in moment.table.events
+        if event.name == "hrtimer_expire_entry"
+    ]
+    assert "sched_cfs_period_timer" in fired
+    assert set(fired) <= QUOTA_TIMERS
+    kinds = {part.culprit.kind for moment in known for part in explain(moment, symbols).parts}
+    assert Kind.QUOTA in kinds
 
 
 @contextmanager
