@@ -1080,11 +1080,9 @@ def judged(
     rows: list[Row] = []
     for latency in latencies:
         begin, end = latency.moment.release_ns, latency.moment.release_ns + latency.latency_ns
-        shares = [
-            (max(min(end, stop) - max(begin, start), 0), max(min(end, last) - max(begin, first), 0))
-            for start, stop, first, last in injections
-        ]
-        least, most = sum(known for known, _ in shares), sum(longest for known, longest in shares if known)
+        touching = [known for known in injections if known[0] < end and begin < known[1]]
+        least = sum(min(end, stop) - max(begin, start) for start, stop, _, _ in touching)
+        most = sum(min(end, last) - max(begin, first) for _, _, first, last in touching)
         if 2 * least < latency.latency_ns or latency.latency_ns < cause.least_ns:
             continue
         named = [(culprit_name(part.culprit), part) for part in latency.parts]
@@ -1158,6 +1156,11 @@ def tried(cause: Cause, folder: Path) -> list[Row]:
         for group in (FREEZER, FREEZER_2, GROUP):
             with contextlib.suppress(OSError):
                 group.rmdir()
+    return rows_of(cause, folder)
+
+
+def rows_of(cause: Cause, folder: Path) -> list[Row]:
+    """Judges what a trial left in its folder."""
     documents = [json.loads(file.read_text()) for file in folder.glob("told-*")]
     ran = sorted(tuple(known) for document in documents for known in document["ran"])
     told = [tuple(injection) for document in documents for injection in document["told"]]

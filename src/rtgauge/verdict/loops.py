@@ -127,7 +127,7 @@ def gaps_of_pollers(verdict: Verdict, step: Step, facts: Facts) -> Verdict:
     )
 
 
-def _chosen(requirement: Requirement, step: Step, loops: Sequence[WatchedLoop]) -> list[WatchedLoop]:
+def chosen_loops(requirement: Requirement, step: Step, loops: Sequence[WatchedLoop]) -> list[WatchedLoop]:
     """Return the threads that the requirement is about: those with its period, or all that ran."""
     ran = [loop for loop in loops if loop.releases or loop.kind == "poller"]
     if requirement.period_ns is None or step.parameters.get("threads") is not None:
@@ -225,7 +225,7 @@ def judge_loops(
     thread with too few activations, none of them late, does not hide the verdict on the others. If threads
     were not watched, the requirement does not hold.
     """
-    chosen = _chosen(requirement, step, loops)
+    chosen = chosen_loops(requirement, step, loops)
     if not chosen:
         if requirement.period_ns is not None:
             return _no_such_period(requirement, step, loops)

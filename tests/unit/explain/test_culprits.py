@@ -253,7 +253,7 @@ def test_the_advice_fits_the_cause() -> None:
     assert "real-time priority" in advice(Culprit(Kind.TASK, "hackbench", priority=120, pid=200))
     assert "isolcpus" in advice(Culprit(Kind.TASK, "migration/1", priority=0, pid=20))
     before_owner = Culprit(Kind.TASK, "hog", owner="logger", priority=60, pid=300)
-    assert "PTHREAD_PRIO_INHERIT" in advice(before_owner)
+    assert "give the lock of logger priority inheritance (PTHREAD_PRIO_INHERIT)" in advice(before_owner)
     assert "PTHREAD_PRIO_INHERIT" not in advice(replace(before_owner, priority=9))  # above the waiter
     assert "give hog a lower real-time priority" in advice(before_owner, inherits=True)
     assert "PTHREAD_PRIO_INHERIT" not in advice(before_owner, inherits=True)
@@ -361,6 +361,19 @@ def test_culprits_of_one_kind_are_one_mechanism_with_their_names() -> None:
     assert tasks.names == "logger, mixer"
     assert tasks.time_share == pytest.approx(sum(known.ns for known in tasks.culprits) / 400_000)
     assert cause_words(ranked, virtual=False) == "other tasks ran instead (98 %)"
+
+
+def test_tasks_that_delayed_the_owner_of_a_lock_are_a_mechanism_with_its_name() -> None:
+    known = by_hog(300)
+    parts = [
+        replace(part, culprit=replace(part.culprit, owner="logger"))
+        if part.culprit.kind is Kind.TASK
+        else part
+        for part in known.parts
+    ]
+    words = cause_words(ranked_culprits([replace(known, parts=parts)]), virtual=False)
+    assert words is not None
+    assert words.startswith("other tasks kept logger from running with a lock (")
 
 
 def test_the_cause_names_a_single_task() -> None:

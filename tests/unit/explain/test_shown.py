@@ -25,7 +25,7 @@ from rtgauge.explain.page.presenter import print_latencies
 from rtgauge.explain.trace.formats import Symbols, TraceFormats
 from rtgauge.explain.trace.moment import read_moment
 from rtgauge.exporters.record_export import export
-from rtgauge.record.model import Mark, Outlier, Severity
+from rtgauge.record.model import Mark, Outlier, Result, Severity, Step
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
 from rtgauge.report.figure_data import Source
@@ -57,6 +57,13 @@ def by_irq(latency: float) -> Moment:
         latency - 14, 1, "softirq_exit", vec=3
     )
     return story.timer(latency - 13, 1).switch(latency - 5, 1, LOWER, MEASURED).moment(latency)
+
+
+def by_hog_of(latency: float) -> Moment:
+    """A task has CPU 1 for almost all of it."""
+    hog = ("hog", 300, 9)
+    story = Story().switch(-500, 1, MEASURED, hog, state=1).timer(0, 1)
+    return story.switch(latency - 5, 1, hog, MEASURED).moment(latency)
 
 
 @pytest.fixture
@@ -217,6 +224,50 @@ def test_a_failure_is_mended_at_what_took_most_of_the_time(path: Path) -> None:
     assert irq.next is not None
     assert hog.next == "chrt -f -p 79 28716, or give hog another CPU, then repeat the measurement"
     assert "/proc/irq/31/smp_affinity_list" in irq.next
+
+
+def watched_threads(path: Path, moments: list[Moment], **periods_ns: int) -> tuple[Record, Step]:
+    """A step of `watch` with these moments and threads, each with a latency and a response: series 0 and 1 are
+    of the first.
+    """
+    documents = [moment_document(moment, real_formats()) for moment in moments]
+    add_moments(path, Record.open(path).steps[1].id, real_formats(), documents)
+    record = Record.open(path)
+    step = record.steps[1]
+    (series, *_) = step.series
+    step.series = [
+        series.model_copy(update={"series": 2 * number + offset, "metric": metric, "labels": {"task": task}})
+        for number, task in enumerate(periods_ns)
+        for offset, metric in enumerate(("latency", "response"))
+    ]
+    step.results = [
+        Result(
+            name="thread",
+            labels={"task": task},
+            values={"definitions": 2, "kind": "periodic", "period_ns": period_ns, "activations": 9},
+        )
+        for task, period_ns in periods_ns.items()
+    ]
+    return record, step
+
+
+def test_only_the_threads_that_a_requirement_is_about_are_blamed(path: Path) -> None:
+    moments = [replace(by_irq(100.5), series=1), replace(by_hog_of(9000), series=3)]
+    record, step = watched_threads(path, moments, control=2_000_000, planner=40_000_000)
+    both = blame_of(record, step, parse_requirement("response<=50us"))
+    assert both is not None
+    assert both.name == "task hog"
+    one = blame_of(record, step, parse_requirement("period=2ms response<=50us"))
+    assert one is not None
+    assert one.name == "irq 31 (virtio-net)"
+
+
+def test_of_two_bounds_the_culprit_is_of_the_one_that_was_broken(path: Path) -> None:
+    moments = [replace(by_hog_of(90), series=0), replace(by_irq(100.5), series=1)]
+    record, step = watched_threads(path, moments, control=2_000_000)
+    blame = blame_of(record, step, parse_requirement("period=2ms latency<=200us response<=95us"))
+    assert blame is not None
+    assert blame.name == "irq 31 (virtio-net)"
 
 
 def test_a_mark_of_several_figures_is_one_badge(path: Path) -> None:

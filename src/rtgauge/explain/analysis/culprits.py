@@ -30,8 +30,10 @@ from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Step
 from rtgauge.record.moments import MOMENTS, MomentFile
 from rtgauge.record.reader import Record
+from rtgauge.record.watched_loop import loops_of
 from rtgauge.system.rules import Rule, read_rules
 from rtgauge.system.scheduling import mechanisms
+from rtgauge.verdict.loops import chosen_loops
 from rtgauge.verdict.next_step import Blame
 from rtgauge.verdict.requirement import Requirement
 
@@ -61,19 +63,21 @@ class ExplainedStep:
 
     @property
     def activations(self) -> list[Explanation]:
-        """Each explained activation once: without its latency if its response, which contains it, is
-        explained.
-        """
-        places = [(known.moment.thread, known.moment.release_ns) for known in self.explanations]
+        """Each explained activation once."""
+        return self.once(self.explanations)
+
+    def once(self, explanations: Sequence[Explanation]) -> list[Explanation]:
+        """Leave out the latencies whose responses, which contain them, are among the explanations."""
         responses = {
-            place
-            for place, known in zip(places, self.explanations, strict=True)
+            (known.moment.thread, known.moment.release_ns)
+            for known in explanations
             if self.metric(known) == "response"
         }
         return [
             known
-            for place, known in zip(places, self.explanations, strict=True)
-            if place not in responses or self.metric(known) == "response"
+            for known in explanations
+            if (known.moment.thread, known.moment.release_ns) not in responses
+            or self.metric(known) == "response"
         ]
 
     def metric(self, explanation: Explanation) -> str:
@@ -176,7 +180,7 @@ def _rules() -> dict[str, Rule]:
     return {rule.id: rule for rule in read_rules()}
 
 
-INHERIT = "give the lock priority inheritance (PTHREAD_PRIO_INHERIT), or avoid the lock"
+INHERIT = "give the lock of {} priority inheritance (PTHREAD_PRIO_INHERIT), or avoid the lock"
 LOWEST = 99
 """The number in the kernel of real-time priority 0, which no task has."""
 LOWER = "give {} a lower real-time priority than the thread that it delays, or move it to another CPU"
@@ -254,7 +258,7 @@ def _for_owner(ranked: RankedCulprit) -> str:
         return f"release the lock before {culprit.owner} calls {call}"
     waiter, task = worst.path.priority, culprit.priority
     if not worst.lock_inherits and (waiter is None or task is None or task > waiter):
-        return INHERIT
+        return INHERIT.format(culprit.owner)
     return LOWER.format(culprit.name)
 
 
@@ -293,18 +297,32 @@ def remedy_of(ranked: RankedCulprit, facts: Facts) -> Remedy | None:
 
 def blame_of(record: Record, step: Step, requirement: Requirement) -> Blame | None:
     """Return the culprit that took the most time of the explained latencies above the requirement's bound, or
-    of all if none is above; None if none was explained.
+    of all if none is above; None if none was explained. Of a watched program, only the threads that the
+    requirement is about count.
 
     Raises RecordError for a damaged record.
     """
     if MOMENTS not in step.checksums:
         return None
     (each,) = explained_steps(record, [step])
-    explained = [known for known in each.explanations if each.metric(known) == requirement.metric] or each.all
-    if requirement.metric == "response":
-        explained = [*explained, *each.blocked]
-    late = [known for known in explained if known.latency_ns > requirement.bound_ns]
-    ranked = ranked_culprits(late or explained)
+    judged = {
+        series for loop in chosen_loops(requirement, step, loops_of(step)) for series in loop.series.values()
+    }
+    explanations, blocked = (
+        [known for known in explained if not judged or known.moment.series in judged]
+        for explained in (each.explanations, each.blocked)
+    )
+    bounds = {bound.metric: bound.bound_ns for bound in requirement.each}
+    bounded = [known for known in explanations if each.metric(known) in bounds]
+    with_blocked = "response" in bounds or not bounded
+    explained = [*(bounded or explanations), *(blocked if with_blocked else [])]
+    late = [
+        known
+        for known in explained
+        if known.latency_ns
+        > bounds.get("response" if known.moment.is_wait else each.metric(known), requirement.bound_ns)
+    ]
+    ranked = ranked_culprits(each.once(late or explained))
     if not ranked:
         return None
     first = ranked[0]

@@ -90,7 +90,9 @@ def mechanisms(ranked: Sequence[RankedCulprit], *, virtual: bool) -> list[Mechan
     for known in ranked:
         kind = known.culprit.kind
         kind = Kind.STEAL if virtual and kind is Kind.NO_SOFTWARE else kind
-        groups.setdefault(WORDS[kind], []).append(known)
+        owner = known.culprit.owner
+        words = f"other tasks kept {owner} from running with a lock" if owner else WORDS[kind]
+        groups.setdefault(words, []).append(known)
     return [Mechanism(words, group) for words, group in groups.items()]
 
 
