@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -27,6 +28,7 @@ from rtgauge.errors import InputError
 if TYPE_CHECKING:
     from rtgauge.cli.console import Console
     from rtgauge.report.site import SeriesPage
+    from rtgauge.store.document import Course
     from rtgauge.store.history import History
     from rtgauge.store.queries import Asked
     from rtgauge.store.store import Store
@@ -62,7 +64,7 @@ def history(
 ) -> None:
     """Show a series over many records, and mark the places where it seems to have changed.
 
-    Without SERIES, list every series with its last value.
+    Without SERIES, list every series with its last value and the marks on it.
 
     Each machine has its own history. A suspected change is not proven; to test it, use rtgauge gate.
 
@@ -87,7 +89,7 @@ def history(
         typer.echo(StoreHistory(store=str(store), histories=found).model_dump_json(indent=1))
         return
     if series is None:
-        _print_last(found, quantile)
+        _print_last(found, queries.courses(opened, asked, "*"), quantile)
         return
     console = Console()
     for each, parameters in zip(found, parameter_texts(found), strict=True):
@@ -121,17 +123,30 @@ def site(
     typer.echo(f"page    {page}")
 
 
-def _print_last(found: Sequence[History], quantile: str) -> None:
-    """List the series with their last values, and how often they seem to have changed."""
+def _print_last(found: Sequence[History], courses: Sequence[Course], quantile: str) -> None:
+    """List the series with their last values, the marks on these, and the number of suspected changes."""
+    from rtgauge.record.quantiles import field_of, times_longer
     from rtgauge.units import format_time, plural
 
+    last = {
+        (course.series.series, dumps(course.series.parameters), course.series.tool, point.machine): point
+        for course in courses
+        for point in course.points
+    }
+    field = field_of(quantile)
     rows: list[tuple[str, ...]] = []
     for each, parameters in zip(found, parameter_texts(found), strict=True):
-        last = each.groups[-1].quantiles_ns.get(quantile) if each.groups else None
-        value = format_time(last) if last is not None else ""
+        point = last.get((each.series, dumps(each.parameters), each.tool, each.machine))
+        values = ["", "", "", ""]
+        if point is not None:
+            times = times_longer(field, point.count + point.missed)
+            value: int | None = getattr(point, f"filled_{field}")
+            shown = f"{times}x longer" if times is not None else format_time(value)
+            values = [point.started[:10], shown, format_time(point.filled_max_ns), str(point.worst or "")]
         changes = plural(len(each.changes), "change") if each.changes else ""
-        rows.append((each.series, parameters, each.host, value, changes))
-    print_rows(("series", "parameters", "host", f"last {quantile}", "suspected"), rows)
+        rows.append((each.series, parameters, each.host, *values, changes))
+    headings = ("series", "parameters", "host", "last", quantile, "max", "marks", "suspected")
+    print_rows(headings, rows, spare=("last", "host", "max"))
 
 
 def _print(history: History, parameters: str, by: str, console: Console) -> None:

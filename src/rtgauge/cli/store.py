@@ -23,6 +23,7 @@ from rtgauge.cli.store_options import (
     label_pairs,
     parameter_texts,
     print_rows,
+    print_sentence,
     unknown_name,
 )
 from rtgauge.errors import InputError, RecordError, RtgaugeError
@@ -212,6 +213,8 @@ def list_store(
         print_rows(
             ("date", "record", "host", "kernel", "verdict", "marks", "commit", "labels"),
             map(_cells, document.records),
+            spare=("labels", "commit", "kernel", "host", "date"),
+            name="record",
         )
         _say_missing(document.records)
     if document.series is not None:
@@ -227,7 +230,8 @@ def list_store(
             )
             for row, parameters in zip(document.series, parameter_texts(document.series), strict=True)
         ]
-        print_rows(("series", "parameters", "tool", "results", "machines", "last"), rows)
+        headings = ("series", "parameters", "tool", "results", "machines", "last")
+        print_rows(headings, rows, spare=("tool", "machines", "results", "last"))
     if document.machines is not None:
         typer.echo(f"{plural(len(document.machines), 'machine')} in {store}")
         rows = [
@@ -241,9 +245,9 @@ def list_store(
             )
             for row in document.machines
         ]
-        print_rows(("host", "machine", "", "records", "first", "last"), rows)
+        print_rows(("host", "machine", "", "records", "first", "last"), rows, spare=("first", "records"))
         if any(row.shared for row in document.machines):
-            typer.echo(
+            print_sentence(
                 "shared: another machine with the same image may have this key; name each machine with: "
                 "rtgauge store add --machine NAME"
             )
@@ -356,10 +360,11 @@ def _figures(point: Point | RecordPoint) -> list[str]:
 
 def _print_course(course: Course, parameters: str) -> None:
     row = course.series
-    typer.echo(
+    about = (
         f"{row.series}: {plural(row.results, 'result')} of {plural(row.machines, 'machine')}, "
         f"{row.first[:10]} to {row.last[:10]} ({parameters}{'; ' if parameters else ''}us)"
     )
+    print_sentence(about)
     if course.omitted:
         typer.echo(f"not shown: {plural(course.omitted, 'older result')}; show all results with --last 0")
     rows = [
@@ -384,12 +389,16 @@ def _print_course(course: Course, parameters: str) -> None:
             "marks",
         ),
         rows,
+        spare=("commit", "host", "kernel", "record", "missed", "p50", "count"),
     )
 
 
 def _print_record(row: RecordRow, results: Sequence[RecordPoint]) -> None:
-    typer.echo(f"{row.record}: {row.state}, {plural(row.steps, 'step')} on {', '.join(row.machines)}")
-    typer.echo(f"  {row.path}{' is gone; these are the figures that the store keeps' if row.missing else ''}")
+    about = f"{row.record}: {row.state}, {plural(row.steps, 'step')} on {', '.join(row.machines)}"
+    print_sentence(about)
+    typer.echo(f"  {row.path}")
+    if row.missing:
+        print_sentence("  This folder is gone; the store keeps the figures.")
     said = " ".join(
         [
             *([f"commit={row.commit}"] if row.commit else []),
@@ -408,7 +417,8 @@ def _print_record(row: RecordRow, results: Sequence[RecordPoint]) -> None:
         )
         for point in results
     ]  # fmt: skip
-    print_rows(("series (us)", "count", "missed", *FIGURES, "marks"), cells)
+    headings = ("series (us)", "count", "missed", *FIGURES, "marks")
+    print_rows(headings, cells, spare=("missed", "count", "p50", "p99.9"))
 
 
 @app.command("rm")

@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from difflib import get_close_matches
 from json import dumps
+from textwrap import fill
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -23,6 +24,8 @@ StorePath = Annotated[
     str,
     typer.Option("--store", metavar="STORE", help="An SQLite file, or postgresql://USER@HOST/DATABASE."),
 ]
+GAP = 2
+"""The number of spaces between columns."""
 DEFAULT = str(RECORDS / "store.sqlite")
 Machine = Annotated[
     str | None,
@@ -48,13 +51,66 @@ def label_pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:
     return pairs
 
 
-def print_rows(headings: Sequence[str], rows: Sequence[Sequence[str]] | map[tuple[str, ...]]) -> None:
-    """Print columns as wide as their longest text. With rich, ten thousand lines would take seconds."""
-    lines = [tuple(headings), *rows]
+def print_rows(
+    headings: Sequence[str],
+    rows: Sequence[Sequence[str]] | map[tuple[str, ...]],
+    *,
+    spare: Sequence[str] = (),
+    name: str | None = None,
+) -> None:
+    """Print columns as wide as their longest text. If not all fit, drop columns of `spare`, the first one
+    first. If that is not enough, print each row as its `name` (default: the first column) with all its values
+    below.
+
+    With rich, ten thousand lines would take seconds.
+    """
+    from rtgauge.cli.console import Console
+
+    lines, width = [tuple(headings), *rows], Console().width
     widths = [max(len(line[at]) for line in lines) for at in range(len(headings))]
-    kept = [at for at in range(len(headings)) if any(line[at] for line in lines[1:])]
-    text = "\n".join("  ".join(line[at].ljust(widths[at]) for at in kept).rstrip() for line in lines)
-    typer.echo(text)
+    filled = [at for at in range(len(headings)) if any(line[at] for line in lines[1:])]
+
+    def fits(columns: Sequence[int]) -> bool:
+        return sum(widths[at] for at in columns) + GAP * (len(columns) - 1) <= width
+
+    kept, dropped = list(filled), list[int]()
+    for title in spare:
+        if fits(kept):
+            break
+        dropped = [*(at for at in kept if headings[at] == title), *dropped]
+        kept = [at for at in kept if headings[at] != title]
+    for at in dropped:  # a narrow one may fit now
+        if fits(sorted([*kept, at])):
+            kept = sorted([*kept, at])
+    if not fits(kept):
+        first = headings.index(name) if name is not None else filled[0]
+        typer.echo("\n".join(_stacked(headings, line, first, width) for line in lines[1:]))
+        return
+    gap = " " * GAP
+    typer.echo("\n".join(gap.join(line[at].ljust(widths[at]) for at in kept).rstrip() for line in lines))
+    if rest := [headings[at] for at in filled if at not in kept]:
+        print_sentence(f"A wider terminal also shows: {', '.join(rest)}.")
+
+
+def print_sentence(text: str) -> None:
+    """Print a sentence, wrapped between words."""
+    from rtgauge.cli.console import Console
+    from rtgauge.report.prose import prose_width
+
+    typer.echo(fill(text, prose_width(Console()), break_long_words=False, break_on_hyphens=False))
+
+
+def _stacked(headings: Sequence[str], line: Sequence[str], first: int, width: int) -> str:
+    """Return a row as its name, and its other values with their headings below."""
+    text = ""
+    for heading, cell in zip(headings, line, strict=True):
+        if not cell or cell == line[first]:
+            continue
+        value = f"{heading} {cell}".strip()
+        last = text.rpartition("\n")[2]
+        fits = text and len(last) + len(value) + 3 <= width
+        text += f" · {value}" if fits else f"\n  {value}"
+    return line[first] + text
 
 
 def parameter_texts(rows: Sequence[SeriesRow | History]) -> list[str]:

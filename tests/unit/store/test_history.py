@@ -282,5 +282,5 @@ def test_a_site_links_the_page_of_a_record_and_escapes_names(tmp_path: Path) -> 
 
 def test_without_a_series_each_one_has_a_line_with_its_last_value(store: str) -> None:
     heading, *lines = run("store", "history", "--store", store, "--quantile", "p50").stdout.splitlines()
-    assert "last p50" in heading
+    assert "  p50 " in heading
     assert any(line.startswith(SERIES) for line in lines)

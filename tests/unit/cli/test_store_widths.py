@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: MIT
+"""The lists of a store fit narrow terminals, and break no word."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from rtgauge.cli.main import app
+from tests.support.archives import own_archive
+
+FROZEN = Path(__file__).resolve().parents[2] / "data" / "frozen" / "0.1.0.tar.xz"
+RECORD = "2026-11-24T10-32-15Z-vm-pairs-85de"
+COMMANDS = (
+    ("list",),
+    ("list", "--series"),
+    ("list", "--machines"),
+    ("show", "wakeup/latency/idle*"),
+    ("show", RECORD),
+    ("history",),
+    ("history", "wakeup/latency/idle*"),
+)
+
+
+@pytest.fixture(scope="module", name="store")
+def the_frozen_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("frozen")
+    with own_archive(FROZEN) as archive:
+        archive.extractall(folder)
+    return folder / "0.1.0" / "store.sqlite"
+
+
+def printed(store: Path, *words: str, columns: int | None = None) -> str:
+    environment = {"COLUMNS": None if columns is None else str(columns)}
+    asked = ["store", *words, "--store", store.name]
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(store.parent)
+        return CliRunner().invoke(app, asked, env=environment).stdout
+
+
+@pytest.mark.parametrize("words", COMMANDS, ids=" ".join)
+@pytest.mark.parametrize("columns", [60, 80, 120])
+def test_a_list_fits_and_breaks_no_word(store: Path, words: tuple[str, ...], columns: int) -> None:
+    whole, shown = printed(store, *words), printed(store, *words, columns=columns)
+    assert max(len(line) for line in shown.splitlines()) <= columns
+    known = {
+        *whole.split(),
+        *(f"{word}." for word in whole.split()),
+        *["·", "A", "wider", "terminal", "also", "shows:"],
+    }
+    known |= {word.rstrip(".,") for word in known} | {f"{word.rstrip('.,')}," for word in known}
+    assert {word for word in shown.split() if word not in known} <= {"parameters"}
+
+
+def test_without_a_series_the_last_values_and_their_marks_are_listed(store: Path) -> None:
+    heading, *lines = printed(store, "history").splitlines()
+    assert heading.split() == ["series", "parameters", "host", "last", "p99", "max", "marks"]
+    (cpu,) = [line for line in lines if line.startswith("wakeup/latency/cpu/as-is ")]
+    assert cpu.split() == [
+        *("wakeup/latency/cpu/as-is", "interval=1ms", "vm", "2026-11-24"),
+        *("51.0", "us", "7.81", "ms", "doubtful"),
+    ]  # fmt: skip
+    assert any("5x longer" in line for line in printed(store, "history", "--quantile", "p99.9").splitlines())
