@@ -69,28 +69,51 @@ const char *trace_reader_open(struct trace_reader *reader, const char *instance,
 	return open_rings(reader) ? NULL : "trace_pipe_raw";
 }
 
-void trace_reader_take(struct trace_reader *reader,
-		       void (*take)(void *user, const unsigned char *record, size_t len, int64_t time_ns,
-				    int cpu),
-		       void *user)
+/* Returns whether the ring may hold more. */
+static bool take_ring(struct trace_reader *reader, unsigned int ring, size_t bytes,
+		      void (*take)(void *user, const unsigned char *record, size_t len, int64_t time_ns,
+				   int cpu),
+		      void *user)
 {
-	for (unsigned int i = 0; i < reader->ring_count; i++) {
-		const unsigned char *record;
-		struct trace_page page;
-		int64_t time_ns;
-		size_t len;
-		ssize_t got;
+	const unsigned char *record;
+	struct trace_page page;
+	size_t taken = 0, len;
+	int64_t time_ns;
+	ssize_t got;
 
-		while ((got = read(reader->rings[i], reader->page, PAGE_MAX)) > 0) {
-			if (!trace_page_open(&page, reader->page, (size_t)got, reader->data_offset))
-				continue;
-			reader->dropped |= page.dropped;
-			if (page.dropped)
-				take(user, NULL, 0, (int64_t)page.time_ns, reader->cpus[i]);
-			while ((record = trace_page_next(&page, &time_ns, &len)))
-				take(user, record, len, time_ns, reader->cpus[i]);
+	while (taken < bytes) {
+		got = read(reader->rings[ring], reader->page, PAGE_MAX);
+		if (got <= 0)
+			return false;
+		taken += (size_t)got;
+		if (!trace_page_open(&page, reader->page, (size_t)got, reader->data_offset))
+			continue;
+		reader->dropped |= page.dropped;
+		if (page.dropped)
+			take(user, NULL, 0, (int64_t)page.time_ns, reader->cpus[ring]);
+		while ((record = trace_page_next(&page, &time_ns, &len))) {
+			take(user, record, len, time_ns, reader->cpus[ring]);
+			reader->reached_ns[ring] = time_ns;
 		}
 	}
+	return true;
+}
+
+int64_t trace_reader_take(struct trace_reader *reader, size_t bytes,
+			  void (*take)(void *user, const unsigned char *record, size_t len, int64_t time_ns,
+				       int cpu),
+			  void *user)
+{
+	int64_t until_ns = INT64_MAX;
+
+	for (unsigned int i = 0; i < reader->ring_count; i++) {
+		if (!reader->left[i] || reader->reached_ns[i] <= reader->until_ns)
+			reader->left[i] = take_ring(reader, i, bytes, take, user);
+		if (reader->left[i] && reader->reached_ns[i] < until_ns)
+			until_ns = reader->reached_ns[i];
+	}
+	reader->until_ns = until_ns;
+	return until_ns;
 }
 
 void trace_reader_close(struct trace_reader *reader)

@@ -15,6 +15,11 @@ struct trace_reader {
 	size_t data_offset;
 	unsigned char *page;
 	bool dropped; /* the kernel dropped events; the user resets it */
+	/* Of each ring: whether it may hold more records than were taken, and the time of the last one taken.
+	 */
+	bool left[TRACE_CPUS_MAX];
+	int64_t reached_ns[TRACE_CPUS_MAX];
+	int64_t until_ns; /* what trace_reader_take returned last */
 };
 
 /* Opens the instance and the ring of each online CPU. Returns NULL, or the name of the missing thing, with
@@ -22,11 +27,13 @@ struct trace_reader {
 const char *trace_reader_open(struct trace_reader *reader, const char *instance, const char *buffer_kb);
 
 /* Calls `take` for each record; each CPU's records are in time order. record NULL: the kernel dropped events
- * of this CPU before this time. */
-void trace_reader_take(struct trace_reader *reader,
-		       void (*take)(void *user, const unsigned char *record, size_t len, int64_t time_ns,
-				    int cpu),
-		       void *user);
+ * of this CPU before this time.
+ * Takes about `bytes` of each CPU. Returns the time up to which the records of all CPUs were taken;
+ * INT64_MAX: none are left. The next call leaves out the CPUs that are ahead of this time. */
+int64_t trace_reader_take(struct trace_reader *reader, size_t bytes,
+			  void (*take)(void *user, const unsigned char *record, size_t len, int64_t time_ns,
+				       int cpu),
+			  void *user);
 
 /* Closes the rings. */
 void trace_reader_close(struct trace_reader *reader);

@@ -98,7 +98,7 @@ unsigned int trace_take(struct trace *trace, struct trace_event *events, unsigne
 	trace->events = events;
 	trace->have = have;
 	trace->max_events = max_events;
-	trace_reader_take(&trace->reader, take_record, trace);
+	trace_reader_take(&trace->reader, SIZE_MAX, take_record, trace);
 	return trace->have;
 }
 

@@ -24,7 +24,7 @@ static void add_run(struct watch_cost *cost, int stretch, int sign)
 	cost->stretches[stretch].known = known;
 }
 
-void watch_cost_begin(struct watch_cost *cost, const struct sched_events *events, int64_t begin_ns,
+void watch_cost_begin(struct watch_cost *cost, struct sched_events *events, int64_t begin_ns,
 		      const pid_t *tids, int count)
 {
 	cost->events = events;
@@ -43,6 +43,7 @@ bool watch_cost_turn(struct watch_cost *cost, int64_t now_ns)
 	if (cost->begun)
 		add_run(cost, cost->begun - 1, 1);
 	cost->over = turn >= WATCH_COST_STRETCHES || cost->begun == WATCH_COST_STRETCHES;
+	sched_events_fit_buffers(cost->events, (now_ns - cost->begin_ns) / 2); /* half of it was recorded */
 	if (cost->over) {
 		sched_events_switch(cost->events, true);
 		return true;

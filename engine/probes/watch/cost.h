@@ -19,7 +19,7 @@
 #define WATCH_COST_NS (2 * NS_PER_S) /* the time that is added to the warm-up */
 
 struct watch_cost {
-	const struct sched_events *events;
+	struct sched_events *events;
 	int64_t begin_ns;
 	pid_t tids[WATCH_THREADS_MAX];
 	int count, begun; /* threads; stretches */
@@ -31,10 +31,11 @@ struct watch_cost {
 };
 
 /* The stretches begin at once, and end before begin_ns + WATCH_COST_NS. */
-void watch_cost_begin(struct watch_cost *cost, const struct sched_events *events, int64_t begin_ns,
+void watch_cost_begin(struct watch_cost *cost, struct sched_events *events, int64_t begin_ns,
 		      const pid_t *tids, int count);
 
-/* Switches events when it is time. Returns true if this leaves a gap in the recording. */
+/* Switches events when it is time, and fits the buffers meanwhile. Returns true if this leaves a gap in the
+ * recording. */
 bool watch_cost_turn(struct watch_cost *cost, int64_t now_ns);
 
 /* Writes a result `watch-cost` for each stretch. */

@@ -21,7 +21,9 @@
 #define BUFFER_KB_MAX 65536
 #define BUFFER_S 4 /* how long the engine may be kept from reading */
 #define PENDING_MAX 131072
-#define FLAG_HARDIRQ 8 /* include/linux/trace_events.h */
+#define RECORD_BYTES 16				    /* of the shortest record */
+#define TURN_BYTES (PENDING_MAX / 2 * RECORD_BYTES) /* as much may be left of the turn before */
+#define FLAG_HARDIRQ 8				    /* include/linux/trace_events.h */
 #define FLAG_SOFTIRQ 16
 #define REPORTED_STATES 255 /* states of a sleeping task; the bits above say whether it was preempted */
 #define ENDED_STATES 48	    /* dead, zombie */
@@ -115,6 +117,12 @@ bool sched_events_clock_set(struct sched_events *events, int64_t *set_ns)
 	if (cancelled)
 		expect_setting(events);
 	*set_ns = clock_offsets_read(&events->offsets);
+	if (!*set_ns && cancelled && events->cancel_due) { /* by the setting that was seen before */
+		events->cancel_due = false;
+		return false;
+	}
+	if (*set_ns)
+		events->cancel_due = !cancelled;
 	return cancelled || *set_ns;
 }
 
@@ -126,21 +134,26 @@ static void begin_clocks(struct sched_events *events)
 	clock_offsets_begin(&events->offsets);
 }
 
-static void set_buffer(const struct sched_events *events, int64_t kb)
+static void set_buffer(struct sched_events *events, int64_t kb)
 {
 	char text[32];
 
 	snprintf(text, sizeof(text), "%lld", (long long)kb);
 	trace_write(events->reader.instance, "buffer_size_kb", text); /* if refused, the size is kept */
+	events->buffer_kb = kb;
 }
 
-void sched_events_fit_buffers(const struct sched_events *events, int64_t since_ns)
+void sched_events_fit_buffers(struct sched_events *events, int64_t recorded_ns)
 {
 	/* All events may be of one CPU. */
-	int64_t kb = since_ns > 0 ? events->taken_bytes / 1024 * BUFFER_S * NS_PER_S / since_ns : 0;
+	int64_t kb = recorded_ns > 0 ? events->taken_bytes / 1024 * BUFFER_S * NS_PER_S / recorded_ns : 0;
 
-	if (kb > BUFFER_KB)
-		set_buffer(events, kb < BUFFER_KB_MAX ? kb : BUFFER_KB_MAX);
+	if (kb > BUFFER_KB_MAX)
+		kb = BUFFER_KB_MAX;
+	if (kb <= 2 * events->buffer_kb)
+		return;
+	sched_events_switch(events, false);
+	set_buffer(events, kb);
 }
 
 /* Without a filter, all calls are recorded. */
@@ -165,6 +178,7 @@ int sched_events_open(struct sched_events *events, const char *instance, enum ca
 
 	snprintf(buffer_kb, sizeof(buffer_kb), "%d", BUFFER_KB);
 	lacks = trace_reader_open(&events->reader, instance, buffer_kb);
+	events->buffer_kb = BUFFER_KB;
 	if (lacks)
 		return failed(lacks);
 	events->table = table;
@@ -349,16 +363,14 @@ static void keep_rest(struct sched_events *events, size_t *next, const size_t *e
 	events->runs[0] = 0;
 }
 
-void sched_events_take(struct sched_events *events, void (*take)(void *user, const struct sched_event *event),
-		       void *user, bool last)
+/* Passes on the events up to this time, and keeps the others. */
+static void pass_on(struct sched_events *events, int64_t until_ns,
+		    void (*take)(void *user, const struct sched_event *event), void *user)
 {
-	int64_t until_ns = last ? INT64_MAX : clock_now_ns(CLOCK_MONOTONIC);
 	static size_t next[TRACE_CPUS_MAX + 2], ends[TRACE_CPUS_MAX + 2];
 	struct sched_event *event;
 	size_t run = 0;
 
-	events->run_cpu = -1;
-	trace_reader_take(&events->reader, add, events);
 	for (size_t i = 0; i < events->run_count; i++) {
 		next[i] = events->runs[i];
 		ends[i] = i + 1 < events->run_count ? events->runs[i + 1] : events->count;
@@ -368,6 +380,19 @@ void sched_events_take(struct sched_events *events, void (*take)(void *user, con
 		next[run]++;
 	}
 	keep_rest(events, next, ends);
+}
+
+void sched_events_take(struct sched_events *events, void (*take)(void *user, const struct sched_event *event),
+		       void *user, bool last)
+{
+	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC), taken_ns;
+
+	do { /* in turns, so that there is room for all of them */
+		events->run_cpu = -1;
+		taken_ns = trace_reader_take(&events->reader, TURN_BYTES / events->reader.ring_count, add,
+					     events);
+		pass_on(events, taken_ns < now_ns ? taken_ns : last ? INT64_MAX : now_ns, take, user);
+	} while (taken_ns < now_ns);
 }
 
 void sched_events_switch(const struct sched_events *events, bool on)

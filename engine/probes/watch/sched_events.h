@@ -74,10 +74,12 @@ struct sched_events {
 	int64_t reached_ns[TRACE_CPUS_MAX]; /* time of the last event of each CPU */
 	bool overflowed;     /* events were lost because there was no room for them; the user resets it */
 	int64_t taken_bytes; /* of all records, to size the buffers */
+	int64_t buffer_kb;   /* of each CPU */
 	struct clock_offsets offsets;
 	struct interrupt_events interrupts;
-	uint64_t wakes; /* address of hrtimer_wakeup; 0: unknown */
-	int set_fd;	/* becomes readable when the wall clock is set; -1: none */
+	uint64_t wakes;	 /* address of hrtimer_wakeup; 0: unknown */
+	int set_fd;	 /* becomes readable soon after the wall clock was set; -1: none */
+	bool cancel_due; /* the clock was set, and set_fd does not say so yet */
 };
 
 /* Starts recording the events of these threads. table: of the program's system calls. Returns 0, or the exit
@@ -85,8 +87,10 @@ struct sched_events {
 int sched_events_open(struct sched_events *events, const char *instance, enum call_table table,
 		      const pid_t *tids, int count);
 
-/* Makes the buffers large enough for the rate of events since the start, which was this long ago. */
-void sched_events_fit_buffers(const struct sched_events *events, int64_t since_ns);
+/* Makes the buffers large enough for the rate of events, which were recorded for so long. If it must, it
+ * disables recording, because the kernel may lose events meanwhile without a sign of it. A busy real-time
+ * thread may hold this up by a second. */
+void sched_events_fit_buffers(struct sched_events *events, int64_t recorded_ns);
 
 /* Returns whether the wall clock was set since the last call, and reads the clocks again. *set_ns: by how
  * much; 0: by too little to tell. */

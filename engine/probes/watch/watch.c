@@ -5,6 +5,7 @@
  */
 #include <elf.h>
 #include <errno.h>
+#include <math.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -99,7 +100,6 @@ struct state {
 	int64_t looked_ns;     /* for threads that begin later */
 	bool counted;	       /* the program's own counts were read when the measured phase began */
 	bool ended;	       /* the followers have ended */
-	bool fitted;	       /* the buffers were sized by the rate of events */
 	bool interrupts_tried; /* there was a poller, so the kernel was asked to record interrupts */
 	int64_t clock_set_ns, clock_sets; /* by how much the wall clock was set at most, and how often */
 	int64_t signal, signal_ns;	  /* the last one that ended the program */
@@ -540,9 +540,6 @@ static void learn(struct harness *h, int64_t now_ns)
 	find_pollers(h, now_ns);
 	if (now_ns < state->phase.from_ns)
 		return;
-	if (!state->fitted)
-		sched_events_fit_buffers(&state->events, now_ns - state->start_ns);
-	state->fitted = true;
 	for (int i = 0; i < state->count; i++)
 		follower_learn(state->followers[i], now_ns);
 }
@@ -581,8 +578,10 @@ static bool drain(struct harness *h, struct json *j)
 		state->dropped += now_ns >= state->phase.from_ns;
 		lose(state, state->taken_ns, now_ns);
 	}
-	if (goes_on && watch_cost_turn(&state->cost, now_ns))
+	if (goes_on && watch_cost_turn(&state->cost, now_ns)) {
+		now_ns = clock_now_ns(CLOCK_MONOTONIC);
 		lose(state, state->taken_ns, now_ns);
+	}
 	state->taken_ns = now_ns;
 	if (goes_on) {
 		look(h, now_ns);
@@ -663,8 +662,9 @@ static void mark_clock(const struct state *state, struct json *j)
 		if (f->cycles.chosen && f->cycles.model.wall)
 			stream_mark(
 				j, "wall-clock-set", SEVERITY_DOUBTFUL, (int)f->series[LATENCY].id,
-				"%s waits for times of the wall clock, which was set by %lld ms meanwhile; use CLOCK_MONOTONIC (C++: steady_clock)",
-				f->label, (long long)(state->clock_set_ns / 1000000));
+				"%s waits for times of the wall clock, which was set %s by %.1f ms meanwhile; use CLOCK_MONOTONIC (C++: steady_clock)",
+				f->label, state->clock_set_ns < 0 ? "back" : "forward",
+				fabs((double)state->clock_set_ns) / 1e6);
 	}
 }
 
