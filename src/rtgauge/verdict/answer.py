@@ -44,14 +44,16 @@ def missing_words(evidence: Mapping[str, Any], *, short: bool = False) -> str | 
 
 
 def late_share(evidence: Mapping[str, Any], words: Callable[[float], str] = format_share) -> str | None:
-    """Return the share that broke the bound: "1.8 %", "none", or "1.01 % to 4.54 %" if some only may have;
-    None if nothing was counted. `words`: formats a share.
+    """Return the share that broke the bound: "1.8 %", "none", "1.01 % to 4.54 %" if some only may have, or
+    "at least 1.01 %" if any may have; None if nothing was counted. `words`: formats a share.
     """
     every = int(evidence.get("activations") or 0)
     counts = [evidence.get(f"violations_{name}") for name in ("certain", "possible")]
     if not every or None in counts:
         return None
     least, most = (words(int(count) / every) if count else "none" for count in counts)
+    if counts[0] != counts[1] == every:
+        return "unknown" if least == "none" else f"at least {least}"
     return least if least == most else f"{least} to {most}" if least != "none" else f"at most {most}"
 
 
@@ -62,6 +64,8 @@ def _late(evidence: Mapping[str, Any]) -> str:
     certain, possible = int(evidence["violations_certain"]), int(evidence["violations_possible"])
     is_every = evidence["hardness"] == 1.0
     share = of = f"{format_count(certain) if certain else 'none'} of {format_count(counted)}"
+    if 0 < certain < possible:
+        share = of = f"at least {of}"
     if (not is_every and certain) or (possible > certain and not (is_every and certain)):
         share = str(late_share(evidence))
         of = f"{share} of {format_count(counted)}"
@@ -93,7 +97,7 @@ def _at_most(evidence: Mapping[str, Any]) -> str:
 
 
 def _allowed(evidence: Mapping[str, Any]) -> str:
-    allowed = 1 - float(evidence["hardness"])
+    allowed = round(1 - float(evidence["hardness"]), 12)  # 1 - 0.999999 is not 0.000001
     return f"{format_percentage(allowed)} allowed" if allowed > 0 else "none allowed"
 
 

@@ -184,8 +184,7 @@ def _for_every(case: _Case) -> Verdict:
     if v.certain:
         return case.verdict(VerdictWord.FAILS, seen, case.next.for_failure())
     if v.possible:
-        reason = f"{seen}; the figures are too coarse to decide"
-        return case.verdict(VerdictWord.CANNOT_TELL, reason, case.next.with_more(None))
+        return _too_coarse(case)
     if v.activations < LEAST_FOR_EVERY:
         reason = (
             f"too few for 100%: {support}; at least {format_count(LEAST_FOR_EVERY)} activations are needed"
@@ -207,6 +206,17 @@ def _too_short(case: _Case, reason: str, needed: int | None) -> Verdict:
         activations_needed=needed,
         duration_needed_ns=duration,
     )
+
+
+def _too_coarse(case: _Case) -> Verdict:
+    """Return "cannot tell", because the figures do not show how many activations broke the bound."""
+    if case.violations.unplaced:
+        following = f"measure with rtgauge: {case.next.again({})}"
+        return case.verdict(
+            VerdictWord.CANNOT_TELL, f"{case.seen}; no histogram reaches the bound", following
+        )
+    reason = f"{case.seen}; the figures are too coarse to decide"
+    return case.verdict(VerdictWord.CANNOT_TELL, reason, case.next.with_more(None))
 
 
 def _for_a_share(case: _Case) -> Verdict:
@@ -233,6 +243,8 @@ def _for_a_share(case: _Case) -> Verdict:
         needed = activations_to_refute(
             allowed, confidence, violations=v.certain, count=count, design_effect=effect
         )
+        if needed is None and v.certain < v.possible:
+            return _too_coarse(case)
     else:
         reason = f"too few for {format_percent(requirement.hardness)}: {case.support}; {may}"
     if needed is not None:

@@ -33,6 +33,8 @@ class Violations:
     certain: int
     possible: int
     missed: int
+    unplaced: int = 0
+    """Activations that no histogram shows, because there is none, or it ends below their value."""
     by_window: tuple[IntArray, IntArray] | None = field(default=None, compare=False, repr=False)
     """Possible violations and activations in each stretch of time, in order, at most MOST_STRETCHES."""
 
@@ -82,7 +84,7 @@ def count_violations(
     every = np.bincount(stretch[chosen], (windows.count + windows.missed)[chosen]).astype(np.int64)
     broken = np.bincount(stretch[chosen], windows.missed[chosen]).astype(np.int64)
     slack = resolution_ns - 1
-    certain = possible = 0
+    certain = possible = every_unplaced = 0
     beyond = (
         (windows.max_ns == UNKNOWN)
         | (windows.max_ns + slack > bound_ns)
@@ -110,10 +112,16 @@ def count_violations(
         ):
             surely += 1
         certain += surely
+        every_unplaced += unplaced + int(counts[bins >= OVERFLOW_BIN].sum())
         possible += max(surely, maybe + unplaced)
         broken[stretch[at]] += max(surely, maybe + unplaced)
     return Violations(
-        count + missed, certain + missed, possible + missed, missed, (broken[every > 0], every[every > 0])
+        count + missed,
+        certain + missed,
+        possible + missed,
+        missed,
+        every_unplaced,
+        (broken[every > 0], every[every > 0]),
     )
 
 
