@@ -280,10 +280,16 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
         why = "; ".join(result.left_out) or "the machine as it is could not be measured"
         return result.ending(TuneOutcome.NOT_MEASURED, EXIT_CANNOT_MEASURE, why)
     if tuned.met_before:
+        word = result.before.word if result.before is not None else VerdictWord.CANNOT_TELL
+        holds = word in {VerdictWord.HOLDS, VerdictWord.MARGINAL}
+        why = ", but only just" if word is VerdictWord.MARGINAL else ""
         return result.ending(
-            TuneOutcome.HOLDS,
+            TuneOutcome.HOLDS if holds else TuneOutcome.CANNOT_TELL,
             before,
-            "the first run met the requirement, so nothing was tried",
+            f"the first run met the requirement{why}, so nothing was tried"
+            if holds
+            else "the deciding value of the first run is within the bound, so nothing was tried, but the run "
+            "cannot show that the requirement holds",
             f'measure for longer: rtgauge run --require "{wish.requirement}" --set duration=10min',
         )
     if not wish.choices:

@@ -19,6 +19,7 @@ from rtgauge.record.model import (
     SettingMade,
     Severity,
     Step,
+    VerdictWord,
 )
 from rtgauge.record.pairs import BLOCK
 from rtgauge.record.reader import Record
@@ -217,6 +218,16 @@ def test_a_budget_that_ends_leaves_it_open_and_a_larger_one_goes_on() -> None:
     whole = TuneResult.of(simulated(planned("latency<=100us hardness=50%", *names), mended_by="nothing"))
     assert whole.outcome is TuneOutcome.NOTHING
     assert "would have shown in nine of ten cases" in whole.conclusion
+
+
+def test_a_first_run_that_cannot_show_that_the_requirement_holds_is_not_called_holds() -> None:
+    result = TuneResult.of(simulated(planned("latency<=400us hardness=99%")))
+    assert result.before is not None
+    assert result.before.word is VerdictWord.CANNOT_TELL
+    assert (result.outcome, result.status) == (TuneOutcome.CANNOT_TELL, 4)
+    assert "cannot show that the requirement holds" in result.conclusion
+    sure = TuneResult.of(simulated(planned("latency<=400us hardness=50%")))
+    assert (sure.outcome, sure.status) == (TuneOutcome.HOLDS, 0)
 
 
 def test_a_search_that_was_confirmed_does_not_go_on() -> None:
