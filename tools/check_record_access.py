@@ -33,7 +33,7 @@ PACKAGES = (
     "study",
 )
 """Packages that handle records."""
-COMMANDS = ("cli", "fleet", "lab", "store", "tune")
+COMMANDS = ("cli", "ext/importers", "fleet", "lab", "store", "tune")
 """Packages with commands that have folders of their own."""
 CHANGES = {
     "open", "read_bytes", "read_text", "write_bytes", "write_text", "mkdir", "makedirs", "unlink", "rmdir",
@@ -103,6 +103,8 @@ ALLOWED = {
     # Files of the package, of the kernel, and descriptors.
     "cli/live.py": {"read_text"},
     "cli/stdio.py": {"open"},
+    # The output of a program, in the step's folder.
+    "ext/importers/other_tool.py": {"open", "read_text"},
     "cli/watch.py": {"read_text"},
     # Files that the command line names, replaced whole.
     "cli/gate.py": {"write_whole"},

@@ -50,9 +50,6 @@ EXTENSION = Extension(
         "store": Command(
             KEEP, "Keep figures of many records; their history and site.", "rtgauge.cli.store:app"
         ),
-        "import": Command(
-            KEEP, "Import measurements of other tools as records.", "rtgauge.cli.import_record:app"
-        ),
         "export": Command(
             KEEP, "Export the statistics of a record for other tools.", "rtgauge.cli.export:export"
         ),

@@ -26,7 +26,9 @@ NAMESPACE = "rtgauge_ext"
 OBJECT = "EXTENSION"
 """The name of the object in the module `extension` of a package."""
 
-Kind = Literal["probes", "presenters", "studies", "loads", "importers", "exporters", "documents", "files"]
+Kind = Literal[
+    "probes", "presenters", "studies", "loads", "importers", "exporters", "measurers", "documents", "files"
+]
 """What an extension adds by name. Each is a field of Extension."""
 NOUNS: dict[Kind, str] = {
     "probes": "probe",
@@ -35,6 +37,7 @@ NOUNS: dict[Kind, str] = {
     "loads": "load",
     "importers": "format",
     "exporters": "format",
+    "measurers": "tool",
     "documents": "schema",
     "files": "file",
 }
@@ -79,9 +82,11 @@ class Extension:
     loads: Mapping[str, str] = field(default_factory=_none)
     """Load -> its class, an rtgauge.load.load.Load."""
     importers: Mapping[str, str] = field(default_factory=_none)
-    """Format -> its rtgauge.importers.measurement.Importer."""
+    """Format -> its rtgauge_ext.importers.measurement.Importer."""
     exporters: Mapping[str, str] = field(default_factory=_none)
     """Format -> its rtgauge.exporters.exporter.Exporter."""
+    measurers: Mapping[str, str] = field(default_factory=_none)
+    """Tool that checks a step after rtgauge -> its rtgauge.runner.step.Measurer."""
     documents: Mapping[str, str] = field(default_factory=_none)
     """Schema in docs/formats -> a Document: its title and models."""
     files: Mapping[str, str] = field(default_factory=_none)

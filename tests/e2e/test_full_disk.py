@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -14,30 +13,12 @@ from tests.e2e.test_resume import hashes
 from tests.support.archives import own_archive
 from tests.support.cli import SHORT, error_line, good, rtgauge
 from tests.support.real_record import document
+from tests.support.small_disk import check_every_size
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    pass
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A file system of 300 KiB."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mounted = subprocess.run(
-        ["mount", "-t", "tmpfs", "-o", "size=300k", "tmpfs", str(place)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if mounted.returncode:
-        pytest.skip(f"no file system can be mounted here: {mounted.stderr.strip()}")
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", str(place)], check=True)
 
 
 def grow(disk: Path) -> None:
@@ -144,9 +125,7 @@ def test_the_samples_fit_but_not_as_text(small_disk: Path) -> None:
     assert "CPU " in done.stdout
 
 
-CYCLICTEST = Path(__file__).parent.parent / "data" / "cyclictest" / "histofall.txt"
 TO_WRITE = {
-    "import": ("import", CYCLICTEST, "--out", "."),
     "report": ("show", "RECORD", "--page", "page.html", "--figures", "figures"),
     "windows": ("export", "RECORD", "--format", "parquet", "--windows", "-o", "windows.parquet"),
     "json": ("export", "RECORD", "--format", "json", "-o", "record.json"),
@@ -163,17 +142,4 @@ def test_every_size_of_a_disk(small_disk: Path, tmp_path: Path, what: str) -> No
     words[-1] = small_disk / str(words[-1])
     if "--figures" in words:
         words[words.index("--page") + 1] = small_disk / "page.html"
-    statuses = []
-    for kib in (4, 8, 12, 24, 48, 400, 8_000):
-        subprocess.run(["mount", "-o", f"remount,size={kib}k", str(small_disk)], check=True)
-        done = rtgauge(*words)
-        statuses.append(done.returncode)
-        if done.returncode:
-            assert "disk is full" in error_line(done, 3)
-            assert not [
-                path.name for path in small_disk.rglob("*") if path.name.endswith((".tmp", ".partial"))
-            ]
-        for entry in small_disk.iterdir():
-            shutil.rmtree(entry) if entry.is_dir() else entry.unlink()
-    assert statuses[0] == 3
-    assert statuses[-1] == 0
+    check_every_size(small_disk, words)

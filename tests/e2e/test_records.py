@@ -18,8 +18,6 @@ from rtgauge.record.model import RunDocument
 from tests.support.cli import error_line, good, invoke, rtgauge
 from tests.support.real_record import document
 
-DATA = Path(__file__).parent.parent / "data" / "cyclictest"
-
 pytestmark = [pytest.mark.engine, pytest.mark.root]
 
 READERS = (("show",), ("show", "--page"), ("export",), ("export", "--format", "json"))
@@ -189,33 +187,3 @@ def test_the_reader_may_go(real_record: Path, words: tuple[str, ...]) -> None:
     )
     os.close(write)
     assert (done.returncode, done.stderr) == (0, "")
-
-
-def test_an_import_takes_what_the_file_does_not_say(tmp_path: Path) -> None:
-    source = DATA / "h.txt"
-    good(invoke("import", source, "--out", tmp_path / "runs", "--interval", "1ms"))
-    (record,) = (tmp_path / "runs").iterdir()
-    (step,) = document(good(invoke("show", record, "--json")).stdout)["steps"]
-    assert step["parameters"]["interval_ns"] == 1_000_000
-    good(invoke("import", DATA / "ns.txt", "--out", tmp_path / "ns", "--ns"))
-    (record,) = (tmp_path / "ns").iterdir()
-    (step,) = document(good(invoke("show", record, "--json")).stdout)["steps"]
-    assert all(series["max_ns"] % 1000 for series in step["series"])
-
-
-def test_a_file_of_no_format_does_not_keep_the_others_out(tmp_path: Path) -> None:
-    (tmp_path / "letter.txt").write_text("Dear Sir\n")
-    done = invoke(
-        "import", tmp_path / "letter.txt", DATA / "h.txt", tmp_path / "gone", "--out", tmp_path / "runs"
-    )
-    assert done.returncode == 2
-    assert [line.partition(": ")[0] for line in done.stderr.splitlines()] == ["rtgauge"] * 3
-    assert "2 of 3 files could not be imported" in done.stderr
-    assert len(list((tmp_path / "runs").iterdir())) == 1
-
-
-@pytest.mark.parametrize("interval", ["0s", "-1ms", "5", "soon"])
-def test_an_import_refuses_what_is_no_interval(tmp_path: Path, interval: str) -> None:
-    done = invoke("import", DATA / "h.txt", "--out", tmp_path / "runs", f"--interval={interval}")
-    assert "--interval" in error_line(done, 2)
-    assert not (tmp_path / "runs").exists()

@@ -5,10 +5,8 @@ from __future__ import annotations
 
 import os
 import signal
-import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
 from unittest import mock
 
 import pytest
@@ -17,39 +15,14 @@ from rtgauge.errors import MeasureError
 from rtgauge.target.engine_path import engine_path
 from rtgauge.target.open_target import open_target
 from rtgauge.target.ssh import SshTarget
-from tests.support.cli import PATIENCE_S, Done, end, error_line, good, invoke, start, wait_until
+from tests.support.cli import PATIENCE_S, end, error_line, good, invoke, start, wait_until
 from tests.support.machine import Machine, client
+from tests.support.over_ssh import left_on, over_ssh
 from tests.support.real_record import document
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
 QUICK = ("--set", "warm-up=100ms", "--load", "idle", "--duration", "500ms")
 UNCHANGED = "/proc/sys/kernel/sched_rr_timeslice_ms"
-
-
-def over_ssh(machine: Machine, *words: object, **options: Any) -> Done:
-    """rtgauge with an `ssh` that knows the machine."""
-    return invoke(
-        *words, env={"PATH": f"{machine.client()}:{os.environ['PATH']}"} | options.pop("env", {}), **options
-    )
-
-
-def left_on(machine: Machine) -> str:
-    """What a run has left there: folders, and processes of its engine.
-
-    The guard may still be putting things back after the run has ended: it is waited for.
-    """
-    session = f"rtgauge-{'[0-9a-f]' * 16}*"
-    folders = f"ls -d /tmp/{session} /var/tmp/{session} /root/{session} 2>/dev/null"
-    # Other machines of this kind, of tests that run at the same time, have mounts of their own.
-    ours = '[ "$(readlink $p/ns/mnt)" = "$(readlink /proc/$$/ns/mnt)" ]'
-    engines = "readlink $p/exe | grep 'rtgauge-................/engine'"
-    processes = f'for p in /proc/[0-9]*; do found=$({engines}) && {ours} && echo "$found"; done'
-    deadline = time.monotonic() + 60
-    while left := machine.run(f"{folders}; {processes}"):
-        if time.monotonic() > deadline:
-            break
-        time.sleep(0.2)
-    return left
 
 
 @pytest.fixture(scope="module")
@@ -308,29 +281,6 @@ def test_resume_takes_no_target(tmp_path: Path) -> None:
 )
 def test_hold_and_wait_are_times(tmp_path: Path, option: str, text: str) -> None:
     assert option in error_line(invoke("run", option, text, cwd=tmp_path), 2)
-
-
-@pytest.mark.slow
-def test_another_tool_checks_it_there(tmp_path: Path) -> None:
-    with Machine(tmp_path, "cart", busybox=False) as cart:
-        words = (
-            "run",
-            "--target",
-            cart.target,
-            "--out",
-            tmp_path / "out",
-            "--cross-check",
-            "cyclictest",
-            "--load",
-            "idle",
-            "--duration",
-            "1s",
-            "--json",
-        )
-        found = document(good(over_ssh(cart, *words)).stdout)
-        assert [step["key"]["tool"] for step in found["steps"]] == ["rtgauge", "cyclictest"]
-        assert all(step["total"]["count"] > 0 for step in found["steps"])
-        assert left_on(cart) == ""
 
 
 @pytest.mark.parametrize("how", ["close", "let go"])

@@ -12,9 +12,10 @@ from contextlib import ExitStack, suppress
 from enum import IntEnum
 from pathlib import Path
 from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol, Self, cast, runtime_checkable
 
-from rtgauge.errors import MeasureError
+from rtgauge import extension
+from rtgauge.errors import InputError, MeasureError
 from rtgauge.instrument.address import is_latmon
 from rtgauge.load import registry as loads
 from rtgauge.load.lifecycle import RunningLoad
@@ -42,8 +43,9 @@ from rtgauge.target.target import Guarded, Target
 from rtgauge.units import NS_PER_S
 
 
+@runtime_checkable
 class Measurer(Protocol):
-    """A way to measure a step: OneEngine, or a module in runner/measurers."""
+    """A way to measure a step: OneEngine, a module in runner/measurers, or an extension's `measurers`."""
 
     arms: bool
     """Whether it arms rtgauge's engine. Arming is timed, and may need kernel modules."""
@@ -112,11 +114,16 @@ ONE_ENGINE = OneEngine()
 
 
 def measurer_of(key: StepKey) -> Measurer:
-    """Return the measurer of a step; import its module unless it is the ordinary one."""
-    if key.tool != "rtgauge":
-        from rtgauge.runner.measurers import other_tool
+    """Return the measurer of a step; import its module unless it is the ordinary one.
 
-        return other_tool
+    Raises InputError if no extension knows the step's tool, or if its package cannot be used.
+    """
+    if key.tool != "rtgauge":
+        if key.tool not in extension.registered("measurers"):
+            raise InputError(
+                f"no extension measures with {key.tool}; install one that does, or leave the cross-check out"
+            )
+        return cast("Measurer", extension.load("measurers", key.tool, Measurer))
     if key.peer is not None:
         from rtgauge.runner.measurers import two_ends
 

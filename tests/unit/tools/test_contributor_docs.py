@@ -15,7 +15,8 @@ ROOT = Path(__file__).parents[3]
 PLACES = (
     "",
     "src/rtgauge",
-    *(f"src/rtgauge/{package}" for package in ("exporters", "importers", "load", "runner", "study")),
+    *(f"src/rtgauge/{package}" for package in ("exporters", "load", "runner", "study")),
+    "ext/importers",
     *(f"tests/{folder}" for folder in ("", "unit", "unit/load")),
     "engine/probes",
 )

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A bound on gaps, for the probe noise and for other tools; threads without an activation and cut steps."""
+"""A bound on gaps, for the probe noise; threads without an activation and cut steps."""
 
 from __future__ import annotations
 
@@ -8,23 +8,10 @@ import math
 import pytest
 
 from rtgauge.errors import InputError
-from rtgauge.importers.imported_record import import_file
 from rtgauge.record.model import Result, VerdictWord
-from rtgauge.record.reader import Record
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.requirement import parse_requirement
-from rtgauge.verdict.run_verdict import judge_run
-from tests.unit.importers.foreign_files import FILES
 from tests.unit.records import step
-
-NO_SAMPLE = (
-    FILES["hwlatdetect.txt"].partition("test finished")[0]
-    + """test finished
-Max Latency: Below threshold
-Samples recorded: 0
-Samples exceeding threshold: 0
-"""
-)
 
 GAP = parse_requirement("gap<=20us")
 HARD = parse_requirement("latency<=200us")
@@ -65,31 +52,6 @@ def test_gaps_that_were_not_recorded_and_a_short_look_prove_nothing():
 def test_a_share_of_gaps_is_refused():
     with pytest.raises(InputError, match="leave out hardness"):
         parse_requirement("gap<=20us hardness=99%")
-
-
-@pytest.mark.parametrize(
-    ("name", "text", "bound", "word"),
-    [
-        ("oslat.txt", None, "80us", VerdictWord.FAILS),
-        ("oslat.txt", None, "200us", VerdictWord.HOLDS),
-        ("rt-tests+oslat.json", None, "20us", VerdictWord.FAILS),
-        ("rt-tests+oslat.json", None, "200us", VerdictWord.HOLDS),
-        ("hwlatdetect.txt", None, "20us", VerdictWord.FAILS),
-        ("hwlatdetect.txt", None, "50us", VerdictWord.HOLDS),
-        ("hwlatdetect.txt", NO_SAMPLE, "20us", VerdictWord.HOLDS),
-        ("hwlatdetect.txt", NO_SAMPLE, "5us", VerdictWord.CANNOT_TELL),
-        ("rtla+osnoise.txt", None, "50us", VerdictWord.FAILS),
-        ("rtla+osnoise.txt", None, "100us", VerdictWord.HOLDS),
-        ("rtla+hwnoise.txt", None, "10us", VerdictWord.HOLDS),
-    ],
-)
-def test_other_tools_gaps_are_judged_too(tmp_path, name, text, bound, word):
-    source = tmp_path / name
-    source.write_text(text or FILES[name])
-    record = Record.open(import_file(source, tmp_path / "runs"))
-    whole, *_ = judge_run(parse_requirement(f"gap<={bound}"), record)
-    assert whole.word == word, whole.reason
-    assert whole.exposure is None
 
 
 def test_a_thread_without_an_activation_never_holds():

@@ -1,0 +1,155 @@
+# SPDX-License-Identifier: MIT
+"""Makes a record from a file of another tool."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import rtgauge
+from rtgauge.errors import InputError
+from rtgauge.record.facts import Facts, Kernel, Preemption, Virtualization
+from rtgauge.record.files import clean_name
+from rtgauge.record.marks import MarkKind
+from rtgauge.record.model import LoadReport, Run, StepKey
+from rtgauge.record.parameters import OpenParameters
+from rtgauge.record.writer import RecordWriter
+from rtgauge.units import NS_PER_S, format_duration
+from rtgauge_ext.importers.imported_step import StepAndWindows, imported_step
+from rtgauge_ext.importers.measurement import Hints, Measurement
+from rtgauge_ext.importers.registry import importer_of, read_file
+
+MOST_INTERVAL_NS = 24 * 3600 * NS_PER_S
+SYSTEM_TEXTS = ("nodename", "release", "version", "machine")
+"""The names of host, kernel and architecture in uname(2)."""
+TIME_UNKNOWN = (
+    "the file does not give the time of the measurement, so rtgauge uses the file's modification time"
+)
+KEY_PARAMETERS = ("priority", "policy", "dma_latency_us", "context", "space", "c_states")
+"""Parameters that two measurements must share to be comparable."""
+
+
+def _facts(measurement: Measurement) -> Facts:
+    """Return the facts about the machine that the file contains."""
+    system = measurement.system
+    texts = {name: None if (value := system.get(name)) is None else str(value) for name in SYSTEM_TEXTS}
+    realtime = system.get("realtime") == 1 or "PREEMPT_RT" in (texts["version"] or "")
+    sources = {name: system[name] for name in ("version", "realtime") if name in system}
+    return Facts(
+        host=texts["nodename"],
+        kernel=Kernel(
+            release=texts["release"],
+            version=texts["version"],
+            architecture=texts["machine"],
+            preemption=Preemption(
+                model="PREEMPT_RT" if realtime else None, sources={f"{measurement.tool}'s sysinfo": sources}
+            ),
+        ),
+        machine=Virtualization(virtual=None, emulated=None),
+    )
+
+
+def _key(measurement: Measurement, host: str, interval_ns: int | None, repeat: int) -> StepKey:
+    known = {name: measurement.parameters.get(name) for name in KEY_PARAMETERS}
+    parameters = {name: value for name, value in known.items() if value is not None}
+    first = measurement.series[0].interval_ns if measurement.series else None
+    interval = first if interval_ns is None else interval_ns
+    return StepKey(
+        probe=measurement.probe,
+        parameters=OpenParameters(**{"interval_ns": interval, **parameters}),
+        load="unknown",
+        deployment="unknown",
+        targets={"self": host},
+        repeat=repeat,
+        tool=measurement.tool,
+    )
+
+
+def modification_time(source: Path) -> str:
+    """Return the time at which the file was last changed (UTC, ISO 8601)."""
+    return f"{datetime.fromtimestamp(source.stat().st_mtime, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def import_file(
+    source: Path,
+    out: Path,
+    *,
+    form: str | None = None,
+    interval_ns: int | None = None,
+    unit_ns: int | None = None,
+) -> Path:
+    """Make a record in the folder `out` with a step for each measurement in the file `source`. Return the
+    folder.
+
+    `form`: the format's name, by default found from the file's beginning. `interval_ns`: the interval of all
+    series, by default from the file. `unit_ns`: the unit of cyclictest's text (1 with -N), by default found
+    in the text. Load and deployment are `unknown`. Raises InputError for a foreign or damaged file or an
+    impossible interval, and the errors of RecordWriter.
+    """
+    if interval_ns is not None and not 0 < interval_ns <= MOST_INTERVAL_NS:
+        allowed = f"give one above 0 and at most {format_duration(MOST_INTERVAL_NS)}, e.g. 1ms"
+        raise InputError(f"--interval {format_duration(interval_ns)}: {allowed}")
+    name = importer_of(source, form).name
+    measurements = read_file(source, Hints(unit_ns, interval_ns), name)
+    file_time = modification_time(source)
+    systems = {tuple(measurement.system.get(name) for name in SYSTEM_TEXTS) for measurement in measurements}
+    if len(systems) > 1:
+        raise InputError(
+            f"{source} has measurements on different machines or kernels; import each from its own file"
+        )
+    host = str(measurements[0].system.get("nodename", "unknown"))[:100]
+    keys: list[StepKey] = []
+    for measurement in measurements:
+        key = _key(measurement, host, interval_ns, 0)
+        keys.append(key.model_copy(update={"repeat": sum(earlier == key for earlier in keys)}))
+    steps = [
+        imported_step(
+            measurement,
+            step_id=f"{number:02d}-{clean_name(measurement.probe)}-{clean_name(measurement.tool)}",
+            key=key,
+            load=LoadReport(name="unknown"),
+            started=measurement.started or file_time,
+            ended=measurement.ended or measurement.started or file_time,
+            interval_ns=interval_ns,
+            marks=[] if measurement.started else [MarkKind.TIME_UNKNOWN.mark(TIME_UNKNOWN)],
+        )
+        for number, (measurement, key) in enumerate(zip(measurements, keys, strict=True), start=1)
+    ]
+    command = ["rtgauge", "import", str(source), "--as", name]
+    return write_imported(source, out, name, command, {host: _facts(measurements[0])}, steps)
+
+
+def write_imported(
+    source: Path,
+    out: Path,
+    name: str,
+    command: list[str],
+    systems: dict[str, Facts],
+    steps: Sequence[StepAndWindows],
+) -> Path:
+    """Write the record of these steps into the folder `out`; return its folder. `name`: the file's format.
+
+    Raises the errors of RecordWriter.
+    """
+    now = datetime.now(UTC)
+    (host,) = systems
+    with RecordWriter.at_once(out, host=host, name=name, now=now) as writer:
+        run = Run(
+            id=writer.id,
+            created=f"{now:%Y-%m-%dT%H:%M:%SZ}",
+            state="partial",
+            rtgauge=rtgauge.__version__,
+            command=command,
+            plan={
+                "name": name,
+                "imported_from": source.name.encode(errors="surrogateescape").decode(errors="replace"),
+            },
+            targets=[host],
+            planned=[step.key for step, _ in steps],
+        )
+        writer.write_run(run)
+        writer.write_system(host, systems[host])
+        for step, windows in steps:
+            writer.commit_step(step, windows)
+        return writer.finish("complete")
