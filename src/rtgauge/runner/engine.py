@@ -32,6 +32,7 @@ from rtgauge.record.window_table import WindowTable
 from rtgauge.runner.context import Abandoned, Interrupt, NotHere, NotOnCokernel, StepContext, StepInProgress
 from rtgauge.system import rt_core
 from rtgauge.system.refusal import explain
+from rtgauge.system.rtai import PIPELINE
 from rtgauge.target.address import LOCAL
 from rtgauge.target.engine_path import cokernel_engine
 from rtgauge.target.target import Guarded, Target
@@ -60,6 +61,13 @@ OF_MOMENTS = (b'{"type":"moment",', b'{"type":"trace_formats",', b'{"type":"symb
 """The beginnings of lines that go to the step's moments instead of the stream's copy."""
 
 
+CORE = {
+    "cobalt": (rt_core.VERSION, "this kernel has no Xenomai 3 (Cobalt) core"),
+    "rtai": (PIPELINE, "this kernel has no I-pipe, which RTAI needs"),
+}
+"""The file that only a kernel with this co-kernel's core has, and the words if it is missing."""
+
+
 def start_engine(context: StepContext, arguments: Sequence[str]) -> Guarded:
     """Start a probe (its verb and options) on the step's target, under a guard.
 
@@ -74,18 +82,24 @@ def start_engine(context: StepContext, arguments: Sequence[str]) -> Guarded:
 
 
 def check_engine_starts(runtime: str, target: Target) -> None:
-    """Raise MeasureError if a co-kernel's engine is missing here, or if the target lacks its libraries."""
-    engine = target.put(cokernel_engine(target.machine, runtime))
+    """Raise MeasureError if a co-kernel's engine is missing here, or if the target lacks its libraries. If
+    the kernel has no such core, this is the reason: no engine or library would help.
+    """
+    file, lacks = CORE[runtime]
+    has_core = target.read([file]).exists(file)
+    no_core = MeasureError(f"{lacks}; boot a kernel that has one, or leave rt out")
+    try:
+        engine = target.put(cokernel_engine(target.machine, runtime))
+    except MeasureError as missing:
+        raise (missing if has_core else no_core) from None
     done = target.run(["sh", "-c", 'exec "$0" version 2>&1', engine], START_S)
     if done.returncode == 0:
         return
     name = COKERNELS[runtime]
     last = (done.stdout.strip().splitlines() or [f"it ended with status {done.returncode}"])[-1]
     _, loading, missing = last.partition(LOADING)
-    if loading and not target.read([rt_core.VERSION]).exists(rt_core.VERSION):
-        raise MeasureError(
-            "this kernel has no Xenomai 3 (Cobalt) core; boot a kernel that has one, or leave rt out"
-        )
+    if loading and not has_core:
+        raise no_core
     if loading:
         library = missing.partition(":")[0]
         remedy = (

@@ -284,6 +284,24 @@ def test_an_engine_that_cannot_be_loaded_says_why_in_one_line(
         check_engine_starts("cobalt", target)
 
 
+@pytest.mark.parametrize(
+    ("runtime", "core", "lacks"),
+    [
+        ("cobalt", "/proc/xenomai/version", "this kernel has no Xenomai 3"),
+        ("rtai", "/proc/ipipe/version", "this kernel has no I-pipe, which RTAI needs; boot a kernel"),
+    ],
+)
+def test_a_kernel_without_the_core_is_said_before_a_missing_engine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runtime: str, core: str, lacks: str
+):
+    missing = tmp_path / "engine"
+    monkeypatch.setenv(f"RTGAUGE_ENGINE_{runtime.upper()}", str(missing))
+    with pytest.raises(MeasureError, match=lacks):
+        check_engine_starts(runtime, cast("Target", EngineTarget(missing, {})))
+    with pytest.raises(MeasureError, match=f"the engine for {runtime} is missing"):
+        check_engine_starts(runtime, cast("Target", EngineTarget(missing, {core: "1"})))
+
+
 def test_a_kernel_without_cobalt_is_said_before_its_libraries(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
