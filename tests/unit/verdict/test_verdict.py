@@ -3,19 +3,16 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtgauge.errors import RecordError
-from rtgauge.importers.imported_record import import_file
 from rtgauge.record.facts import Facts
 from rtgauge.record.model import LeftOut, Severity, VerdictWord
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
-from rtgauge.verdict.answer import answer_words, late_share
+from rtgauge.verdict.answer import answer_words
 from rtgauge.verdict.decision import LEAST_FOR_EVERY, judge
 from rtgauge.verdict.next_step import Done
 from rtgauge.verdict.requirement import parse_requirement
@@ -145,21 +142,6 @@ def test_a_share_is_judged_by_exact_bounds(good, late, word):
     if late == 0 and word == VerdictWord.CANNOT_TELL:
         assert result.evidence["duration_needed_ns"] == 299_572 * 10**6
         assert "--duration 5min" in result.next
-
-
-def test_a_bound_beyond_the_histogram_is_named_as_the_cause(tmp_path: Path):
-    """No longer measurement of this kind would tell, and 100 % as the largest share says nothing."""
-    screen = tmp_path / "screen.txt"
-    screen.write_text("T: 0 ( 2013) P:80 I:1000 C:1000000 Min:      6 Act:   18 Avg:   16 Max:     306\n")
-    record = Record.open(import_file(screen, tmp_path))
-    one, windows = record.steps[0], record.windows(record.steps[0])
-    result = judge(parse_requirement("period=1ms latency<=100us hardness=99%"), one, windows)
-    assert result.word == VerdictWord.CANNOT_TELL
-    assert "no histogram reaches the bound" in answer_words(result)
-    assert result.next.startswith("measure with rtgauge: rtgauge run ")
-    assert late_share(result.evidence) == "at least 1 in 1,000,000"
-    fails = judge(parse_requirement("period=1ms latency<=100us"), one, windows)
-    assert answer_words(fails).startswith("at least 1 of 1,000,000 later than 100 us, none allowed")
 
 
 def test_the_allowed_share_is_printed_as_it_was_given():

@@ -1,13 +1,17 @@
 # SPDX-License-Identifier: MIT
-"""A bound on gaps judges the gaps that other tools found."""
+"""What other tools measured is judged: gaps, and histograms that do not reach the bound."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import pytest
 
 from ext.importers.tests.foreign_files import FILES
 from rtgauge.record.model import VerdictWord
 from rtgauge.record.reader import Record
+from rtgauge.verdict.answer import answer_words, late_share
+from rtgauge.verdict.decision import judge
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge.verdict.run_verdict import judge_run
 from rtgauge_ext.importers.imported_record import import_file
@@ -45,3 +49,18 @@ def test_other_tools_gaps_are_judged_too(tmp_path, name, text, bound, word):
     whole, *_ = judge_run(parse_requirement(f"gap<={bound}"), record)
     assert whole.word == word, whole.reason
     assert whole.exposure is None
+
+
+def test_a_bound_beyond_the_histogram_is_named_as_the_cause(tmp_path: Path):
+    """No longer measurement of this kind would tell, and 100 % as the largest share says nothing."""
+    screen = tmp_path / "screen.txt"
+    screen.write_text("T: 0 ( 2013) P:80 I:1000 C:1000000 Min:      6 Act:   18 Avg:   16 Max:     306\n")
+    record = Record.open(import_file(screen, tmp_path))
+    one, windows = record.steps[0], record.windows(record.steps[0])
+    result = judge(parse_requirement("period=1ms latency<=100us hardness=99%"), one, windows)
+    assert result.word == VerdictWord.CANNOT_TELL
+    assert "no histogram reaches the bound" in answer_words(result)
+    assert result.next.startswith("measure with rtgauge: rtgauge run ")
+    assert late_share(result.evidence) == "at least 1 in 1,000,000"
+    fails = judge(parse_requirement("period=1ms latency<=100us"), one, windows)
+    assert answer_words(fails).startswith("at least 1 of 1,000,000 later than 100 us, none allowed")
