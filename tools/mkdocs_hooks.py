@@ -21,7 +21,10 @@ SHIM = "https://unpkg.com/iframe-worker/shim"
 """What the theme's offline plugin would load to search from disk."""
 OWN_SHIM = "worker_from_disk.js"
 EXTENSIONS = Path(__file__).parent.parent / "ext"
-PAGES = {f"ext/{page.parent.name}/README.md": page for page in sorted(EXTENSIONS.glob("*/README.md"))}
+PAGES = {
+    str(page.relative_to(EXTENSIONS.parent)): page
+    for page in (EXTENSIONS / "README.md", *sorted(EXTENSIONS.glob("*/README.md")))
+}
 """Where an extension's page is in the tree."""
 LINK = re.compile(r"\[([^][]*)\]\(([^)\s#:]+)(#[^)\s]*)?\)")
 """A link to a file: its text, the file and the anchor."""
@@ -46,7 +49,8 @@ def on_config(config: Any) -> Any:
 
 def _made(page: str) -> str:
     """The name among the pages of an extension's page: ext/tire/README.md -> extensions/tire.md."""
-    return f"extensions/{page.split('/')[1]}.md"
+    folder = page.removeprefix("ext").removesuffix("README.md").strip("/")
+    return f"extensions/{folder or 'index'}.md"
 
 
 def _linked(text: str, source: str, place: str) -> str:
@@ -57,7 +61,7 @@ def _linked(text: str, source: str, place: str) -> str:
 
     def link(match: re.Match[str]) -> str:
         target = posixpath.normpath(posixpath.join(posixpath.dirname(source), match[2]))
-        if re.fullmatch(r"ext/[\w-]+/README\.md", target):
+        if re.fullmatch(r"ext/([\w-]+/)?README\.md", target):
             if target not in PAGES:
                 return match[1]
             target = f"docs/{_made(target)}"

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: MIT
-/* toy: the time between two readings of the clock, one after the other. For tests/e2e/test_new_probe.py. */
+/* toy: the time between two readings of the clock, one after the other. */
+#include "base/clock.h"
 #include "base/error.h"
+#include "base/memory.h"
 #include "base/series.h"
 #include "base/stream.h"
+#include "base/verbs.h"
 #include "harness/burst.h"
 #include "harness/cpus.h"
 #include "harness/harness.h"
-#include "base/clock.h"
-#include "base/memory.h"
-#include "base/verbs.h"
 
 #define ROOM 1000
 
@@ -51,20 +51,16 @@ static int prepare_probe(struct burst *burst)
 {
 	struct state *state = burst->harness.state;
 	struct series *series = memory_get(sizeof(*series));
-	struct burst_task *task;
 	int cpu, status = placement_choose(burst->harness.cpus, PLACEMENT_SAME_CPU, &cpu, &cpu);
 
 	if (status)
 		return status;
-	if (!series)
+	state->tasks[0] = burst_task_new(cpu, ROOM, work);
+	state->series[0] = series;
+	if (!series || !state->tasks[0])
 		return harness_no_memory();
 	series->metric = "reading";
 	series->cpu = cpu;
-	task = burst_task_new(cpu, ROOM, work);
-	if (!task)
-		return harness_no_memory();
-	state->tasks[0] = task;
-	state->series[0] = series;
 	burst->tasks = state->tasks;
 	burst->task_count = 1;
 	burst->harness.series = state->series;
@@ -73,11 +69,7 @@ static int prepare_probe(struct burst *burst)
 }
 
 static struct burst burst = {
-	.harness =
-		{
-			.table = table,
-			.state_size = sizeof(struct state),
-		},
+	.harness = {.table = table, .state_size = sizeof(struct state)},
 	.prepare = prepare_probe,
 	.work_ns = NS_PER_S / 50,
 	.pause_ns = NS_PER_S / 50,

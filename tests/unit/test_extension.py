@@ -1,0 +1,40 @@
+# SPDX-License-Identifier: MIT
+"""What extensions name is there, and is what its kind needs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import get_args
+
+import pytest
+
+from rtgauge.extension import Extension, Kind, commands, extensions, imported, registered
+
+ROOT = Path(__file__).parents[2]
+FOLDERS = sorted(file.parent.name for file in ROOT.glob("ext/*/extension.py"))
+
+
+@pytest.mark.parametrize("kind", get_args(Kind))
+def test_everything_named_can_be_imported(kind: Kind) -> None:
+    assert all(imported(reference) is not None for reference in registered(kind).values())
+
+
+def test_every_command_can_be_imported() -> None:
+    assert all(imported(command.target) is not None for command in commands().values())
+
+
+def test_the_folders_of_ext_are_the_extensions_by_name() -> None:
+    assert [extension.name for extension in extensions()] == ["core", *FOLDERS]
+
+
+@pytest.mark.parametrize("extension", extensions(), ids=lambda extension: extension.name)
+def test_an_object_is_short_and_says_what_it_is_for(extension: Extension) -> None:
+    assert extension.line.endswith(".")
+    if extension.name != "core":
+        text = (ROOT / "ext" / extension.name / "extension.py").read_text(encoding="utf-8")
+        assert len(text.splitlines()) <= 50
+
+
+@pytest.mark.parametrize("name", FOLDERS)
+def test_the_table_of_extensions_has_each(name: str) -> None:
+    assert f"[{name}]({name}/README.md)" in (ROOT / "ext" / "README.md").read_text(encoding="utf-8")
