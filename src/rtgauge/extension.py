@@ -8,13 +8,13 @@ object in `rtgauge_ext.NAME.extension`, and the entry points of other distributi
 
 from __future__ import annotations
 
-import pkgutil
 import warnings
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib import import_module
 from importlib.metadata import entry_points
+from pathlib import Path
 from typing import Literal, NamedTuple
 
 from rtgauge.errors import InputError
@@ -99,8 +99,9 @@ def _packages() -> Iterable[tuple[str, str]]:
         namespace = import_module(NAMESPACE)
     except ModuleNotFoundError:
         return  # the core alone
-    for package in sorted(pkgutil.iter_modules(namespace.__path__), key=lambda package: package.name):
-        yield package.name, f"{NAMESPACE}.{package.name}.extension:{OBJECT}"
+    names = {file.parent.name for place in namespace.__path__ for file in Path(place).glob("*/extension.py")}
+    for name in sorted(names):
+        yield name, f"{NAMESPACE}.{name}.extension:{OBJECT}"
 
 
 def imported(reference: str) -> object:

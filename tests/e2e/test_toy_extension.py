@@ -54,6 +54,7 @@ def a_tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
     for part in ("meson.build", "meson.options"):
         shutil.copy(ROOT / part, tree)
     shutil.copytree(TOY, tree / "ext" / "toy")
+    (tree / "ext" / "__init__.py").touch()  # a package of its own hides the extensions that are installed
     (tree / "src" / "rtgauge_ext").symlink_to("../ext")
     for command in (
         ("meson", "setup", "build", "-Dstatic=false", "-Dbuildtype=plain"),
@@ -94,9 +95,9 @@ def test_a_folder_in_ext_is_all_that_a_capability_takes(tree: Path) -> None:
     assert "Say what a toy is." in help_text
     assert "sched" not in help_text
     assert "a toy reads the clock twice" in good(rtgauge("toy", **words)).stdout
-    measured = good(rtgauge(*MEASURED, "--details", **words)).stdout
+    measured = rtgauge(*MEASURED, "--details", **words).stdout  # the status depends on who else is here
     assert "reading, us" in measured
-    assert "HOLDS" in measured
+    assert "none of 2,000 longer than 1 s, 50 % allowed" in measured
 
     (tree / "toy.toml").write_text(PLAN)
     good(rtgauge("run", "toy.toml", "--out", "runs", **words))
@@ -113,7 +114,8 @@ def test_a_folder_in_ext_is_all_that_a_capability_takes(tree: Path) -> None:
 @pytest.mark.slow
 def test_a_distribution_of_its_own_gives_the_same(tree: Path, tmp_path: Path) -> None:
     core = tmp_path / "core"
-    core.mkdir()
+    (core / "rtgauge_ext").mkdir(parents=True)
+    (core / "rtgauge_ext" / "__init__.py").touch()
     (core / "rtgauge").symlink_to(tree / "src" / "rtgauge")
     words = here(tree, core, as_distribution(tmp_path / "site"))
     assert "a toy reads the clock twice" in good(rtgauge("toy", **words)).stdout
