@@ -20,6 +20,8 @@ NS_PER_UNIT = {
     "h": 3600 * NS_PER_S,
     "d": 86400 * NS_PER_S,
 }
+ROUNDED_TO_1000 = 999.5
+"""From this value on, three digits are not enough."""
 MAX_NS = 2**63 - 1
 MAX_CPU = 8191
 MAX_MASK_DIGITS = 4096
@@ -93,15 +95,17 @@ def format_time(ns: float | None) -> str:
     """Format a measured time with three significant digits in ns, us, ms or s; None -> `"-"`."""
     if ns is None:
         return "-"
-    magnitude = abs(ns)
-    if magnitude < 1_000:
+    if abs(ns) < ROUNDED_TO_1000:
         return f"{ns:.0f} ns"
-    for limit, divisor, unit in ((1e6, 1e3, "us"), (1e9, 1e6, "ms"), (float("inf"), 1e9, "s")):
-        if magnitude < limit:
-            value = ns / divisor
-            digits = 2 if abs(value) < 10 else 1 if abs(value) < 100 else 0
-            return f"{value:.{digits}f} {unit}"
-    raise AssertionError
+    unit, value = next(
+        (unit, ns / divisor)
+        for unit, divisor in (("us", 1e3), ("ms", 1e6), ("s", 1e9))
+        if unit == "s" or abs(ns / divisor) < ROUNDED_TO_1000
+    )
+    digits = next(
+        digits for digits in (2, 1, 0) if not digits or abs(round(value, digits)) < 10 ** (3 - digits)
+    )
+    return f"{value:.{digits}f} {unit}"
 
 
 def format_count(number: int) -> str:
@@ -154,9 +158,14 @@ def round_up(value: float, digits: int = 3) -> float:
 
 
 def format_share(share: float, *, up: bool = False) -> str:
-    """Format a probability for people: `1 in 33,400`, `2.3 %`. `up`: round it up, as an upper bound."""
+    """Format a probability for people with three digits: `1 in 33,400`, `2.3 %`. Only certainty is `100 %`.
+    `up`: round it up, as an upper bound.
+    """
     if share <= 0:
         return "0"
+    if share < 1 and share * 100 >= ROUNDED_TO_1000 / 10 and not up:
+        decimals = max(2, -math.floor(math.log10(100 * (1 - share))))
+        return f"{math.floor(share * 100 * 10**decimals) / 10**decimals:.{decimals}f} %"
     if share < 0.001:
         one_in = 1 / share
         return f"1 in {math.floor(one_in) if up else round(one_in):,}"

@@ -13,6 +13,7 @@ from rtgauge.units import (
     NS_PER_UNIT,
     format_cpu_list,
     format_duration,
+    format_share,
     format_time,
     parse_cpu_list,
     parse_duration_ns,
@@ -127,3 +128,43 @@ def test_measured_times_for_people(ns, text):
 )
 def test_one_has_no_s_and_thousands_have_a_comma(number, text):
     assert plural(number, "window") == text
+
+
+SIZES = {"ns": 1, "us": 10**3, "ms": 10**6, "s": 10**9}
+
+
+@given(st.integers(min_value=1, max_value=999 * 10**9))
+def test_a_time_has_at_most_three_digits_and_is_right_to_them(ns: int) -> None:
+    number, unit = format_time(ns).split()
+    assert len(number.replace(".", "")) <= 3
+    assert len(number.replace(".", "")) == 3 or ns < 100
+    assert abs(float(number) * SIZES[unit] - ns) <= 0.00501 * ns
+    assert format_time(-ns) == f"-{number} {unit}"
+
+
+@given(st.integers(min_value=1, max_value=10**7), st.data())
+def test_a_share_has_three_digits_and_only_all_is_100_percent(every: int, data: st.DataObject) -> None:
+    share = data.draw(st.integers(min_value=1, max_value=every)) / every
+    text = format_share(share)
+    assert (text == "100 %") is (share == 1)
+    if text.startswith("1 in "):
+        assert abs(1 / int(text.removeprefix("1 in ").replace(",", "")) - share) <= 0.001 * share
+        return
+    number = text.removesuffix(" %")
+    assert len(number.replace(".", "").lstrip("0")) <= 3 or share >= 0.9995
+    assert abs(float(number) / 100 - share) <= 0.00501 * share
+    assert number != "100" or share == 1
+
+
+@pytest.mark.parametrize(
+    ("ns", "text"),
+    [
+        (999.6, "1.00 us"),
+        (9_996, "10.0 us"),
+        (99_960, "100 us"),
+        (999_600, "1.00 ms"),
+        (99_950_000, "100 ms"),
+    ],
+)
+def test_a_time_that_is_rounded_up_has_three_digits(ns: float, text: str) -> None:
+    assert format_time(ns) == text

@@ -38,12 +38,12 @@ def figure(value: float) -> str:
 
 
 def interval(estimate: Estimate | None) -> str:
-    """Return a value like "8.1 (7.9 … 8.3)", without brackets if it has no interval; a dash for None."""
+    """Return a value like "8.1 (7.9 to 8.3)", without brackets if it has no interval; a dash for None."""
     if estimate is None:
         return NONE
     if estimate.low is None or estimate.high is None:
         return figure(estimate.value)
-    return f"{figure(estimate.value)} ({figure(estimate.low)} … {figure(estimate.high)})"
+    return f"{figure(estimate.value)} ({figure(estimate.low)} to {figure(estimate.high)})"
 
 
 def _star(mark: Severity | None) -> str:
@@ -201,7 +201,7 @@ def _search_cells(frontier: Frontier | None) -> list[str]:
     nodes = f"{'≥ ' if frontier.at_limit else ''}{whole(frontier.nodes)}"
     nodes = "none held" if frontier.nodes is None else nodes
     share = NONE if frontier.share_at_most is None else f"{round_up(frontier.share_at_most * 100, 2):.2g} %"
-    ends = f"{whole(frontier.low)} … {whole(frontier.high)}"
+    ends = f"{whole(frontier.low)} to {whole(frontier.high)}"
     return [nodes, ends, f"{frontier.runs} / {whole(frontier.deadlines)}", share]
 
 

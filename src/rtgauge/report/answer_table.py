@@ -17,7 +17,7 @@ from rtgauge.report.record_view import Condition, RecordView, has_distribution, 
 from rtgauge.report.table import PART, Cell, Column, Table, Tone
 from rtgauge.report.tables import missed_cell
 from rtgauge.report.text import NONE, whole
-from rtgauge.units import format_bound, format_share, format_time
+from rtgauge.units import format_bound, format_time
 from rtgauge.verdict.answer import late_share, missing_words
 from rtgauge.verdict.decision import judged_series
 from rtgauge.verdict.worst import worst
@@ -233,11 +233,6 @@ def quantile(figures: Distribution, field: str) -> str:
     return ("≥" if field in figures.lower_bounds else "") + format_time(value)
 
 
-def _aligned(share: float) -> str:
-    """Return a share with two decimals, so that a column of them is easy to read."""
-    return f"{share * 100:.2f} %" if share >= 0.001 else format_share(share)
-
-
 def _maximum(summary: SeriesSummary) -> str:
     return ("≥" if "max_ns" in summary.lower_bounds else "") + format_time(summary.max_ns)
 
@@ -245,7 +240,7 @@ def _maximum(summary: SeriesSummary) -> str:
 def what_is_missing(row: Row, *, short: bool) -> str:
     """Return what is still missing to tell, in a few words; empty if nothing is."""
     if row.word is VerdictWord.MARGINAL:
-        return "in doubt" if any(row.step.doubts_on(row.summary.metric)) else "only just"
+        return "in doubt" if (row.judged or {}).get("in_doubt") else "only just"
     if row.word is not VerdictWord.CANNOT_TELL:
         return ""
     return missing_words(row.judged or {}, short=short) or SEE_BELOW
@@ -266,7 +261,7 @@ def judged_table(rows: Sequence[Row], signs: Mapping[VerdictWord, str], width: i
     cells = [
         [
             Cell(f"{signs[row.word]} {row.name}", TONES[row.word]) if row.word else row.name,
-            late_share(row.judged or {}, _aligned) or "",
+            late_share(row.judged or {}) or "",
             row.missed,
             quantile(row.figures, "p99_ns"),
             quantile(row.figures, "p99_9_ns"),

@@ -68,7 +68,7 @@ def table(history: History, by: str) -> Table:
     """Return a table with the figures of each group."""
     rows: list[list[str]] = []
     for group in history.groups:
-        interval = NONE if group.low_ns is None else f"{us(group.low_ns)} … {us(group.high_ns)}"
+        interval = NONE if group.low_ns is None else f"{us(group.low_ns)} to {us(group.high_ns)}"
         figures = [*map(us, group.quantiles_ns.values()), interval, us(group.max_ns)]
         doubtful = str(group.doubtful) if group.doubtful else ""
         rows.append([group.group, str(group.runs), str(group.boots), *figures, doubtful])

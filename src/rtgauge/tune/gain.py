@@ -21,9 +21,9 @@ def format_gain(gain: float) -> str:
 
 
 def format_gains(low: float, high: float) -> str:
-    """Format an interval of gains: "+5.0 % … +12.3 %", "2.4 … 3.1 times lower"."""
+    """Format an interval of gains: "+5.0 % to +12.3 %", "2.4 to 3.1 times lower"."""
     first, last = format_gain(low), format_gain(high)
     for unit in (LOWER, HIGHER):
         if first.endswith(unit) and last.endswith(unit):
             first = first.removesuffix(unit)
-    return f"{first} … {last}"
+    return f"{first} to {last}"

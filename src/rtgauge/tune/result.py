@@ -300,13 +300,12 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
             "see which settings need a boot: rtgauge tune --dry-run",
         )
     if not tuned.final and tuned.left:
-        tests = len(result.tests)
         budget = format_duration(math.ceil(tuned.left_runs * wish.run_s / 60) * 60 * NS_PER_S)
         return result.ending(
             TuneOutcome.CANNOT_TELL,
             EXIT_CANNOT_TELL,
-            f"out of budget after {tests} of about {plural(tests + len(tuned.left), 'test')}; nothing was "
-            f"kept, everything was put back",
+            f"out of budget after {plural(len(result.tests), 'test')}, with "
+            f"{plural(len(tuned.left), 'setting')} left to try; nothing was kept, everything was put back",
             f"{again} --budget {budget}",
         )
     if not tuned.final:

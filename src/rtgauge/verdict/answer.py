@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from rtgauge.record.model import Verdict, VerdictWord
@@ -43,15 +43,16 @@ def missing_words(evidence: Mapping[str, Any], *, short: bool = False) -> str | 
     return f"needs {about}{'' if short else ' activations'}, has {format_count(activations)}"
 
 
-def late_share(evidence: Mapping[str, Any], words: Callable[[float], str] = format_share) -> str | None:
+def late_share(evidence: Mapping[str, Any]) -> str | None:
     """Return the share that broke the bound: "1.8 %", "none", "1.01 % to 4.54 %" if some only may have, or
-    "at least 1.01 %" if any may have; None if nothing was counted. `words`: formats a share.
+    "at least 1.01 %" if any may have; None if nothing was counted. The first line and its row give the same
+    text.
     """
     every = int(evidence.get("activations") or 0)
     counts = [evidence.get(f"violations_{name}") for name in ("certain", "possible")]
     if not every or None in counts:
         return None
-    least, most = (words(int(count) / every) if count else "none" for count in counts)
+    least, most = (format_share(int(count) / every) if count else "none" for count in counts)
     if counts[0] != counts[1] == every:
         return "unknown" if least == "none" else f"at least {least}"
     return least if least == most else f"{least} to {most}" if least != "none" else f"at most {most}"

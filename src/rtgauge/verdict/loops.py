@@ -22,7 +22,7 @@ MOST_NAMED = 4
 """The most threads that an answer lists."""
 OF_THREAD = (
     *("metric", "bound_ns", "hardness", "activations", "missed", "violations_certain", "violations_possible"),
-    *("activations_needed", "max_ns"),
+    *("activations_needed", "max_ns", "in_doubt"),
 )
 """The evidence on each thread that the evidence of a step of `watch` has."""
 UNDECIDED = 10

@@ -33,11 +33,11 @@ def test_from_a_factor_of_two_on_a_gain_is_a_factor(gain: float, text: str) -> N
 @pytest.mark.parametrize(
     ("low", "high", "text"),
     [
-        (0.05, 0.123, "+5.0 % … +12.3 %"),
-        (0.05, 2.1, "+5.0 % … 3.1 times lower"),
-        (1.4, 2.1, "2.4 … 3.1 times lower"),
-        (-0.9, -0.6, "10 … 2.5 times higher"),
-        (-0.9, 1.4, "10 times higher … 2.4 times lower"),
+        (0.05, 0.123, "+5.0 % to +12.3 %"),
+        (0.05, 2.1, "+5.0 % to 3.1 times lower"),
+        (1.4, 2.1, "2.4 to 3.1 times lower"),
+        (-0.9, -0.6, "10 to 2.5 times higher"),
+        (-0.9, 1.4, "10 times higher to 2.4 times lower"),
     ],
 )
 def test_an_interval_of_factors_has_its_unit_once(low: float, high: float, text: str) -> None:

@@ -360,7 +360,7 @@ def _interval(row: QuantileDifference) -> str:
     if row.p_different is None:
         return NONE
     low, high = ("no limit" if ns is None else _signed(ns) for ns in (row.low_ns, row.high_ns))
-    return f"{low} … {high}"
+    return f"{low} to {high}"
 
 
 def _shows(row: QuantileDifference, result: Comparison) -> str:
@@ -463,7 +463,7 @@ def _tail_cells(levels: Sequence[TailLevel], columns: Sequence[int]) -> list[str
     for n in columns:
         level = by_number.get(n)
         high = NONE if level is None else "no limit" if level.high_ns is None else us(level.high_ns)
-        cells.append(NONE if level is None else f"{us(level.ns)} ({us(level.low_ns)} … {high})")
+        cells.append(NONE if level is None else f"{us(level.ns)} ({us(level.low_ns)} to {high})")
     return cells
 
 
