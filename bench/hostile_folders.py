@@ -359,8 +359,8 @@ def _build() -> None:
     """Make what the cases need, below CASE/base."""
     from tests.support.records import Shape, write_record
 
-    from rtgauge.store.adding import add
-    from rtgauge.store.store import Store
+    from rtgauge_ext.store.adding import add
+    from rtgauge_ext.store.store import Store
 
     base = CASE / "base"
     for name in ("empty", "store", "made"):

@@ -18,8 +18,6 @@ from rtgauge.explain.page.document import ExplainDocument, SelfTestDocument
 from rtgauge.extension import Document, load, registered
 from rtgauge.record.model import Run, RunDocument, Step
 from rtgauge.record.stream import LINE
-from rtgauge.store.document import StoreAdded, StoreListed, StoreRebuilt, StoreRemoved, StoreShown
-from rtgauge.store.history import StoreHistory
 from rtgauge.verdict.gate_result import GateResult
 
 DOCUMENTS: dict[str, tuple[str, list[type[BaseModel]]]] = {
@@ -34,11 +32,6 @@ DOCUMENTS: dict[str, tuple[str, list[type[BaseModel]]]] = {
     "selftest.schema.json": ("what rtgauge selftest --json prints", [SelfTestDocument]),
     "gate.schema.json": ("what rtgauge gate --json prints", [GateResult]),
     "bisect.schema.json": ("what rtgauge bisect --json prints", [BisectDocument]),
-    "history.schema.json": ("what rtgauge store history --json prints", [StoreHistory]),
-    "store.schema.json": (
-        "what rtgauge store add, list, show, rm and rebuild print with --json",
-        [StoreAdded, StoreListed, StoreShown, StoreRemoved, StoreRebuilt],
-    ),
 }
 """File name -> title, and the models of which the document is one."""
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

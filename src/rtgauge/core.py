@@ -47,14 +47,8 @@ EXTENSION = Extension(
         "advise": Command(
             DECIDE, "Recommend how to implement a real-time task.", "rtgauge.cli.advise:advise"
         ),
-        "store": Command(
-            KEEP, "Keep figures of many records; their history and site.", "rtgauge.cli.store:app"
-        ),
         "export": Command(
             KEEP, "Export the statistics of a record for other tools.", "rtgauge.cli.export:export"
-        ),
-        "fleet": Command(
-            HIDDEN, "Run the same jobs on many boards, several at once.", "rtgauge.cli.fleet:fleet"
         ),
         "lab": Command(HIDDEN, "Boot real kernels in virtual machines.", "rtgauge.cli.lab:app"),
         "instrument": Command(
@@ -100,6 +94,7 @@ EXTENSION = Extension(
         "delgado2020": "rtgauge.study.delgado2020:STUDY",
         "sustained": "rtgauge.study.sustained:STUDY",
     },
+    resumers={"bisect.json": "rtgauge.cli.bisect_search:BISECTION"},
     loads={
         "idle": "rtgauge.load.idle:IdleLoad",
         "cpu": "rtgauge.load.cpu:Cpu",

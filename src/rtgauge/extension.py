@@ -27,7 +27,16 @@ OBJECT = "EXTENSION"
 """The name of the object in the module `extension` of a package."""
 
 Kind = Literal[
-    "probes", "presenters", "studies", "loads", "importers", "exporters", "measurers", "documents", "files"
+    "probes",
+    "presenters",
+    "studies",
+    "loads",
+    "importers",
+    "exporters",
+    "measurers",
+    "documents",
+    "files",
+    "resumers",
 ]
 """What an extension adds by name. Each is a field of Extension."""
 NOUNS: dict[Kind, str] = {
@@ -40,6 +49,7 @@ NOUNS: dict[Kind, str] = {
     "measurers": "tool",
     "documents": "schema",
     "files": "file",
+    "resumers": "resumer of",
 }
 """The word for each kind in an error."""
 
@@ -91,6 +101,8 @@ class Extension:
     """Schema in docs/formats -> a Document: its title and models."""
     files: Mapping[str, str] = field(default_factory=_none)
     """Kind of file that users write -> a mapping of its tables to their models, for the reference."""
+    resumers: Mapping[str, str] = field(default_factory=_none)
+    """Suffix of a file, or file in a folder -> the rtgauge.cli.resumer.Resumer that continues it."""
 
 
 def _packages() -> Iterable[tuple[str, str]]:

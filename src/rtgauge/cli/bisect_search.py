@@ -19,6 +19,7 @@ from rtgauge.analysis.gate import looks
 from rtgauge.analysis.gate_wish import GateWish
 from rtgauge.cli.options import Measured
 from rtgauge.cli.progress import make_display
+from rtgauge.cli.resumer import ResumeOptions, Resumer
 from rtgauge.errors import InputError, MeasureError, RecordError
 from rtgauge.input_file import MOST_JSON, parse_json, real_path
 from rtgauge.plan.plan import Overrides, Plan, load_plan
@@ -319,3 +320,12 @@ def _out(line: str, *, err: bool = False) -> None:
 
 def _say(line: str) -> None:
     _out(line, err=True)
+
+
+def _resume(folder: Path, options: ResumeOptions) -> None:
+    state = kept_search(folder)
+    give_more_pairs(state, options.max_pairs)
+    run_search(folder, state, options.wait_s, fresh=False, json=options.json)
+
+
+BISECTION = Resumer("a bisection", frozenset({"max_pairs", "json"}), _resume)

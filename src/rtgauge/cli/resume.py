@@ -12,6 +12,7 @@ import typer
 
 from rtgauge.cli import completion
 from rtgauge.cli.options import Out, WaitForLock, grouped, wait_s
+from rtgauge.cli.resumer import ResumeOptions, resumer_of
 from rtgauge.cli.run import Shown, hold_ns, resumed
 from rtgauge.errors import InputError
 from rtgauge.record.records_folder import RECORDS
@@ -54,7 +55,7 @@ class Files:
     ] = None
 
 
-def _refuse_others(kind: str, allowed: set[str], *given: MoreTime | Files | Shown) -> None:
+def _refuse_others(kind: str, allowed: set[str] | frozenset[str], *given: MoreTime | Files | Shown) -> None:
     """Raise InputError if an option is given that this kind of record does not take."""
     for group in given:
         for option in fields(group):
@@ -107,14 +108,10 @@ def resume(
     from rtgauge.tune.wish import KEY
 
     named = Path(record) if record is not None else None
-    if named is not None and named.suffix == ".toml" and named.is_file():
-        from rtgauge.cli.fleet import fleet
-
-        _refuse_others("a fleet", set(), more, files, shown)
-        return fleet(named)
-    if named is not None and (named / "bisect.json").exists():
-        _refuse_others("a bisection", {"max_pairs", "json"}, more, files, shown)
-        return _resume_bisection(named, more, wait_s(wait), json=shown.json)
+    resumer = None if named is None else resumer_of(named)
+    if named is not None and resumer is not None:
+        _refuse_others(resumer.kind, resumer.takes, more, files, shown)
+        return resumer.resume(named, ResumeOptions(more.max_pairs, wait_s(wait), shown.json))
     folder = (
         find_partial(out)
         if named is None
@@ -137,14 +134,6 @@ def resume(
         finish_tuning(resumed_tuning(folder, options, more.budget), files.files, json=shown.json)
     _refuse_others("a run", {"hold", "live", "details", "json"}, more, files, shown)
     raise typer.Exit(resumed(folder, options, shown))
-
-
-def _resume_bisection(folder: Path, more: MoreTime, waits_s: float, *, json: bool) -> None:
-    from rtgauge.cli.bisect_search import give_more_pairs, kept_search, run_search
-
-    state = kept_search(folder)
-    give_more_pairs(state, more.max_pairs)
-    run_search(folder, state, waits_s, fresh=False, json=json)
 
 
 def _resume_gate(folder: Path, options: RunOptions, more: MoreTime, files: Files, shown: Shown) -> None:

@@ -300,9 +300,9 @@ ALLOWED = {
     "ext/importers/other_tool.py", "load/lifecycle.py", "target/ssh.py",
     "runner/measurers/autotune.py",
     # An unreadable store is moved aside under its own name.
-    "store/adding.py",
+    "ext/store/adding.py",
     # A tar stream into the pipe of a shell that puts the record aside and renames it.
-    "fleet/archive.py",
+    "ext/fleet/archive.py",
     # The board's own drive.
     "instrument/flash.py",
     # Its own journal of labgrid places, with a name that cannot be foreseen; the guard holds it locked.
@@ -310,7 +310,7 @@ ALLOWED = {
     # Logs: what a program prints goes into them while it runs.
     "cli/bisect_search.py",
     # The records of a failed try of a fleet, in its own folder.
-    "fleet/fleet.py",
+    "ext/fleet/fleet.py",
 }  # fmt: skip
 
 

@@ -12,7 +12,6 @@ from rtgauge.cli.bisect_search import kept_search
 from rtgauge.cli.record_argument import open_records
 from rtgauge.errors import RtgaugeError
 from rtgauge.record.writer import RecordWriter
-from rtgauge.store.adding import rebuild
 
 
 @pytest.mark.parametrize(
@@ -29,10 +28,3 @@ def test_a_link_to_itself_is_refused(tmp_path: Path, opens: Callable[[Path], obj
     link.symlink_to(link)
     with pytest.raises(RtgaugeError, match=r"link|cannot be resumed"):
         opens(link)
-
-
-def test_a_link_to_itself_does_not_end_the_rebuilding_of_a_store(tmp_path: Path) -> None:
-    link = tmp_path / "link"
-    link.symlink_to(link)
-    rebuilt = rebuild(tmp_path / "store.sqlite", [link])
-    assert [place for place, _ in rebuilt.failed] == [link]

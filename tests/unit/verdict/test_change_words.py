@@ -7,9 +7,9 @@ import pytest
 
 from rtgauge.analysis import change_words
 from rtgauge.analysis.comparison_document import Finding
-from rtgauge.fleet.fleet import GATE_WORDS
 from rtgauge.tune.result import TuneOutcome
 from rtgauge.verdict.gate_result import STATUS, GateOutcome
+from rtgauge_ext.fleet.fleet import GATE_WORDS
 
 WORDS = {value for name, value in vars(change_words).items() if name.isupper()}
 OF_TUNE = {"holds as it is", "fixed", "no gain shown", "nothing to try"}

@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: MIT
+"""What this extension adds to rtgauge."""
+
+from __future__ import annotations
+
+from rtgauge.core import HIDDEN
+from rtgauge.extension import Command, Extension
+
+EXTENSION = Extension(
+    name="fleet",
+    line="The same jobs on many boards, several at once, with their records in a store.",
+    commands={
+        "fleet": Command(
+            HIDDEN, "Run the same jobs on many boards, several at once.", "rtgauge_ext.fleet.command:fleet"
+        )
+    },
+    resumers={".toml": "rtgauge_ext.fleet.resumer:FLEET"},
+)

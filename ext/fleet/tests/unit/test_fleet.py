@@ -1,0 +1,406 @@
+# SPDX-License-Identifier: MIT
+"""A fleet with a stand-in for the command on the boards."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rtgauge.errors import InputError, MeasureError
+from rtgauge.record.own_folder import OwnFolder
+from rtgauge.record.reader import Record
+from rtgauge.verdict.gate_result import GateResult
+from rtgauge_ext.fleet.fleet import COMMAND, FLEET_LOCK, Fleet
+from rtgauge_ext.fleet.plan import FleetPlan
+from rtgauge_ext.store import queries
+from rtgauge_ext.store.store import Store
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+ROOT = Path(__file__).parents[4]
+STAND_IN = (sys.executable, "-m", "ext.fleet.tests.stand_in")
+JOBS = """
+[[jobs]]
+name = "idle"
+[[jobs]]
+name = "loaded"
+plan = "standard"
+"""
+
+ONE_JOB = JOBS[: JOBS.index("[[jobs]]", 10)]
+PROGRAM = """
+import signal, sys
+signal.signal(signal.SIGINT, signal.default_int_handler)
+from pathlib import Path
+from rtgauge_ext.fleet.fleet import Fleet
+from rtgauge_ext.fleet.plan import FleetPlan
+path = Path(sys.argv[1])
+Fleet(FleetPlan.read(path), path.with_suffix(''), lambda x: print(x, flush=True), sys.argv[2:]).run()
+"""
+DAMAGED_STATES = [
+    b"", b"{", b"[]", b"null", b"{}", b'{"status": "0", "said": "x"}', b'{"status": 7, "said": "x"}',
+    b'{"status": 0}', b'{"status": 0, "said": 5}', b"\xff", b'{"status": 0, "said": "x"',
+    b"[" * 100_000,
+]  # fmt: skip
+
+
+@pytest.fixture(autouse=True)
+def environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join(sys.path))
+    monkeypatch.setenv("CALLS", str(tmp_path / "calls"))
+    monkeypatch.setenv("GO", str(tmp_path / "go"))
+
+
+def write_plan(folder: Path, boards: Iterable[str], jobs: str = JOBS) -> Path:
+    text = f'store = "{folder}/store.sqlite"\nat-once = 3\n'
+    text += "".join(f'[[boards]]\nname = "{name}"\ntarget = "ssh://{name}"\n' for name in boards)
+    path = folder / "plan.toml"
+    path.write_text(text + jobs)
+    return path
+
+
+def fleet(path: Path) -> tuple[Fleet, list[str]]:
+    said: list[str] = []
+    return Fleet(FleetPlan.read(path), path.with_suffix(""), said.append, STAND_IN), said
+
+
+def calls(folder: Path) -> list[str]:
+    return sorted((folder / "calls").read_text().splitlines())
+
+
+def stored(folder: Path) -> list[str]:
+    rows = queries.records(Store.open(folder / "store.sqlite"), queries.Asked())
+    return sorted(machine for row in rows for machine in row.machines)
+
+
+def test_a_job_runs_no_python_code_of_the_present_folder(tmp_path: Path) -> None:
+    for name in ("rtgauge", "json"):
+        (tmp_path / f"{name}.py").write_text("raise SystemExit('foreign code')")
+    done = subprocess.run([*COMMAND, "--help"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert "foreign code" not in done.stderr
+    assert done.returncode == 0
+
+
+def test_every_board_does_every_job_once(tmp_path: Path) -> None:
+    path = write_plan(tmp_path, ["b1", "b2", "b3", "b4"])
+    first, said = fleet(path)
+    assert first.run() == 0
+    assert len(said) == 8
+    assert said[-1].startswith("[8/8] ")
+    names = sorted(f"name:b{n}" for n in (1, 2, 3, 4) for _ in range(2))
+    assert stored(tmp_path) == names
+    before = calls(tmp_path)
+    again, _ = fleet(path)
+    assert again.run() == 0
+    assert calls(tmp_path) == before
+    assert stored(tmp_path) == names
+
+
+def test_a_board_that_keeps_failing_is_put_aside_alone(tmp_path: Path) -> None:
+    path = write_plan(tmp_path, ["b1", "broken", "b2"])
+    first, said = fleet(path)
+    assert first.run() == 3
+    assert first.aside == {"broken": "idle: rtgauge: the board does not answer"}
+    assert sum("broken idle: failed" in line for line in said) == 3
+    assert stored(tmp_path) == ["name:b1", "name:b1", "name:b2", "name:b2"]
+    again, _ = fleet(path)
+    assert again.run() == 3
+    assert calls(tmp_path).count("ssh://broken quick") == 3
+
+
+def test_a_run_that_measured_nothing_says_why(tmp_path: Path) -> None:
+    first, said = fleet(write_plan(tmp_path, ["doubtful"], '[[jobs]]\nname = "idle"\n'))
+    assert first.run() == 3
+    assert "no value was measured" in first.aside["doubtful"]
+    assert not any("page" in line for line in said)
+
+
+def test_a_requirement_that_fails_is_no_fault_of_the_board(tmp_path: Path) -> None:
+    first, said = fleet(write_plan(tmp_path, ["fails", "b1"]))
+    assert first.run() == 1
+    assert not first.aside
+    assert any("fails idle: fails" in line for line in said)
+
+
+def test_a_run_without_a_requirement_does_not_hold(tmp_path: Path) -> None:
+    path = write_plan(tmp_path, ["unasked"])
+    first, said = fleet(path)
+    assert first.run() == 0
+    assert "unasked idle: measured; nothing was required; load network was not available (" in said[0]
+    again, said_again = fleet(path)
+    assert again.run() == 0
+    assert sorted(line.split(" (about ")[0] for line in said) == sorted(said_again)
+
+
+def test_a_store_that_is_away_is_filled_by_the_next_start(tmp_path: Path) -> None:
+    path = write_plan(tmp_path, ["b1"])
+    (tmp_path / "store.sqlite").mkdir()
+    first, said = fleet(path)
+    assert first.run() == 3
+    assert "not in the store" in said[0]
+    assert not first.aside
+    (tmp_path / "store.sqlite").rmdir()
+    before = calls(tmp_path)
+    assert fleet(path)[0].run() == 0
+    assert stored(tmp_path) == ["name:b1", "name:b1"]
+    assert calls(tmp_path) == before
+
+
+def test_a_fleet_that_is_killed_loses_nothing_and_measures_nothing_twice(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "go")
+    path = write_plan(tmp_path, ["b1", "slow"], ONE_JOB)
+    killed = subprocess.Popen(
+        [sys.executable, "-c", PROGRAM, str(path), *STAND_IN], stdout=subprocess.PIPE, text=True
+    )
+    assert killed.stdout is not None
+    assert "b1 idle: holds" in killed.stdout.readline()
+    with (tmp_path / "go").open("wb") as go:  # opens when the slow board measures
+        killed.kill()
+        killed.wait()
+        go.write(b"go")
+    again, _ = fleet(path)
+    assert again.run() == 0
+    assert stored(tmp_path) == ["name:b1", "name:slow"]
+    assert calls(tmp_path) == ["ssh://b1 quick", "ssh://slow quick"]
+
+
+@pytest.fixture
+def done(tmp_path: Path) -> Path:
+    """The plan of a fleet whose only job has ended."""
+    path = write_plan(tmp_path, ["b1"], ONE_JOB)
+    assert fleet(path)[0].run() == 0
+    return path
+
+
+@pytest.mark.parametrize("content", DAMAGED_STATES)
+def test_a_damaged_state_is_read_from_the_record(tmp_path: Path, done: Path, content: bytes) -> None:
+    (tmp_path / "plan/b1/idle/state.json").write_bytes(content)
+    again, said = fleet(done)
+    assert again.run() == 0
+    assert "state.json is damaged; the result is read from the record" in said[0]
+    assert "b1 idle: holds" in said[1]
+    assert calls(tmp_path) == ["ssh://b1 quick"]
+    assert fleet(done)[0].run() == 0, "the state is whole again"
+
+
+def test_a_damaged_record_is_put_away_and_measured_again(tmp_path: Path, done: Path) -> None:
+    job = tmp_path / "plan/b1/idle"
+    (record,) = job.glob("*Z-*")
+    (record / "run.json").write_text("{")
+    (job / "state.json").unlink()
+    again, said = fleet(done)
+    assert again.run() == 0
+    assert "failed (1 of 3): " in said[0]
+    assert (job / "failed" / record.name).is_dir()
+    assert calls(tmp_path) == ["ssh://b1 quick"] * 2
+
+
+def place(path: Path, kind: str, victim: Path) -> None:
+    """Put something there that no fleet makes."""
+    match kind:
+        case "link":
+            path.symlink_to(victim)
+        case "second name":
+            path.hardlink_to(victim)
+        case "FIFO":
+            os.mkfifo(path)
+        case "folder":
+            path.mkdir()
+        case _:
+            path.write_text("x")
+            path.chmod(0o666)
+
+
+@pytest.mark.parametrize("kind", ["link", "second name", "FIFO", "folder", "writable"])
+@pytest.mark.parametrize("name", ["idle/lock", "idle/log.txt", "idle/state.json", "put-aside.txt"])
+def test_what_others_may_have_made_is_left_alone(tmp_path: Path, name: str, kind: str) -> None:
+    path = write_plan(tmp_path, ["b1", "b2"], ONE_JOB)
+    victim = tmp_path / "victim"
+    victim.write_text("precious")
+    at = tmp_path / "plan/b1" / name
+    at.parent.mkdir(parents=True)
+    place(at, kind, victim)
+    for again in (False, True):
+        running, said = fleet(path)
+        running.again = again
+        assert running.run() == 3
+        assert victim.read_text() == "precious"
+        assert at.exists()
+        assert list(running.aside) == ["b1"]
+        assert "its folder" in running.aside["b1"]
+        assert any("b2 idle: holds" in line for line in said)
+    assert calls(tmp_path) == ["ssh://b2 quick"]
+
+
+@pytest.mark.root
+@pytest.mark.parametrize("name", ["", "b1", "b1/idle", "b1/idle/RECORD"])
+def test_a_folder_of_another_user_is_not_used(tmp_path: Path, done: Path, name: str) -> None:
+    (record,) = (tmp_path / "plan/b1/idle").glob("*Z-*")
+    os.chown(tmp_path / "plan" / name.replace("RECORD", record.name), 65534, 65534)
+    (tmp_path / "plan/b1/idle/state.json").unlink()
+    again, _ = fleet(done)
+    if name:
+        assert again.run() == 3
+        assert "it belongs to another user" in again.aside["b1"]
+    else:
+        with pytest.raises(PermissionError, match="it belongs to another user"):
+            again.run()
+    assert calls(tmp_path) == ["ssh://b1 quick"]
+
+
+def test_a_second_fleet_in_the_folder_says_so(done: Path) -> None:
+    with (
+        OwnFolder.made(done.with_suffix("")).lock(FLEET_LOCK),
+        pytest.raises(MeasureError, match=r"another fleet is running in .*/plan: wait"),
+    ):
+        fleet(done)[0].run()
+
+
+def test_a_fleet_that_waits_for_a_run_ends_on_ctrl_c(tmp_path: Path) -> None:
+    path = write_plan(tmp_path, ["b1"], ONE_JOB)
+    with OwnFolder.made(tmp_path / "plan/b1/idle").lock("lock"):
+        waiting = subprocess.Popen(
+            [sys.executable, "-c", PROGRAM, str(path), *STAND_IN], stdout=subprocess.PIPE, text=True
+        )
+        assert waiting.stdout is not None
+        assert "waiting for a run that outlived an earlier fleet" in waiting.stdout.readline()
+        waiting.send_signal(signal.SIGINT)
+        assert waiting.wait() != 0
+    assert not (tmp_path / "calls").exists()
+
+
+def test_a_fleet_that_is_interrupted_while_its_threads_start_ends(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, _ = fleet(write_plan(tmp_path, ["b1"], ONE_JOB))
+    start = threading.Thread.start
+
+    def interrupted(thread: threading.Thread) -> None:
+        start(thread)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(threading.Thread, "start", interrupted)
+    with (
+        OwnFolder.made(tmp_path / "plan/b1/idle").lock("lock"),
+        pytest.raises(KeyboardInterrupt),
+    ):
+        first.run()
+    assert not (tmp_path / "calls").exists()
+
+
+def test_a_gate_that_could_not_measure_says_why(tmp_path: Path) -> None:
+    path = write_plan(tmp_path, ["gate"], '[[jobs]]\nname = "g"\nbaseline = "M"\ncandidate = "MI"\n')
+    first, _ = fleet(path)
+    assert first.run() == 3
+    record = next((tmp_path / "plan/gate/g/failed").iterdir())
+    assert first.aside["gate"] == f"g: {GateResult.final(Record.open(record)).conclusion}"
+
+
+IMAGES = """
+[[images]]
+name = "old"
+[[images]]
+name = "new"
+kernel = "6.1.*-amd64"
+[[images]]
+name = "wrong"
+kernel = "6.12*-rt-*"
+"""
+
+
+def test_a_board_does_its_jobs_with_each_image(tmp_path: Path) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text(
+        f'store = "{tmp_path}/store.sqlite"\ntries = 1\n{IMAGES}'
+        '[[boards]]\nname = "guest"\ntarget = "ssh://{image}"\n'
+        '[[boards]]\nname = "fixed"\ntarget = "ssh://fixed"\nimage = "new"\n'
+        '[[jobs]]\nname = "all"\nimages = ["old", "new"]\n'
+        '[[jobs]]\nname = "one"\nimages = ["wrong"]\n'
+    )
+    first, said = fleet(path)
+    assert [(task.board.name, task.name) for task in first.tasks] == [
+        ("guest", "all-old"), ("guest", "all-new"), ("guest", "one-wrong"), ("fixed", "all"),
+    ]  # fmt: skip
+    assert first.run() == 3
+    assert calls(tmp_path) == ["ssh://fixed quick", "ssh://new quick", "ssh://old quick", "ssh://wrong quick"]
+    rows = queries.records(Store.open(tmp_path / "store.sqlite"), queries.Asked())
+    assert sorted((row.machines[0], row.labels["image"]) for row in rows) == [
+        ("name:fixed", "new"), ("name:guest", "new"), ("name:guest", "old"),
+    ]  # fmt: skip
+    assert first.aside == {
+        "guest": "one-wrong: runs kernel 6.1.0-18-amd64, but image wrong has kernel 6.12*-rt-*"
+    }
+    assert any("left)" in line for line in said)
+
+
+def test_records_are_sent_and_sent_again_by_the_next_start(tmp_path: Path) -> None:
+    path = write_plan(tmp_path, ["b1"])
+    path.write_text(f'archive = "{tmp_path}/archive"\n{path.read_text()}')
+    (tmp_path / "archive").touch()
+    first, said = fleet(path)
+    assert first.run() == 3
+    assert "not in the archive: " in said[0]
+    assert stored(tmp_path) == ["name:b1", "name:b1"]
+    (tmp_path / "archive").unlink()
+    again, _ = fleet(path)
+    assert again.run() == 0
+    kept = sorted(each.name for each in (tmp_path / "archive").iterdir())
+    assert kept == sorted(each.parent.name for each in (tmp_path / "plan").glob("b1/*/*/run.json"))
+    assert len(kept) == 2
+
+
+@pytest.mark.parametrize(
+    ("jobs", "says"),
+    [
+        ("", "jobs"),
+        ('[[jobs]]\nname = "a"\nbaseline = "M"\n', "baseline and candidate"),
+        ('[[jobs]]\nname = "a"\ntags = ["arm"]\n', "no board has the tags arm"),
+        ('[[jobs]]\nname = "a"\n[[jobs]]\nname = "a"\n', "two jobs are called a"),
+        ('[[jobs]]\nname = "put-aside.txt"\n', "has a job put-aside.txt"),
+        (
+            '[[boards]]\nname = "c"\ntarget = "lab:{image}"\n[[jobs]]\nname = "put"\n[[images]]\nname = "aside.txt"\n',
+            "has a job put-aside.txt",
+        ),
+        ('[[jobs]]\nname = "../a"\n', "name"),
+        ('[[jobs]]\nname = "a"\nplan = "--out=/"\n', "plan"),
+        ('[[jobs]]\nname = "a"\nprogram = "sh"\n', "program"),
+        ('[[jobs]]\nname = "a"\nboot-between = true\n', 'boot-between is gone; write boot = "each-run"'),
+        ('[[jobs]]\nname = "a"\nboot = "each-deployment"\n', "is not one of 'each-run'"),
+        ('[[jobs]]\nname = "a"\nimages = ["x"]\n', "the image x, which the plan does not list"),
+        ('[[jobs]]\nname = "a"\nimages = ["x"]\n[[images]]\nname = "x"\n', "no board has the images x"),
+        ('[[jobs]]\nname = "a"\n[[boards]]\nname = "c"\ntarget = "lab:{image}"\n', "stands for an image"),
+        (
+            '[[jobs]]\nname = "a"\n[[boards]]\nname = "c"\ntarget = "local"\nimage = "x"\n',
+            "the image x, which the plan does not list",
+        ),
+    ],
+)
+def test_a_wrong_plan_is_refused(tmp_path: Path, jobs: str, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        FleetPlan.read(write_plan(tmp_path, ["b1"], jobs))
+
+
+def test_jobs_choose_boards_by_their_tags_and_become_commands(tmp_path: Path) -> None:
+    path = tmp_path / "plan.toml"
+    path.write_text(
+        '[[boards]]\nname = "a"\ntarget = "lab:debian"\ntags = ["x86"]\n'
+        '[[boards]]\nname = "b"\ntarget = "ssh://b"\n'
+        '[[jobs]]\nname = "new"\ntags = ["x86"]\nbaseline = "M"\ncandidate = "MI"\nmax-pairs = 6\n'
+        'boot = "each-run"\npause-between = "1min"\n'
+    )
+    made, _ = fleet(path)
+    (task,) = made.tasks
+    assert task.board.name == "a"
+    assert task.words == [
+        "gate", "quick", "--target=lab:debian", "--baseline=M", "--candidate=MI", "--max-pairs=6",
+        "--pause-between=1min", "--boot=each-run",
+    ]  # fmt: skip

@@ -1,0 +1,210 @@
+# SPDX-License-Identifier: MIT
+"""Adds records to a store, and rebuilds a store from its records."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import NamedTuple
+
+from rtgauge.errors import InputError, MeasureError, RtgaugeError
+from rtgauge.input_file import real_path
+from rtgauge.record.files import clear_errors
+from rtgauge.record.labels import Labels, read_labels, write_labels
+from rtgauge.record.model import Run
+from rtgauge.record.reader import RUN, Record, opened_folder, read_model, record_folders
+from rtgauge.record.record_folder import RecordFolder, damaged
+from rtgauge_ext.store import postgresql
+from rtgauge_ext.store.database import BUSY_S, DamagedError, Place, clear_problems, place_of
+from rtgauge_ext.store.digest import checksum_of, digest_of
+from rtgauge_ext.store.postgresql import Server
+from rtgauge_ext.store.store import AddingOutcome, Store
+
+
+@dataclass(frozen=True)
+class Said:
+    """What the user says about a record; an empty text removes the label or the commit.
+
+    `machines`: target -> name; "" is the run's first target. `relabel`: whether these replace what the
+    record already has.
+    """
+
+    commit: str | None = None
+    labels: dict[str, str] = field(default_factory=dict[str, str])
+    machines: dict[str, str] = field(default_factory=dict[str, str])
+    relabel: bool = False
+
+    def merged(self, before: Labels, targets: Sequence[str]) -> Labels:
+        """Return earlier labels with these changes. Raises InputError for a target that the record lacks."""
+        unknown = [target for target in self.machines if target and target not in targets]
+        if unknown:
+            raise InputError(
+                f"--machine {unknown[0]} is not a target of the record; its targets are {', '.join(targets)}"
+            )
+        named = {target or targets[0]: name for target, name in self.machines.items()} if targets else {}
+        return Labels(
+            commit=before.commit if self.commit is None else self.commit or None,
+            labels={key: value for key, value in {**before.labels, **self.labels}.items() if value},
+            machines={key: value for key, value in {**before.machines, **named}.items() if value},
+        )
+
+
+def _replaced(before: Labels, after: Labels) -> list[str]:
+    """Return what the labels `before` say that `after` does not, as a user would write it."""
+    machines = (
+        f"machine {name}" for target, name in before.machines.items() if after.machines.get(target) != name
+    )
+    labels = (
+        f"label {key}={value}" for key, value in before.labels.items() if after.labels.get(key) != value
+    )
+    commit = [f"commit {before.commit}"] if before.commit not in {None, after.commit} else []
+    return [*commit, *labels, *machines]
+
+
+def folders_of(path: Path) -> list[Path]:
+    """Return the folder of the record at `path` or, if `path` is a folder of records, the folders of all
+    records in it.
+    """
+    return [path] if (path / RUN).exists() or not path.is_dir() else record_folders(path) or [path]
+
+
+class AddedRecord(NamedTuple):
+    """A record's name, and the outcome of adding it. `kept`: whether it does not have the labels given."""
+
+    name: str
+    outcome: AddingOutcome
+    kept: bool = False
+
+
+def add(
+    store: Store, path: Path, said: Said | None = None, *, again: bool = False, one_of_many: bool = False
+) -> AddedRecord:
+    """Add the record in the folder `path`, and keep in the record what the user said about it.
+
+    `again`: read it again even if nothing changed. `one_of_many`: the user named several records or a
+    folder, so what the user said is about the records that the store does not have yet; other records keep
+    their labels.
+    Raises RecordError for a damaged record, InputError or MeasureError if a file or the store cannot be
+    written, and InputError if the record has another label and `said.relabel` is not set.
+    """
+    folder = opened_folder(path)
+    try:
+        with folder.locked():  # the store gets what another program writes into the record last
+            return _add(store, folder, path, said, again=again, one_of_many=one_of_many)
+    except TimeoutError as error:
+        raise MeasureError(f"{path} is not added ({error.strerror}): try again") from None
+
+
+def _add(
+    store: Store, folder: RecordFolder, path: Path, said: Said | None, *, again: bool, one_of_many: bool
+) -> AddedRecord:
+    run = read_model(folder.file(RUN), Run)
+    kept = said is not None and not _say(store, folder, run, said, one_of_many=one_of_many)
+    # Compute the checksum first: if the record changes later, adding it again finds the change.
+    try:
+        sha256 = checksum_of(folder)
+    except OSError as error:
+        raise damaged(path, error) from None
+    if not again and store.known(run.id, path, sha256) is AddingOutcome.UNCHANGED:
+        return AddedRecord(run.id, AddingOutcome.UNCHANGED, kept)
+    record = Record.of(folder)
+    record.check_files()
+    return AddedRecord(run.id, store.put(digest_of(record, sha256), path, again=again), kept)
+
+
+def _say(store: Store, folder: RecordFolder, run: Run, said: Said, *, one_of_many: bool) -> bool:
+    """Write what the user said into the record. Return whether the record now says so."""
+    before = read_labels(folder)
+    labels = said.merged(before, run.targets)
+    if labels == before:
+        return True
+    if not said.relabel:
+        replaced = _replaced(before, labels)
+        if one_of_many and (replaced or store.holds(run.id)):
+            return False
+        if replaced:
+            raise InputError(f"{run.id} already has the {replaced[0]}; to replace it, add --relabel")
+    with clear_errors(folder.path, option="--label"):
+        write_labels(folder, labels)
+    return True
+
+
+@dataclass
+class Rebuilt:
+    """A rebuild's result. `missing`: records whose folder is gone. `aside`: the damaged store's new path."""
+
+    read: int = 0
+    failed: list[tuple[Path, str]] = field(default_factory=list[tuple["Path", str]])
+    missing: list[str] = field(default_factory=list[str])
+    aside: str | None = None
+
+
+def rebuild(
+    path: str | Path,
+    folders: Sequence[Path] = (),
+    *,
+    drop_missing: bool = False,
+    progress: Callable[[int, int], None] = lambda _done, _all: None,
+) -> Rebuilt:
+    """Rebuild the store `path` from the records that it knows and every record in `folders` (default: the
+    store's folder).
+
+    Each record is replaced in a transaction of its own: other writers can continue, and a kill leaves a whole
+    store. A damaged store is renamed and kept. If a record's folder is gone, the store keeps the record's
+    figures, unless `drop_missing` is given.
+    """
+    rebuilt, place = Rebuilt(), place_of(path)
+    if not folders and not isinstance(place, Server):
+        folders = [place.parent]
+    try:
+        _rebuild(path, folders, rebuilt, drop_missing=drop_missing, progress=progress)
+    except DamagedError:
+        rebuilt = Rebuilt(aside=_put_aside(place))
+        _rebuild(path, folders, rebuilt, drop_missing=drop_missing, progress=progress)
+    return rebuilt
+
+
+def _put_aside(path: Place) -> str:
+    if isinstance(path, Server):
+        with clear_problems(path):
+            return postgresql.put_aside(path, BUSY_S)
+    number = next(n for n in range(1, 10_000) if not path.with_name(f"{path.name}.damaged-{n}").exists())
+    aside = path.with_name(f"{path.name}.damaged-{number}")
+    with clear_errors(path, option="--store", kind="file"):
+        for end in ("-wal", "-shm", ""):
+            own = path.with_name(f"{path.name}{end}")
+            if own.exists():
+                own.rename(aside.with_name(f"{aside.name}{end}"))
+    return str(aside)
+
+
+def _rebuild(
+    path: str | Path,
+    folders: Sequence[Path],
+    rebuilt: Rebuilt,
+    *,
+    drop_missing: bool,
+    progress: Callable[[int, int], None],
+) -> None:
+    store = Store.open(path, make=True)
+    known = store.paths()
+    found = [place for path in known.values() if store.is_there(path) and (place := store.place_of(path))]
+    found += [record for folder in folders for record in folders_of(folder)]
+    every = list({real_path(place): place for place in found}.values())
+    seen: set[str] = set()
+    for number, place in enumerate(every):
+        progress(number, len(every))
+        try:
+            seen.add(add(store, place, again=True)[0])
+            rebuilt.read += 1
+        except DamagedError:
+            raise
+        except RtgaugeError as error:
+            rebuilt.failed.append((place, str(error)))
+    rebuilt.missing = sorted(
+        name for name, path in known.items() if name not in seen and store.is_there(path) is False
+    )
+    if drop_missing:
+        store.remove(rebuilt.missing)
+    store.prune()

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""The command `rtgauge store` and its subcommands."""

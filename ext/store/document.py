@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: MIT
+"""Defines the documents that `rtgauge store --json` prints, and the rows that a store returns. Times are
+integers in ns.
+"""
+
+from __future__ import annotations
+
+from pydantic import Field
+
+from rtgauge.extension import Document
+from rtgauge.record.model import Model, Severity, VerdictWord
+
+
+class Added(Model):
+    """The result of adding one record. `error`: why it was not added."""
+
+    path: str
+    record: str | None = Field(description="the record's name; null if it could not be read")
+    outcome: str | None = Field(description="added, updated, moved or unchanged; null if it failed")
+    error: str | None = None
+
+
+class StoreAdded(Model):
+    """The document of `store add --json`."""
+
+    store: str
+    added: list[Added]
+
+
+class StoreRemoved(Model):
+    """The document of `store rm --json`."""
+
+    store: str
+    removed: list[str]
+
+
+class StoreRebuilt(Model):
+    """The document of `store rebuild --json`."""
+
+    store: str
+    read: int = Field(description="records that were read again")
+    failed: list[Added]
+    missing: list[str] = Field(description="records whose folder no longer exists")
+    dropped: bool = Field(description="whether the missing records were removed from the store")
+    put_aside: str | None = Field(description="where a damaged store was moved")
+
+
+class MachineRow(Model):
+    """A machine that the store knows."""
+
+    key: str
+    source: str = Field(description="the kind of key: name, dmi, device-tree, soc, machine-id or address")
+    shared: bool = Field(description="whether another machine with the same image may have this key")
+    host: str = Field(description="the machine's last host name")
+    records: int
+    first: str
+    last: str
+
+
+class RecordRow(Model):
+    """A record in the store. `missing`: its folder no longer exists."""
+
+    record: str
+    path: str
+    missing: bool
+    sha256: str
+    created: str
+    state: str
+    plan: str | None
+    commit: str | None
+    labels: dict[str, str]
+    requirement: str | None
+    verdict: VerdictWord | None = Field(description="the verdict on the whole run")
+    worst: Severity | None = Field(description="the highest severity of a mark")
+    steps: int
+    hosts: list[str]
+    machines: list[str]
+    kernels: list[str]
+
+
+class SeriesRow(Model):
+    """A series of the store, measured on any machines."""
+
+    series: str
+    unit: str
+    tool: str
+    parameters: dict[str, object]
+    results: int
+    machines: int
+    first: str
+    last: str
+
+
+class Point(Model):
+    """One step's result for a series."""
+
+    record: str
+    step: str
+    started: str
+    machine: str
+    host: str
+    configuration: str = Field(description="an id; machines with equal settings have the same one")
+    kernel: str | None
+    boot_id: str | None
+    commit: str | None
+    worst: Severity | None
+    duration_ns: int | None
+    count: int
+    missed: int
+    min_ns: int | None
+    p50_ns: int | None
+    p99_ns: int | None
+    p99_9_ns: int | None
+    p99_99_ns: int | None
+    p99_999_ns: int | None
+    max_ns: int | None
+    filled_p50_ns: int | None
+    filled_p99_ns: int | None
+    filled_p99_9_ns: int | None
+    filled_p99_99_ns: int | None
+    filled_p99_999_ns: int | None
+    filled_max_ns: int | None
+    lower_bounds: list[str]
+
+
+class Course(Model):
+    """A series with its results, the oldest first. `omitted`: how many older results are not listed."""
+
+    series: SeriesRow
+    omitted: int
+    points: list[Point]
+
+
+class StoreListed(Model):
+    """The document of `store list --json`. A list is null if it was not asked for, and `records` may have
+    fewer records than the store.
+    """
+
+    store: str
+    total: int = Field(description="how many records the store has")
+    records: list[RecordRow] | None = None
+    series: list[SeriesRow] | None = None
+    machines: list[MachineRow] | None = None
+
+
+class RecordPoint(Point):
+    """A record's result, with the name of its series."""
+
+    series: str
+
+
+class StoreShown(Model):
+    """The document of `store show --json`: a record with its results, or series with their results."""
+
+    store: str
+    record: RecordRow | None = None
+    results: list[RecordPoint] | None = None
+    courses: list[Course] | None = None
+
+
+DOCUMENT = Document(
+    "what rtgauge store add, list, show, rm and rebuild print with --json",
+    (StoreAdded, StoreListed, StoreShown, StoreRemoved, StoreRebuilt),
+)

@@ -1,0 +1,23 @@
+# SPDX-License-Identifier: MIT
+"""What this extension adds to rtgauge."""
+
+from __future__ import annotations
+
+from rtgauge.core import KEEP
+from rtgauge.extension import Command, Extension
+
+EXTENSION = Extension(
+    name="store",
+    line="A database with the figures of many records, their history and their site.",
+    commands={
+        "store": Command(
+            KEEP,
+            "Keep figures of many records; their history and site.",
+            "rtgauge_ext.store.cli.store:app",
+        )
+    },
+    documents={
+        "history.schema.json": "rtgauge_ext.store.history:DOCUMENT",
+        "store.schema.json": "rtgauge_ext.store.document:DOCUMENT",
+    },
+)

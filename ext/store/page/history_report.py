@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+"""Presents a history in words, as a table and as a figure."""
+
+from __future__ import annotations
+
+from rtgauge.record.pairs import DEFAULT_PAIRS
+from rtgauge.report.figures import vega
+from rtgauge.report.figures.vega import Figure
+from rtgauge.report.table import Table, numbers, texts
+from rtgauge.report.text import NONE, day_and_time, us
+from rtgauge.units import format_change, plural
+from rtgauge_ext.store.change_points import LENGTHS
+from rtgauge_ext.store.history import MOST_NAMED, History, SuspectedChange
+
+ALLOWED_FOR = (
+    "A slow drift or a season can look like a change, because the marks allow only for boots that resemble "
+    "the boot before."
+)
+
+
+def place_of(history: History, parameters: str) -> str:
+    """Return a history's machine, and the parameters and the foreign tool that distinguish it from other
+    histories with its name.
+    """
+    place = f"{history.host} ({history.machine}{', shared' if history.shared else ''})"
+    tool = "" if history.tool == "rtgauge" else f"by {history.tool}"
+    return " ".join(part for part in (place, parameters, tool) if part)
+
+
+def changes(history: History) -> list[str]:
+    """Return a line for each suspected change, or one that says there is no such change."""
+    if history.changes:
+        return [*(_change_text(change) for change in history.changes), ALLOWED_FOR]
+    if history.enough:
+        boots = plural(history.boots_counted, "boot")
+        return [f"no change of {history.quantile} is suspected in {boots}"]
+    counted = f"{plural(history.boots, 'boot')} so far"
+    if history.boots_counted < history.boots:
+        counted += f", {history.boots_counted} with a {history.quantile} that counts"
+    return [f"{counted}; rtgauge looks for changes from {LENGTHS[0]} boots on"]
+
+
+def spread(history: History) -> str | None:
+    """Return how much boots and machines differ, and the smallest change that a gate would find; None for a
+    single boot.
+    """
+    parts = (
+        (history.spread_between_boots, "boots"),
+        (history.spread_within_boots, "runs of one boot"),
+        (history.spread_between_machines, plural(history.machines, "machine")),
+    )
+    varies = [f"by {share * 100:.1f} % between {what}" for share, what in parts if share is not None]
+    if not varies:
+        return None
+    gate = history.detectable
+    found = (
+        ""
+        if gate is None
+        else f"; a gate of {DEFAULT_PAIRS} pairs would find a change of {format_change(gate)}"
+    )
+    return f"{history.quantile} varies {', '.join(varies)}{found}"
+
+
+FEW_BOOTS = "Fewer than 20 boots are assumed to be independent."
+
+
+def table(history: History, by: str) -> Table:
+    """Return a table with the figures of each group."""
+    rows: list[list[str]] = []
+    for group in history.groups:
+        interval = NONE if group.low_ns is None else f"{us(group.low_ns)} to {us(group.high_ns)}"
+        figures = [*map(us, group.quantiles_ns.values()), interval, us(group.max_ns)]
+        doubtful = str(group.doubtful) if group.doubtful else ""
+        rows.append([group.group, str(group.runs), str(group.boots), *figures, doubtful])
+    quantiles = (*history.groups[0].quantiles_ns, f"{history.quantile}, 95 %", "max")
+    columns = [*texts(by), *numbers("runs", "boots", *quantiles, "doubtful")]
+    intervals = any(group.low_ns is not None for group in history.groups)
+    over_boots = "The 95 % intervals are over boots, and assume that these show every state of the machine."
+    notes = [f"{over_boots} {FEW_BOOTS}"] if intervals else []
+    return Table("In us, geometric means over runs", columns, rows, notes).without_empty()
+
+
+def figure(history: History) -> Figure | None:
+    """Return a figure with each boot's quantile and maximum, and suspected changes; None without values.
+
+    `history`: must have a group for each boot.
+    """
+    boots = [group for group in history.groups if group.quantiles_ns[history.quantile]]
+    rows = [
+        (at, day_and_time(group.first), kind, ns / 1000)
+        for at, group in enumerate(boots, 1)
+        for kind, ns in ((history.quantile, group.quantiles_ns[history.quantile]), ("max", group.max_ns))
+        if ns is not None and ns > 0
+    ]
+    if not rows:
+        return None
+    values = [us for *_, us in rows]
+    low, high = min(values) / 1.2, max(values) * 1.2
+    data = vega.csv("boot:Q day kind us:Q", rows)
+    x = vega.counted_axis("boot:Q", len(boots), "boot")
+    y = vega.log_axis("us:Q", low, high, "latency (us)")
+    colour = vega.kinds("kind:N", (history.quantile, "max"))
+    tooltip = vega.tips("boot:Q", "day:N", "kind:N", ("us:Q", "us"))
+    point = vega.mark("point", filled=True, size=28)
+    layers = [vega.layer(data, point, x=x, y=y, color=colour, tooltip=tooltip)]
+    places = [(change.boots_before + 0.5,) for change in history.changes]
+    if places:
+        rule = vega.mark("rule", style="alarm", strokeDash=[5, 3])
+        layers.append(vega.layer(vega.csv("boot:Q", places), rule, x=vega.shown("boot:Q")))
+    description = f"{history.quantile} and maximum of {plural(len(boots), 'boot')} of {history.series}"
+    notes = ["A dashed line marks a suspected change."] if places else []
+    return Figure.single("course", "Course", description, layers, 260, notes)
+
+
+def _change_text(change: SuspectedChange) -> str:
+    differs = list(change.differs.items())[:MOST_NAMED]
+    named = [f"{name} {before or 'none'} -> {after or 'none'}" for name, (before, after) in differs]
+    more = len(change.differs) - len(named)
+    what = "; ".join([*named, *([f"{more} more"] if more else [])]) or "nothing that is in the records"
+    where = f"at {change.record} ({day_and_time(change.started)})"
+    return f"suspected change {format_change(change.change)} {where}; changed there: {what}"

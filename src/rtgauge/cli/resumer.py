@@ -1,0 +1,44 @@
+# SPDX-License-Identifier: MIT
+"""What an extension tells `rtgauge resume` about something to continue that is no record."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from rtgauge.extension import load, registered
+
+
+@dataclass(frozen=True)
+class ResumeOptions:
+    """Options of `rtgauge resume` that a resumer may take."""
+
+    max_pairs: int | None
+    """The new total of pairs; None: as before."""
+    wait_s: float
+    """How long to wait for the machine's lock, in s."""
+    json: bool
+
+
+@dataclass(frozen=True)
+class Resumer:
+    """Continues one kind of thing."""
+
+    kind: str
+    """For errors: `a fleet`."""
+    takes: frozenset[str]
+    """Names of the options that it takes: `max_pairs`, `json`. All others are refused."""
+    resume: Callable[[Path, ResumeOptions], None]
+
+
+def resumer_of(path: Path) -> Resumer | None:
+    """Return what continues a file or folder; None if no extension does.
+
+    Raises InputError if the extension that does cannot be used.
+    """
+    for name in registered("resumers"):
+        if path.suffix == name and path.is_file() if name.startswith(".") else (path / name).exists():
+            return cast("Resumer", load("resumers", name, Resumer))
+    return None
