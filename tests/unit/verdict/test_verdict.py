@@ -6,7 +6,6 @@ from __future__ import annotations
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from rtgauge.importers.imported_record import import_file
 
 from rtgauge.errors import RecordError
 from rtgauge.record.facts import Facts
