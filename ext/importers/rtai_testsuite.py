@@ -76,7 +76,10 @@ def parse_rtai_latency(numbered: Iterable[tuple[int, str]], source: str) -> Meas
         raise InputError(f"{source} has no line of figures (RTD)")
     period_ns = of_scheduler or told or DEFAULT_PERIOD_NS
     if period_ns > NS_PER_S:
-        longer = f"a period of {format_duration(period_ns)} is longer than the time that a line covers"
+        longer = (
+            f"the period is {format_duration(period_ns)}, but each RTD line covers only 1 s; use a period of "
+            f"at most 1 s"
+        )
         raise InputError(f"{source}: {longer}")
     count = NS_PER_S // period_ns
     series = ImportedSeries(
@@ -107,8 +110,8 @@ def _marks(told: int | None, of_scheduler: int | None, lowest: int, overruns: in
     marks: list[Mark] = []
     if overruns:
         text = (
-            f"latency reports {overruns} overruns, which are missed activations; it counts each as a "
-            f"latency of 0"
+            f"RTAI's latency program reports {plural(overruns, 'overrun')} (missed activations) and counts "
+            f"each as a latency of 0"
         )
         marks.append(MarkKind.OVERRUNS.mark(text))
     if lowest < 0:
@@ -116,12 +119,12 @@ def _marks(told: int | None, of_scheduler: int | None, lowest: int, overruns: in
         marks.append(MarkKind.EARLY.mark(f"{early}, because RTAI's calibration sets its timer early"))
     if told is None and of_scheduler is None:
         assumed = f"rtgauge assumes {format_duration(DEFAULT_PERIOD_NS)} to count the samples"
-        detail = f"neither latency nor RTAI's list of tasks gives the period; {assumed}"
+        detail = f"neither RTAI's latency program nor RTAI's list of tasks gives the period; {assumed}"
         marks.append(MarkKind.PERIOD_ASSUMED.mark(detail))
     elif told is not None and of_scheduler is not None and abs(told - of_scheduler) > 1:
         # display prints a constant instead
         printed, used = format_duration(told), format_duration(of_scheduler)
-        detail = f"the program prints a period of {printed}, but its task's period is {used}"
+        detail = f"RTAI's latency program prints a period of {printed}, but its task's period is {used}"
         marks.append(MarkKind.PERIOD_OF_THE_TASK.mark(detail))
     return marks
 

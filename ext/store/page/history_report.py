@@ -61,7 +61,7 @@ def spread(history: History) -> str | None:
     return f"{history.quantile} varies {', '.join(varies)}{found}"
 
 
-FEW_BOOTS = "Fewer than 20 boots are assumed to be independent."
+FEW_BOOTS = "Fewer than 20 boots are too few to show dependence, so rtgauge assumes that they are independent."
 
 
 def table(history: History, by: str) -> Table:
@@ -75,7 +75,10 @@ def table(history: History, by: str) -> Table:
     quantiles = (*history.groups[0].quantiles_ns, f"{history.quantile}, 95 %", "max")
     columns = [*texts(by), *numbers("runs", "boots", *quantiles, "doubtful")]
     intervals = any(group.low_ns is not None for group in history.groups)
-    over_boots = "The 95 % intervals are over boots, and assume that these show every state of the machine."
+    over_boots = (
+        "The 95 % intervals are calculated from the differences between boots. They assume that these boots "
+        "show every state of the machine."
+    )
     notes = [f"{over_boots} {FEW_BOOTS}"] if intervals else []
     return Table("In us, geometric means over runs", columns, rows, notes).without_empty()
 

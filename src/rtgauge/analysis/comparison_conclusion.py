@@ -149,7 +149,10 @@ def _one(
         why = next((row.no_interval for row in rows if row.no_interval), None)
         measured = ", ".join(f"{row.quantile} {signed(row.difference_ns)}" for row in rows)
         why = f" ({why})" if why else ""
-        text = f"whether {side} differs from {baseline}{under}{why}; measured difference: {measured}"
+        text = (
+            f"the runs do not show whether {side} differs from {baseline}{under}{why}; the measured "
+            f"difference is {measured}"
+        )
         return Conclusion(whole, text)
     same = f"; the same within {within} at {at[Finding.SAME]}" if Finding.SAME in at else ""
     nothing = f"; no difference shown at {at[Finding.NOT_SHOWN]}" if Finding.NOT_SHOWN in at else ""
@@ -260,7 +263,7 @@ def conclude(
     if all(row.repeated for row in rows):
         return conclusion
     if repeat is None:
-        return replace(conclusion, text=f"{conclusion.text}; one run per side cannot show more")
+        return replace(conclusion, text=f"{conclusion.text}; one run per side cannot show whether this is chance")
     return replace(conclusion, next=f"repeat the runs to see whether this is chance: {repeat}")
 
 

@@ -34,13 +34,13 @@ class SideFigures(Model):
     """The figures of one side, as measured and with missed activations filled in."""
 
     label: str
-    record: str = Field(description="the side's first record")
+    record: str = Field(description="the folder of the side's first record")
     records: list[str] = Field(
-        default_factory=list[str], description="the side's records; records with the same label are one side"
+        default_factory=list[str], description="the folders of the side's records; records with the same label are one side"
     )
     runs: int = Field(
         default=1,
-        description="the number of runs: records if there are several, otherwise repeats",
+        description="the number of runs: the number of records if there are several, otherwise the number of repeats",
     )
     steps: list[str]
     traits: dict[str, str]
@@ -68,7 +68,7 @@ class Selection(Model):
     best: str | None
     rejected_but_lower: list[str] = Field(
         default_factory=list[str],
-        description="rejected sides that are below `best` (or else the baseline) at every quantile",
+        description="rejected sides that are below `best` at every quantile; if `best` is None, below the baseline",
     )
 
 
@@ -84,20 +84,20 @@ class QuantileDifference(Model):
     baseline: str
     quantile: str
     side_runs_ns: list[int] = Field(
-        default_factory=list[int], description="the quantile in each run of the side"
+        default_factory=list[int], description="the value of the quantile in each run of the side"
     )
     baseline_runs_ns: list[int] = Field(default_factory=list[int])
     paired: bool = Field(
-        default=False, description="the sides were measured alternately, so a unit is a pair of runs"
+        default=False, description="whether the sides were measured alternately, so that the runs form pairs"
     )
     side_ns: int
     side_is_at_least: bool = Field(
-        default=False, description="the figure is a lower bound, because the sample overflows its histogram"
+        default=False, description="whether side_ns is only a lower bound, because samples lie above the histogram"
     )
     baseline_ns: int
     baseline_is_at_least: bool = False
     difference_ns: int | None = Field(
-        description="None if unknown, because one or both figures are lower bounds"
+        description="side_ns minus baseline_ns; None if one of them or both are only lower bounds"
     )
     bin_ns: int = Field(
         default=0,
@@ -108,7 +108,7 @@ class QuantileDifference(Model):
     )
     low_ns: int | None = Field(
         default=None,
-        description="lower end of the interval, bin widths included; None if there is no interval or limit",
+        description="the lower end of the interval, widened by the widths of the bins; None if there is no interval or no lower limit",
     )
     high_ns: int | None = None
     p_different: float | None = None
@@ -135,7 +135,7 @@ class TailEstimate(Model):
     assumptions: list[TailAssumption]
     levels: list[TailLevel]
     not_estimated: list[int] = Field(
-        description="numbers of activations without an estimate: too far beyond the sample, or within a block"
+        description="the numbers of activations that have no estimate, because they are far more than the sample has or fewer than a block has"
     )
 
 
@@ -164,7 +164,7 @@ class Comparison(Model):
         default=None,
         description="both sides' values where they differ most, in words; None if none are shown",
     )
-    next: str | None = Field(default=None, description="what would tell more")
+    next: str | None = Field(default=None, description="what to do to find out more")
     worse: list[str] = Field(
         default_factory=list[str],
         description=("the sides that repeated runs show to be worse than their baseline at any quantile"),

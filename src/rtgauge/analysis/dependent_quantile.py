@@ -68,7 +68,7 @@ def why_no_interval(run: WindowCounts, share: Fraction) -> str | None:
     """Return why this quantile of the run can have no interval; None if it can have one."""
     number = len(run.counts)
     if number < LEAST_WINDOWS:
-        return f"only {plural(number, 'window')} of time; at least {LEAST_WINDOWS} are needed"
+        return f"the run has only {plural(number, 'window')} of time; at least {LEAST_WINDOWS} are needed"
     return too_few_beyond(run.total, share)
 
 

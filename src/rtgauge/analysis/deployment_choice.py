@@ -55,7 +55,7 @@ def choose(comparison: Comparison) -> ChosenDeployment:
     if paper.best is not None:
         return ChosenDeployment(
             deployments[paper.best],
-            "it has the smallest chi-square statistic of all deployments that are not rejected against "
+            "this deployment has the smallest chi-square statistic of all that are not rejected against "
             "Single",
         )
     least = _least(comparison.pairs)
@@ -64,7 +64,7 @@ def choose(comparison: Comparison) -> ChosenDeployment:
         raise MeasureError(f"no deployment can be chosen ({causes})")
     reason = (
         "every deployment is rejected against Single; "
-        f"this one has the smallest statistic, {least.paper.statistic:.1f} "
+        f"the chosen one has the smallest statistic, {least.paper.statistic:.1f} "
         f"(critical value: {least.paper.critical:.1f})"
     )
     return ChosenDeployment(deployments[least.side], reason)
@@ -89,6 +89,6 @@ def choose_deployment(record: Record) -> ComparedDeployments:
     if any(side.traits["processor"] == EMULATED for side in sides):
         choice = replace(
             choice,
-            reason=f"{choice.reason}; the processor is emulated, so this says nothing about a real one",
+            reason=f"{choice.reason}; the processor is emulated, so the choice says nothing about a real machine",
         )
     return ComparedDeployments(sides, compared, comparison, choice)

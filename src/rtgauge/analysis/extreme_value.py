@@ -367,11 +367,11 @@ def estimate(
 
     if len(maxima) < LEAST_BLOCKS:
         return cannot(
-            f"only {plural(len(maxima), 'window')} of time with a largest value; at least {LEAST_BLOCKS} "
-            f"are needed"
+            f"only {plural(len(maxima), 'window')} of time {'has' if len(maxima) == 1 else 'have'} a largest "
+            f"value; at least {LEAST_BLOCKS} are needed"
         )
     if size < LEAST_A_BLOCK:
-        return cannot(f"a window has only {size:.0f} activations; at least {LEAST_A_BLOCK} are needed")
+        return cannot(f"a window has only {size:.0f} activations on average; at least {LEAST_A_BLOCK} are needed")
     if len(set(maxima)) < 10:
         return cannot(
             f"the largest values of all windows have only {plural(len(set(maxima)), 'different value')}; at "
@@ -385,7 +385,7 @@ def estimate(
     if fitted.shape >= HEAVY:
         broken.append(f"the tail is too heavy (shape {fitted.shape:.2f})")
     if fitted.shape <= -0.5:
-        broken.append(f"the shape, {fitted.shape:.2f}, is below -0.5, so the likelihood gives no interval")
+        broken.append(f"the shape, {fitted.shape:.2f}, is below -0.5, so no interval can be calculated")
     if broken:
         return cannot("; ".join(broken), tests, fitted)
     within = [n for n in activations if size < n <= FURTHEST * total]

@@ -20,28 +20,28 @@ class GateWish(Model):
 
     series: str | None = Field(
         default=None,
-        description="the series that decides; if None, the load with the largest values in the first pairs",
+        description="the series that decides; if None, the series of the load with the largest values in the first pairs",
     )
     quantile: str = Field(default="p99.9", pattern=rf"^({'|'.join(map(re.escape, NAMES))})$")
-    larger_than: float = Field(default=0.1, gt=0, description="the change that matters; 0.1 is 10 %")
+    larger_than: float = Field(default=0.1, gt=0, description="the smallest change that matters; 0.1 is 10 %")
     max_pairs: int
     require: str | None = Field(
-        default=None, description="a bound; if set, the gate decides by how often it is exceeded"
+        default=None, description="a requirement with a bound; if set, the gate decides by how often a side exceeds this bound"
     )
     extended_from: tuple[int, ...] = Field(
-        default=(), description="earlier limits of the number of pairs, before rtgauge resume raised it"
+        default=(), description="the earlier values of max_pairs, before rtgauge resume raised it"
     )
     rare: float | None = Field(
         default=None,
         description=(
-            "the gate passes only after enough pairs to catch a state that only this share of the boots has"
+            "a share of boots; the gate passes only after enough pairs to catch a state of the machine that occurs in this share of boots"
         ),
     )
     kernels: tuple[str | None, str | None] = Field(
         default=(None, None), description="text that each side's kernel release must contain"
     )
     allowed_marks: list[str] = Field(
-        default_factory=list[str], description="marks that make a run doubtful but do not exclude it"
+        default_factory=list[str], description="the marks of doubtful runs that the gate counts nevertheless"
     )
 
 

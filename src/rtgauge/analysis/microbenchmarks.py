@@ -20,7 +20,7 @@ from rtgauge.record.reader import Record, reading
 class Cost(Model):
     """The cost (ns) of an operation on a system, over all repeats together."""
 
-    operation: str = Field(description="such as 'task switch' or 'semaphore (same-cpu)'")
+    operation: str = Field(description="the operation, such as 'task switch' or 'semaphore (same-cpu)'")
     steps: list[str]
     count: int
     mean_ns: float
@@ -61,7 +61,7 @@ class LockAnswer(Model):
 class Taken(Model):
     """The time (ns) that one cause took from a task that was always ready to run."""
 
-    cause: str = Field(description="task, interrupt, below or undetermined (interrupt or below)")
+    cause: str = Field(description="task, interrupt, below (hardware, firmware or a hypervisor), or undetermined (interrupt or below)")
     gaps: int
     taken_ns: int
     max_ns: int | None
@@ -97,7 +97,7 @@ class Happened(Place):
     operation: str
     tries: int
     met: int
-    what: str = Field(description="the intended effect, which happened in `met` of the `tries`")
+    what: str = Field(description="the intended effect in words; it happened in `met` of the `tries`")
 
 
 class Microbenchmarks(Model):

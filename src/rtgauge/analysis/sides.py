@@ -351,5 +351,5 @@ def _measured(step: Step) -> dict[str, str]:
         "quantity": "none" if total is None else total.metric,
         "unit": "none" if total is None else total.unit,
         "interval": format_duration(interval) if isinstance(interval, int) else "unknown",
-        "version of what a release is": str(definitions_of(step)),
+        "version of the definition of a release": str(definitions_of(step)),
     }

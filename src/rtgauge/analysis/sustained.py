@@ -37,18 +37,18 @@ class SustainedPoint(Model):
 
     step: str
     repeat: int
-    period_ns: int = Field(description="time from one activation to the next")
-    cycles: int = Field(description="measured and lost cycles together")
-    lost: int = Field(description="missed activations, or stimuli without an answer")
+    period_ns: int = Field(description="the time from one activation to the next")
+    cycles: int = Field(description="the number of cycles, measured and lost together")
+    lost: int = Field(description="the number of missed activations, or of stimuli without an answer")
     not_made: int = Field(
         default=0,
         description=(
-            "in response, the stimuli that the master was too late to send; they do not count "
+            "in response, the number of stimuli that the master was too late to send; they do not count "
             "against the slave"
         ),
     )
-    over_half: int = Field(description="cycles later than half a period, including lost ones")
-    long: int = Field(description="cycles later than 1 ms, including lost answers")
+    over_half: int = Field(description="the number of cycles later than half a period, including lost cycles")
+    long: int = Field(description="the number of cycles later than 1 ms, including lost answers")
     max_ns: int | None
     worst_mark: Severity | None
 
@@ -58,15 +58,15 @@ class RepeatResult(Model):
 
     repeat: int
     sustained_ns: int | None = Field(
-        description="the shortest period at which, as at all longer periods, nothing was lost and every "
-        "stimulus was sent; None if there is none"
+        description="the shortest period such that no cycle was lost and every stimulus was sent at this "
+        "and all longer periods; None if there is none"
     )
     failing_ns: int | None = Field(
         description="the next shorter period, at which a stimulus was lost or not sent; None if not measured"
     )
     by_master: bool = Field(
         default=False,
-        description="at failing_ns only the master was late, so the slave may sustain this period",
+        description="whether only the master was late at failing_ns, so that the slave may sustain that period",
     )
 
     @property
@@ -84,8 +84,8 @@ class SustainedCurve(Model):
     record: str
     probe: str
     load: str
-    cycles: int = Field(description="the smallest number of cycles of any point")
-    points: list[SustainedPoint] = Field(description="the points, with the longest period first")
+    cycles: int = Field(description="the smallest number of cycles at any point")
+    points: list[SustainedPoint] = Field(description="the points; the longest period comes first")
     found: list[RepeatResult]
     sustained_ns: int | None = Field(
         description="the shortest period that every repeat sustained; None if a repeat found none"
@@ -97,16 +97,16 @@ class SustainedCurve(Model):
         description="the probability that the spread contains the median of many more repeats"
     )
     loss_at_most: float | None = Field(
-        description="upper bound of the share of cycles lost at the sustained period, at 95 % confidence, if "
+        description="the upper bound of the share of cycles lost at the sustained period, at 95 % confidence, if "
         "losses come in bursts as long as at the next shorter period"
     )
     burst_period_ns: int | None = Field(
         default=None,
-        description="the next shorter period with losses, which shows their bursts; None if no period shows "
-        "bursts, so that loss_at_most assumes independent losses",
+        description="the next shorter period with losses, which shows how long their bursts are; if None, no "
+        "period shows bursts, and loss_at_most assumes independent losses",
     )
     no_end: bool = Field(
-        description="nothing was lost at any measured period, so a shorter one may be sustained"
+        description="whether no cycle was lost at any measured period, so that a shorter one may be sustained"
     )
 
     @property

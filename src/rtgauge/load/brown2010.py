@@ -12,8 +12,8 @@ from rtgauge.load.read_device import Read
 from rtgauge.load.swarm import Swarm
 
 NOT_READ = (
-    "load brown2010 runs only copy and swarm, while the paper also reads a card; to do so, name a device or "
-    "a large file, such as brown2010:/dev/mmcblk0"
+    "load brown2010 runs only copy and swarm; the paper's authors also read a memory card. To read one too, "
+    "name a device or a large file, such as brown2010:/dev/mmcblk0"
 )
 
 

@@ -30,7 +30,7 @@ class PlanFile(BaseModel):
         default_factory=lambda: ["local"],
         min_length=1,
         max_length=100,
-        description="machines to measure, one after the other",
+        description="the machines to measure, one after the other",
     )
     require: str | None = None
     allow_left_out: bool = Field(
@@ -45,7 +45,8 @@ class PlanFile(BaseModel):
     controller: bool = Field(
         default=False,
         description=(
-            "controller at FIFO 10, other real-time threads capped at 80, IRQ threads of `raise` at 99"
+            "run rtgauge's controller at FIFO 10, cap other real-time threads at 80, and raise the IRQ "
+            "threads of the devices in `raise` to 99"
         ),
     )
     raised: list[Annotated[str, Field(min_length=1, max_length=64)]] = Field(
@@ -53,14 +54,14 @@ class PlanFile(BaseModel):
     )
     boot: Literal["each-deployment"] | None = Field(
         default=None,
-        description="boot the lab's guest for each deployment, instead of setting it on the running machine",
+        description="boot the lab's guest again for each deployment, instead of changing the running guest",
     )
     defaults: dict[str, Any] = Field(
-        default_factory=dict, description="keys for every step that does not set them itself"
+        default_factory=dict, description="the values of keys for every step that does not set them itself"
     )
     step: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
     matrix: dict[str, Any] = Field(
-        default_factory=dict, description="makes a step for every combination of the listed values"
+        default_factory=dict, description="key -> list of values; rtgauge makes a step for every combination of the values"
     )
 
 

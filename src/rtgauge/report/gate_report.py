@@ -37,12 +37,16 @@ def basis(result: GateResult) -> list[str]:
         lines.append(f"The change is {result.accepted}.")
     change = result.primary
     if change is not None and change.spread is not None:
-        what = "Runs" if result.require is None else "The rates of runs"
-        line = f"{what} of one side vary by {change.spread * 100:.1f} %."
+        spread = f"{change.spread * 100:.1f} % (standard deviation)"
+        line = (
+            f"Runs of the same side differ from one another by {spread}."
+            if result.require is None
+            else f"The rate of violations differs between runs of the same side by {spread}."
+        )
         if result.found is not None:
             line += (
                 f" {plural(change.pairs, 'pair')} would find a change of {format_change(result.found)} in "
-                f"nine of ten cases"
+                f"nine of ten gates"
             )
             line += (
                 f"; to find {format_change(result.larger_than)} takes {plural(result.pairs_needed, 'pair')}."
@@ -245,10 +249,10 @@ def _rare_states(result: GateResult) -> str | None:
     if result.outcome not in {GateOutcome.NOT_WORSE, GateOutcome.FAILS} or result.rarest_shown is None:
         return None
     pairs = 0 if result.primary is None else result.primary.pairs
-    more = "" if result.rare is not None else "; --rare 10% measures enough runs for 1 in 10"
+    more = "" if result.rare is not None else "; --rare 10% measures enough runs to catch one in 1 in 10"
     return (
-        f"A state that fewer than 1 in {1 / result.rarest_shown:.0f} runs (or boots) has may not have shown "
-        f"in {plural(pairs, 'pair')}{more}."
+        f"{plural(pairs, 'pair')} may have missed a state of the machine that occurs in fewer than 1 in "
+        f"{1 / result.rarest_shown:.0f} runs (or boots){more}."
     )
 
 
