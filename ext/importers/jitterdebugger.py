@@ -169,7 +169,7 @@ def parse_raw(path: Path) -> Measurement:
             cut = len(data) % layout.itemsize
             part = _part(data, layout)
             if len(part) and not _plausible(part):
-                raise damaged(str(path), "part of it does not contain jitterdebugger's samples")
+                raise damaged(str(path), "part of the file does not contain jitterdebugger's samples")
             for cpu in np.unique(part["cpu"]).tolist():
                 own = part[part["cpu"] == cpu]
                 own_ns = own["second"].astype(np.int64) * NS_PER_S + own["ns"]

@@ -210,7 +210,7 @@ def with_unfinished_second(
     low_is_least, farthest_ns = low_ns < 0 or first + width_ns > low_ns, max(high_ns, -low_ns)
     if low_is_least and last <= farthest_ns:
         return Extremes(low_ns, high_ns, [])
-    whole = f"{program}'s extremes and average cover whole seconds"
+    whole = f"the extremes and average of {program} cover whole seconds"
     also = f"but its histogram includes the unfinished last second: it ranges from {first} to {last} ns"
     mark = MarkKind.EXTREMES_OF_WHOLE_SECONDS.mark(f"{whole}, {also}, in bins of {width_ns} ns")
     return Extremes(low_ns if low_is_least else first, high_ns if last <= farthest_ns else last, [mark])
@@ -323,7 +323,7 @@ def _missing(table: LatencyTable, low: int, high: int) -> Mark | None:
         whole = "the figures are from the last line (RTS), which covers every second"
         detail = f"{lines}; {whole}, and the number of samples is computed from the time that it gives"
         return MarkKind.SECONDS_MISSING.mark(detail, severity=Severity.NOTE)
-    beyond = f"{lines}, but no RTS line, and its overall extremes are not in these lines"
+    beyond = f"{lines}, but no RTS line, and the overall extremes are not in these lines"
     return MarkKind.SECONDS_MISSING.mark(f"{beyond}; the mean and count of the other seconds are unknown")
 
 
@@ -335,7 +335,7 @@ def _count(table: LatencyTable, source: str) -> int:
     only = f"{source} has only {table.tool[1]}'s last line (RTS)"
     if table.period_us is None:
         raise InputError(
-            f"{only}; give its period with --interval, so that rtgauge can compute the number of samples"
+            f"{only}; give the period with --interval, so that rtgauge can compute the number of samples"
         )
     of_time = (table.duration_ns or 0) // (table.period_us * 1000)
     if not of_lines and not of_time:
@@ -361,7 +361,8 @@ def _measurement(table: LatencyTable, source: str, interval_ns: int | None) -> M
         table.period_us = max(interval_ns // 1000, 1)
     series, resolution, marks = table_series(table, source)
     if not tool_known:
-        assumed = "latency and latmus print the same line; rtgauge assumes Xenomai's latency"
+        assumed = "Xenomai's latency and EVL's latmus print the same line; rtgauge assumes that this one is "
+        "from latency"
         marks.append(MarkKind.TOOL_ASSUMED.mark(assumed))
     return Measurement(
         tool=table.tool[0],

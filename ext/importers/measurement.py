@@ -12,6 +12,7 @@ from typing import Any, Self
 from rtgauge.errors import InputError
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Result
+from rtgauge.units import plural
 from rtgauge_ext.importers.foreign_file import lines
 
 SHORT_NS = 3600 * 10**9
@@ -122,7 +123,7 @@ def overruns_mark(program: str, overruns: int) -> Mark:
     """Make the mark of a program that counted missed activations."""
     how_late = "it is unknown how late they would have been"
     return MarkKind.OVERRUNS.mark(
-        f"{program} reports {overruns} overruns, which are missed activations; {how_late}"
+        f"{program} reports {plural(overruns, 'overrun')} (missed activations); {how_late}"
     )
 
 

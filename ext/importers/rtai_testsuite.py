@@ -16,7 +16,7 @@ from fractions import Fraction
 from rtgauge.errors import InputError
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Result
-from rtgauge.units import NS_PER_S, NS_PER_UNIT, format_duration
+from rtgauge.units import NS_PER_S, NS_PER_UNIT, format_duration, plural
 from rtgauge_ext.importers.foreign_file import damaged
 from rtgauge_ext.importers.measurement import ImportedSeries, Importer, Measurement, Second
 

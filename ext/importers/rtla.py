@@ -257,7 +257,7 @@ def _histogram(table: _Table, source: str) -> dict[str, Any]:
     unit_ns, width = table.unit_ns or 1000, _width(table)
     marks: list[Mark] = []
     if width > 1:
-        why = "the file does not give the width, but all its rows are multiples of this"
+        why = f"the file does not give the width, but all its rows are multiples of {width}"
         marks.append(MarkKind.BINS_ASSUMED.mark(f"rtgauge assumes bins of {width}: {why}"))
     if not table.totals:
         rows = "rtla's rows count:, over: and max: are missing (--no-summary, or the file is cut short)"

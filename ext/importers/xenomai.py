@@ -61,7 +61,11 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
         raise damaged(source, "its bins are not in the form that latency -g writes")
     histogram = {round(value * 1000) - width_ns // 2: count - 1 for value, count in cells[1:-1] if count > 1}
     low = high = average = None
-    marks = [MarkKind.COUNTS_PLUS_ONE.mark("latency -g writes each count 1 too high; rtgauge subtracts 1")]
+    marks = [
+        MarkKind.COUNTS_PLUS_ONE.mark(
+            "Xenomai's latency -g writes each count 1 too high; rtgauge subtracts 1"
+        )
+    ]
     overflow, limit = 0, None
     if figures:
         low, high = (round(Fraction(figures[number]) * 1000) for number in (1, 3))
@@ -69,12 +73,12 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
         last = max(histogram, default=0)
         if histogram and max(high, -low) >= last + width_ns:
             overflow, limit = histogram.pop(last), last
-            clipped = "the last bin of latency also counts every larger latency"
+            clipped = "the last bin of Xenomai's latency also counts every larger latency"
             marks.append(last_bin_mark(clipped, overflow, f"{last} ns"))
-        low, high, beyond = with_unfinished_second(low, high, histogram, width_ns, "latency")
+        low, high, beyond = with_unfinished_second(low, high, histogram, width_ns, "Xenomai's latency")
         marks += beyond
         if overruns := int(figures[4]):
-            marks.append(overruns_mark("latency", overruns))
+            marks.append(overruns_mark("Xenomai's latency", overruns))
     period = int(head[5]) * 1000 if head else None
     series = ImportedSeries(
         labels={"thread": 0},

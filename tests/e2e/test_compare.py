@@ -200,7 +200,7 @@ def test_an_empty_and_an_all_equal_side_and_a_baseline_of_one_bin_are_said_in_wo
     replace_windows(record, 2, [row([5_000] * 1_000, index=i) for i in range(60)])
     status, out, _ = run(monkeypatch, capsys, record, "--details")
     assert status == 0
-    assert "HM is empty, so there is nothing" in out
+    assert "HM has no samples, so it cannot" in out
     assert "All latencies of Single are equal (5.00 us)" in out
     assert "HM: the sample is empty" in out
     assert "MI: the baseline has only one bin, 5 us" in out

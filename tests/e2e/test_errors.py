@@ -77,7 +77,7 @@ CPUS = sorted(os.sched_getaffinity(0))
         ("run --require hardness=100%", "period"),
         ("resume", "nothing to resume"),
         ("resume nowhere", "nowhere"),
-        ("resume --duration 1s", "resume can only give more time"),
+        ("resume --duration 1s", "rtgauge resume keeps the settings of the run"),
         ("show nowhere", "no such folder"),
         ("show", "missing argument"),
         ("list nowhere", "there is no folder nowhere"),

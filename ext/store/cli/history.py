@@ -37,13 +37,14 @@ if TYPE_CHECKING:
 By = Annotated[
     str,
     typer.Option(
-        metavar="NAME", help="One row for each kernel, commit, day, boot, machine, label:KEY or setting:NAME."
+        metavar="NAME",
+        help="Show one row for each kernel, commit, day, boot, machine, label:KEY or setting:NAME.",
     ),
 ]
 Quantile = Annotated[
     str, typer.Option(metavar="NAME", help="Quantile to watch: p50, p99, p99.9, ... p99.999.")
 ]
-Newest = Annotated[int, typer.Option(min=0, metavar="N", help="Only the newest N results; 0: all.")]
+Newest = Annotated[int, typer.Option(min=0, metavar="N", help="Show only the newest N results; 0 shows all.")]
 
 
 def history(

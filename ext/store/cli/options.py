@@ -22,7 +22,9 @@ if TYPE_CHECKING:
 
 StorePath = Annotated[
     str,
-    typer.Option("--store", metavar="STORE", help="An SQLite file, or postgresql://USER@HOST/DATABASE."),
+    typer.Option(
+        "--store", metavar="STORE", help="The store: an SQLite file, or postgresql://USER@HOST/DATABASE."
+    ),
 ]
 GAP = 2
 """The number of spaces between columns."""
@@ -30,14 +32,16 @@ DEFAULT = str(RECORDS / "store.sqlite")
 Machine = Annotated[
     str | None,
     typer.Option(
-        "--machine", metavar="NAME", help="Only this machine: its key, your name for it, or its host name."
+        "--machine",
+        metavar="NAME",
+        help="Show only this machine; give its key, your name for it, or its host name.",
     ),
 ]
 Labels = Annotated[
     list[str] | None,
-    typer.Option("--label", metavar="KEY=VALUE", help="Only records with this label; may be repeated."),
+    typer.Option("--label", metavar="KEY=VALUE", help="Show only records with this label; may be repeated."),
 ]
-Last = Annotated[int, typer.Option("--last", min=0, metavar="N", help="Only the newest N; 0: all.")]
+Last = Annotated[int, typer.Option("--last", min=0, metavar="N", help="Show only the newest N; 0 shows all.")]
 
 
 def label_pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:

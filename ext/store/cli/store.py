@@ -496,10 +496,14 @@ def rebuild(
         if result.aside is not None:
             typer.echo(f"the damaged store was moved to {result.aside}")
         if result.missing:
-            what = "were removed" if drop_missing else "are kept; --drop-missing removes them"
+            what = (
+                "the store no longer has their figures"
+                if drop_missing
+                else "the store keeps their figures; remove them with --drop-missing"
+            )
+            have = "has no folder" if len(result.missing) == 1 else "have no folder"
             typer.echo(
-                f"{plural(len(result.missing), 'record')} without a folder: "
-                f"{', '.join(result.missing[:5])}; the figures {what}"
+                f"{plural(len(result.missing), 'record')} {have}: {', '.join(result.missing[:5])}; {what}"
             )
     for _, error in result.failed:
         typer.echo(f"rtgauge: {error}", err=True)

@@ -34,10 +34,10 @@ def changes(history: History) -> list[str]:
     if history.enough:
         boots = plural(history.boots_counted, "boot")
         return [f"no change of {history.quantile} is suspected in {boots}"]
-    counted = f"{plural(history.boots, 'boot')} so far"
+    counted = f"the store has {plural(history.boots, 'boot')} so far"
     if history.boots_counted < history.boots:
-        counted += f", {history.boots_counted} with a {history.quantile} that counts"
-    return [f"{counted}; rtgauge looks for changes from {LENGTHS[0]} boots on"]
+        counted += f", {history.boots_counted} of them with a {history.quantile} that counts"
+    return [f"{counted}; rtgauge needs {LENGTHS[0]} boots to look for changes"]
 
 
 def spread(history: History) -> str | None:
@@ -61,7 +61,7 @@ def spread(history: History) -> str | None:
     return f"{history.quantile} varies {', '.join(varies)}{found}"
 
 
-FEW_BOOTS = "Fewer than 20 boots are too few to show dependence, so rtgauge assumes that they are independent."
+FEW_BOOTS = "With fewer than 20 boots, they also assume that the boots are independent."
 
 
 def table(history: History, by: str) -> Table:
@@ -80,7 +80,7 @@ def table(history: History, by: str) -> Table:
         "show every state of the machine."
     )
     notes = [f"{over_boots} {FEW_BOOTS}"] if intervals else []
-    return Table("In us, geometric means over runs", columns, rows, notes).without_empty()
+    return Table("Geometric means over the runs, in us", columns, rows, notes).without_empty()
 
 
 def figure(history: History) -> Figure | None:

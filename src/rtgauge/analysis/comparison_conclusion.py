@@ -247,7 +247,7 @@ def conclude(
     `load`: the load of all sides, or None. `repeat`: the command to suggest if a side has a single run.
     """
     if not rows:
-        return Conclusion(Finding.UNKNOWN, "nothing can be compared, because one side is empty")
+        return Conclusion(Finding.UNKNOWN, "nothing can be compared, because one side has no samples")
     within = f"{within_ns / 1_000:g} us"
     pairs: dict[tuple[str, str], list[QuantileDifference]] = {}
     for row in rows:
@@ -263,7 +263,9 @@ def conclude(
     if all(row.repeated for row in rows):
         return conclusion
     if repeat is None:
-        return replace(conclusion, text=f"{conclusion.text}; one run per side cannot show whether this is chance")
+        return replace(
+            conclusion, text=f"{conclusion.text}; one run per side cannot show whether this is chance"
+        )
     return replace(conclusion, next=f"repeat the runs to see whether this is chance: {repeat}")
 
 

@@ -36,11 +36,13 @@ class SideFigures(Model):
     label: str
     record: str = Field(description="the folder of the side's first record")
     records: list[str] = Field(
-        default_factory=list[str], description="the folders of the side's records; records with the same label are one side"
+        default_factory=list[str],
+        description="the folders of the side's records; records with the same label are one side",
     )
     runs: int = Field(
         default=1,
-        description="the number of runs: the number of records if there are several, otherwise the number of repeats",
+        description="the number of runs: the number of records if there are several, otherwise the number "
+        "of repeats",
     )
     steps: list[str]
     traits: dict[str, str]
@@ -68,7 +70,8 @@ class Selection(Model):
     best: str | None
     rejected_but_lower: list[str] = Field(
         default_factory=list[str],
-        description="rejected sides that are below `best` at every quantile; if `best` is None, below the baseline",
+        description="rejected sides that are below `best` at every quantile; if `best` is None, below the "
+        "baseline",
     )
 
 
@@ -92,7 +95,8 @@ class QuantileDifference(Model):
     )
     side_ns: int
     side_is_at_least: bool = Field(
-        default=False, description="whether side_ns is only a lower bound, because samples lie above the histogram"
+        default=False,
+        description="whether side_ns is only a lower bound, because samples lie above the histogram",
     )
     baseline_ns: int
     baseline_is_at_least: bool = False
@@ -108,7 +112,8 @@ class QuantileDifference(Model):
     )
     low_ns: int | None = Field(
         default=None,
-        description="the lower end of the interval, widened by the widths of the bins; None if there is no interval or no lower limit",
+        description="the lower end of the interval, widened by the widths of the bins; None if there is no "
+        "interval or no lower limit",
     )
     high_ns: int | None = None
     p_different: float | None = None
@@ -135,7 +140,8 @@ class TailEstimate(Model):
     assumptions: list[TailAssumption]
     levels: list[TailLevel]
     not_estimated: list[int] = Field(
-        description="the numbers of activations that have no estimate, because they are far more than the sample has or fewer than a block has"
+        description="the numbers of activations that have no estimate, because they are far more than the "
+        "sample has or fewer than a block has"
     )
 
 

@@ -89,6 +89,7 @@ def choose_deployment(record: Record) -> ComparedDeployments:
     if any(side.traits["processor"] == EMULATED for side in sides):
         choice = replace(
             choice,
-            reason=f"{choice.reason}; the processor is emulated, so the choice says nothing about a real machine",
+            reason=f"{choice.reason}; the processor is emulated, so the choice says nothing about a real "
+            "machine",
         )
     return ComparedDeployments(sides, compared, comparison, choice)

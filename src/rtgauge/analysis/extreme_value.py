@@ -371,7 +371,9 @@ def estimate(
             f"value; at least {LEAST_BLOCKS} are needed"
         )
     if size < LEAST_A_BLOCK:
-        return cannot(f"a window has only {size:.0f} activations on average; at least {LEAST_A_BLOCK} are needed")
+        return cannot(
+            f"a window has only {size:.0f} activations on average; at least {LEAST_A_BLOCK} are needed"
+        )
     if len(set(maxima)) < 10:
         return cannot(
             f"the largest values of all windows have only {plural(len(set(maxima)), 'different value')}; at "

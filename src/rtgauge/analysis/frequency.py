@@ -58,18 +58,24 @@ class Limit(Model):
     """A quantile of the lateness, and the frequency that this allows. Bounds are one-sided."""
 
     hardness: float = Field(description="the share of activations that stay within the lateness: 0.95 or 1")
-    ns: int | None = Field(description="the lateness that this share of activations stays within; None if too many answers were lost to give a value")
+    ns: int | None = Field(
+        description="the lateness that this share of activations stays within; None if too many answers "
+        "were lost to give a value"
+    )
     low_ns: int | None = Field(
-        description="the lower bound of ns at the given confidence; if hardness is 1, the largest lateness measured"
+        description="the lower bound of ns at the given confidence; if hardness is 1, the largest lateness "
+        "measured"
     )
     high_ns: int | None = Field(
-        description="the upper bound of ns at the given confidence; None if hardness is 1 or the sample is too small"
+        description="the upper bound of ns at the given confidence; None if hardness is 1 or the sample is "
+        "too small"
     )
     hz: float | None = Field(description="the highest frequency that ns allows; None if nothing limits it")
     at_most: bool = Field(
         default=False,
         description=(
-            "whether the sample is outside the bins; the lateness is then at most ns, and the frequency at least hz"
+            "whether the sample is outside the bins; the lateness is then at most ns, and the frequency at "
+            "least hz"
         ),
     )
     low_hz: float = Field(description="the frequency that high_ns allows; 0 if no frequency can be promised")
@@ -95,14 +101,21 @@ class Line(Model):
     traits: dict[str, str]
     samples: int
     missed: int = Field(
-        description="the number of missed activations or lost answers; a lost answer counts as later than any other sample"
+        description="the number of missed activations or lost answers; a lost answer counts as later than "
+        "any other sample"
     )
-    median_ns: int | None = Field(description="the median of the signed lateness; the limits use absolute values")
-    median_at_most: bool = Field(default=False, description="whether the median is outside the bins; it may then be any value up to median_ns")
+    median_ns: int | None = Field(
+        description="the median of the signed lateness; the limits use absolute values"
+    )
+    median_at_most: bool = Field(
+        default=False,
+        description="whether the median is outside the bins; it may then be any value up to median_ns",
+    )
     limits: list[Limit]
     supposes_independence: bool = Field(
         default=False,
-        description="whether the bounds assume independent samples, because a single window cannot show dependence",
+        description="whether the bounds assume independent samples, because a single window cannot show "
+        "dependence",
     )
     interval_ns: int | None = Field(
         description="the period of the measurement; None if it was random or is unknown"

@@ -20,13 +20,16 @@ class GateWish(Model):
 
     series: str | None = Field(
         default=None,
-        description="the series that decides; if None, the series of the load with the largest values in the first pairs",
+        description="the series that decides; if None, the series of the load with the largest values in "
+        "the first pairs",
     )
     quantile: str = Field(default="p99.9", pattern=rf"^({'|'.join(map(re.escape, NAMES))})$")
     larger_than: float = Field(default=0.1, gt=0, description="the smallest change that matters; 0.1 is 10 %")
     max_pairs: int
     require: str | None = Field(
-        default=None, description="a requirement with a bound; if set, the gate decides by how often a side exceeds this bound"
+        default=None,
+        description="a requirement with a bound; if set, the gate decides by how often a side exceeds this "
+        "bound",
     )
     extended_from: tuple[int, ...] = Field(
         default=(), description="the earlier values of max_pairs, before rtgauge resume raised it"
@@ -34,7 +37,8 @@ class GateWish(Model):
     rare: float | None = Field(
         default=None,
         description=(
-            "a share of boots; the gate passes only after enough pairs to catch a state of the machine that occurs in this share of boots"
+            "a share of boots; the gate passes only after enough pairs to catch a state of the machine that "
+            "occurs in this share of boots"
         ),
     )
     kernels: tuple[str | None, str | None] = Field(

@@ -61,7 +61,10 @@ class LockAnswer(Model):
 class Taken(Model):
     """The time (ns) that one cause took from a task that was always ready to run."""
 
-    cause: str = Field(description="task, interrupt, below (hardware, firmware or a hypervisor), or undetermined (interrupt or below)")
+    cause: str = Field(
+        description="task, interrupt, below (hardware, firmware or a hypervisor), or undetermined "
+        "(interrupt or below)"
+    )
     gaps: int
     taken_ns: int
     max_ns: int | None

@@ -323,8 +323,7 @@ def _check_emulated(sides: Mapping[str, Mapping[str, str]]) -> None:
     if emulated and others:
         raise InputError(
             f"these sides cannot be compared: '{emulated[0]}' has an emulated processor and '{others[0]}' a "
-            f"real "
-            f"one, and emulated times say nothing about real ones; --force compares them anyway"
+            f"real one, and emulated times say nothing about real ones; --force compares them anyway"
         )
 
 
@@ -337,8 +336,7 @@ def check_comparable(steps: Sequence[tuple[str, Step]]) -> None:
         if different is not None:
             raise InputError(
                 f"these sides cannot be compared: the {different} is {of_first[different]} in "
-                f"'{first_label}' and "
-                f"{of_other[different]} in '{label}'; measure both in the same way"
+                f"'{first_label}' and {of_other[different]} in '{label}'; measure both in the same way"
             )
 
 

@@ -66,7 +66,8 @@ class RepeatResult(Model):
     )
     by_master: bool = Field(
         default=False,
-        description="whether only the master was late at failing_ns, so that the slave may sustain that period",
+        description="whether only the master was late at failing_ns, so that the slave may sustain that "
+        "period",
     )
 
     @property
@@ -97,8 +98,8 @@ class SustainedCurve(Model):
         description="the probability that the spread contains the median of many more repeats"
     )
     loss_at_most: float | None = Field(
-        description="the upper bound of the share of cycles lost at the sustained period, at 95 % confidence, if "
-        "losses come in bursts as long as at the next shorter period"
+        description="the upper bound of the share of cycles lost at the sustained period, at 95 % "
+        "confidence, if losses come in bursts as long as at the next shorter period"
     )
     burst_period_ns: int | None = Field(
         default=None,

@@ -286,8 +286,8 @@ def kept_search(folder: Path) -> BisectState:
         raise InputError(f"there is no search in {folder}: it has no {STATE}") from None
     except OSError as error:
         raise InputError(
-            f"{error.filename or folder} is not used, because {error.strerror}; a search names a command to "
-            f"run, so continue only your own, or start a new one"
+            f"{error.filename or folder} is not used, because {error.strerror}; rtgauge runs the command "
+            f"that a search names, so continue only a search of your own, or start a new one"
         ) from None
     except ValidationError as error:
         raise RecordError(f"{folder / STATE} is damaged: {error.errors()[0]['msg']}") from None

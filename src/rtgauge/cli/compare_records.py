@@ -174,7 +174,7 @@ def _options(statistics: ComparisonStatistics) -> Options:
     if not 0 < statistics.alpha < 1:
         raise InputError(f"--alpha {statistics.alpha:g} is not between 0 and 1; try 0.05")
     if statistics.scale not in set(Scale):
-        raise InputError(f"--scale {statistics.scale} is neither percent nor counts")
+        raise InputError(f"--scale {statistics.scale} is neither percent nor counts; give one of these")
     return Options(
         statistics.alpha, within_ns, Scale(statistics.scale), statistics.intervals, statistics.tails
     )

@@ -15,9 +15,9 @@ from rtgauge.errors import InputError, MeasureError
 if TYPE_CHECKING:
     from rtgauge.instrument.session import Loopback
 
-HELP = """The instrument that measures from outside: a Raspberry Pi Pico.
+HELP = """Manage the instrument that measures from outside the machine: a Raspberry Pi Pico.
 
-Wiring, firmware and what it can do: docs/instrument.md.
+docs/instrument.md describes its wiring, its firmware and what it can measure.
 
 \b
 Examples:

@@ -34,7 +34,7 @@ from rtgauge.extension import commands, imported
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 """The error that typer raises for a wrong command line. Its module depends on typer's version."""
 
-HELP = """Tells whether this Linux machine meets its deadlines, by how much, and what to change if it does
+HELP = """Tell whether this Linux machine meets its deadlines, by how much, and what to change if it does
 not.
 
 \b
@@ -186,9 +186,7 @@ def _instead(command: str, message: str) -> str:
         others = re.findall(r"--([a-z-]+)", message)[1:]
         if get_close_matches(name, others, cutoff=0.8):
             return ""  # a misspelled option, which typer has named
-        return (
-            ": resume can only give more time, and keeps the other settings; leave it out, or start a new run"
-        )
+        return ": rtgauge resume keeps the settings of the run; leave this option out, or start a new run"
     having = [probe.name for probe in PROBES.values() if name in key_names(probe)]
     if command == "rtgauge run" and having:
         other = f"use {hints.OPTION_OF_WORD[name]}, or " if name in hints.OPTION_OF_WORD else ""

@@ -38,7 +38,7 @@ class _Finder:
 def _too_low(limit: int, least: int) -> MeasureError:
     """Return the error for a limit of so many bytes."""
     return MeasureError(
-        f"the limit of memory, {limit >> 10} KiB, is too low; raise it with: ulimit -v {least >> 10}"
+        f"the memory limit of {limit >> 10} KiB is too low; raise it with: ulimit -v {least >> 10}"
     )
 
 

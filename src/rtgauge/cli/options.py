@@ -43,7 +43,9 @@ Require = Annotated[
     str | None,
     typer.Option(
         metavar="TEXT",
-        help='Requirement to check, e.g. "period=1ms latency<=200us hardness=99%": 99 % must be in time.',
+        help='Requirement to check, e.g. "period=1ms latency<=200us hardness=99%", by which 99 % of '
+        "activations "
+        "must be in time.",
     ),
 ]
 AllowLeftOut = Annotated[
@@ -61,7 +63,7 @@ WaitForLock = Annotated[
     typer.Option(
         "--wait",
         metavar="TIME",
-        help="How long to wait for a machine that another run holds; default: not at all.",
+        help="How long to wait for a machine that another run holds; by default, rtgauge does not wait.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]

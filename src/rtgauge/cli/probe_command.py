@@ -223,7 +223,7 @@ def _search(probe: AnyProbe, search: Search, given: Mapping[str, Any]) -> int:
 
     if given.get("require") is not None:
         raise InputError(
-            f"--require cannot be combined with --search, which finds {search.finds}; leave it out"
+            f"--require cannot be combined with --search, which finds {search.finds}; leave out --require"
         )
     if given["save"]:
         raise InputError(

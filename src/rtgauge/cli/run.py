@@ -390,7 +390,7 @@ def run(
     study = registry.adaptive_study(plan, overrides) if plan in registry.studies() else None
     if study is not None and (given := given_options(turns)):
         raise InputError(
-            f"{given[0]} works only with a plan; {plan} is a study, which chooses its steps itself"
+            f"the study {plan} chooses its steps itself; leave out {given[0]}, which works only with a plan"
         )
     chosen = turns.plan(plan, overrides, over.boot) if study is None else study.plan()
     if chosen.require is not None:

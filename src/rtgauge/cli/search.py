@@ -57,7 +57,7 @@ def run_search(
     """
     for name in search.decides:
         if name in parameters:
-            raise InputError(f"--{name} cannot be combined with --search, which sets it itself; leave it out")
+            raise InputError(f"--search sets --{name} itself; leave out --{name}")
     overrides = Overrides(parameters=parameters, loads=[load], repeats=repeats, targets=[target])
     study = registry.adaptive_study(search.study, overrides)
     plan = study.plan()

@@ -297,7 +297,7 @@ def _tell_about(name: str, folder: Path) -> None:
         typer.echo(line)
     table = measured(rule, folder)
     if table is None:
-        typer.echo(f"Measured here: nothing, because no record in {folder} tested this setting")
+        typer.echo(f"Not measured here: no record in {folder} tested this setting")
     else:
         typer.echo()
         print_tables([table], Console())
@@ -320,7 +320,7 @@ def names_option(option: str, text: str | None) -> list[str]:
     names = [name.strip() for name in (text or "").split(",") if name.strip()]
     if text is not None and not names:
         raise InputError(
-            f"{option} '{text}' contains no name; give names separated by commas, or leave it out"
+            f"{option} '{text}' contains no name; give names separated by commas, or leave out {option}"
         )
     return names
 

@@ -32,7 +32,7 @@ FAMILIES = {
         "tell."
     ),
     "rtgauge_run_passes": "1 if the whole run passes (exit status 0), otherwise 0.",
-    "rtgauge_left_out": "Loads and steps of the plan that could not be measured.",
+    "rtgauge_left_out": "Number of loads and steps of the plan that could not be measured.",
     "rtgauge_step_end_timestamp_seconds": "When the step ended.",
 }
 

@@ -75,7 +75,9 @@ def read_levels(
         try:
             table = pl.read_csv(io.BytesIO(block), has_header=False, schema=schema).to_numpy().T
         except (pl.exceptions.PolarsError, OSError) as error:
-            raise InputError(f"{path.name} has a row of another form: {str(error).splitlines()[0]}") from None
+            raise InputError(
+                f"{path.name} has a row that cannot be read: {str(error).splitlines()[0]}"
+            ) from None
         times_s, levels = table[0], table[1:]
         if not ((levels == 0) | (levels == 1)).all():
             raise InputError(f"{path.name} has a level that is neither 0 nor 1")

@@ -303,7 +303,7 @@ class RunningLoad:
             name, wanted = part.spec.ready
             alive = count_alive(tree, name)
             if part.spec.lasting and alive < wanted:
-                part.ended_early = f"{wanted - alive} of its {wanted} processes ended too early"
+                part.ended_early = f"{wanted - alive} of its {wanted} processes did"
 
     def _end_parts(self) -> None:
         """End all parts in reverse order, even if some cannot be ended."""

@@ -66,11 +66,12 @@ def alternating_plan(source: str, overrides: Overrides, alternation: Alternation
     for side, plan in zip(alternation.sides, (first, second), strict=True):
         if len(plan.targets) > 1:
             raise InputError(
-                f"side {side} would measure the targets {', '.join(plan.targets)}; name a single one in it"
+                f"side {side} would measure the targets {', '.join(plan.targets)}; give the side a single "
+                "target"
             )
     if len(first.steps) != len(second.steps):
         raise InputError(
-            f"{alternation.sides[0]} has {len(first.steps)} steps and {alternation.sides[1]} "
+            f"{alternation.sides[0]} has {len(first.steps)} steps and {alternation.sides[1]} has "
             f"{len(second.steps)}; give both sides the same number of steps"
         )
     if 2 * pairs * len(first.steps) > MAX_STEPS:

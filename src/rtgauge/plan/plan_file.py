@@ -61,7 +61,8 @@ class PlanFile(BaseModel):
     )
     step: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
     matrix: dict[str, Any] = Field(
-        default_factory=dict, description="key -> list of values; rtgauge makes a step for every combination of the values"
+        default_factory=dict,
+        description="key -> list of values; rtgauge makes a step for every combination of the values",
     )
 
 

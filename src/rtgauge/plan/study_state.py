@@ -31,7 +31,7 @@ def study_of(run: Run) -> StudyState | None:
     """Return the study that made a record; None if no study made it. Raises RecordError if the study's entry
     is damaged.
     """
-    return kept_in_plan(run, KEY, StudyState, "which study it belongs to")
+    return kept_in_plan(run, KEY, StudyState, "which study the record belongs to")
 
 
 def newest_record(out: Path, name: str) -> Path:

@@ -75,7 +75,9 @@ def print_advice(advice: Advice, console: Console) -> None:
     if advice.differs is not None:
         print_text(console, f"differs  {advice.differs}")
     if advice.by_the_paper is not None:
-        print_text(console, f"paper    with the same evidence, its own chart ends at: {advice.by_the_paper}")
+        print_text(
+            console, f"paper    with the same evidence, the paper's own chart ends at: {advice.by_the_paper}"
+        )
     limits = advice.thresholds
     scale = (
         f"clearly in the black up to {limits['black']:g} times the bound, marginal up to "

@@ -46,7 +46,7 @@ def _mean_ns(step: Step, role: str) -> float | None:
 def _left(step: Step) -> str:
     """Return, in words, which gravity is in force after the step."""
     if any(result.values.get("kept") for result in _results(step, "autotune")):
-        return "it stays until the next boot"
+        return "the new gravity stays until the next boot"
     lines = step.deployment.not_put_back if step.deployment is not None else []
     failed = next((line for line in lines if line.startswith(GRAVITY)), None)
     if failed is not None:
@@ -57,7 +57,11 @@ def _left(step: Step) -> str:
 def _sentence(step: Step) -> str:
     """Return a sentence with the gravity that autotune found, and its effect on the latency."""
     means = [_mean_ns(step, role) for role in (BEFORE, AFTER)]
-    effect = "" if None in means else f"; mean latency {us(means[0])} us before and {us(means[1])} us after"
+    effect = (
+        ""
+        if None in means
+        else f"; the mean latency was {us(means[0])} us before and {us(means[1])} us after"
+    )
     return (
         f"autotune changed the gravity from {_gravity(step, BEFORE)} to {_gravity(step, AFTER)}{effect}; "
         f"{_left(step)}"

@@ -169,13 +169,14 @@ def deployment_table(report: DeploymentReport) -> DeploymentTable:
     parts += ["not all put back" if left else "all put back"]
     parameters = f"with {report.boot_words}" if report.boot_words else "without any parameters"
     booted = (
-        f"The machine was booted for it, {parameters}. After the boot it was in the deployment "
+        f"The machine was booted for this deployment, {parameters}. After the boot it was in the deployment "
         f"{report.recognised or 'none'}."
     )
     noted = (
         f"{plural(report.noted, 'setting')} that hotplug or moved tasks may also change "
         f"{'was' if report.noted == 1 else 'were'}"
     )
+    without = f"{', '.join(report.not_found)} {'has' if len(report.not_found) == 1 else 'have'}"
     also = "The priorities of the controller, other real-time threads and IRQ threads were also set."
     notes = applying(
         (report.by == "boot", booted),
@@ -183,10 +184,7 @@ def deployment_table(report: DeploymentReport) -> DeploymentTable:
         (report.isolated, f"CPU {report.isolated} was reserved for measuring."),
         (report.noted, f"{noted} saved before and restored afterwards."),
         (report.controller, also),
-        (
-            report.not_found,
-            f"{', '.join(report.not_found)} has no IRQ thread whose priority could be raised.",
-        ),
+        (report.not_found, f"{without} no IRQ thread whose priority could be raised."),
     )
     rows = [_setting(setting) for setting in report.settings]
     settings = Table("Settings of the deployment", SETTING_COLUMNS, rows)

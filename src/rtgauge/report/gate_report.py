@@ -46,7 +46,7 @@ def basis(result: GateResult) -> list[str]:
         if result.found is not None:
             line += (
                 f" {plural(change.pairs, 'pair')} would find a change of {format_change(result.found)} in "
-                f"nine of ten gates"
+                f"nine of ten cases"
             )
             line += (
                 f"; to find {format_change(result.larger_than)} takes {plural(result.pairs_needed, 'pair')}."

@@ -27,7 +27,8 @@ COKERNEL_METHOD = {
         "takes the timer before Linux does: they sleep and lock with its calls, and read its time base, "
         "the processor's cycle counter. RTAI fires a timer early "
         "by the wake-up time that its calibration found, so a thread may run before its release"
-        ": its latency is then negative, and is kept. RTAI counts for all tasks together how often they "
+        "; its latency is then negative, and rtgauge keeps it. RTAI counts for all tasks together how often "
+        "they "
         "were handed to Linux; if this happened in the measured phase, the step is marked. The engine's "
         "control and output run on Linux."
     ),
@@ -35,12 +36,12 @@ COKERNEL_METHOD = {
 
 COMMON = (
     "Nothing was subtracted from a latency, not even the cost of reading the clock. The largest values "
-    "are exact. Quantiles are nearest-rank, from a "
-    "histogram of 1 % or better unless raw samples were kept; a quantile beyond the histogram's 10 s is a "
-    "lower bound and shown with ≥. "
+    "are exact. Quantiles are nearest-rank values, read from a histogram with a resolution of 1 % or better "
+    "unless raw samples were kept. A quantile beyond the histogram's 10 s is a lower bound and is shown with "
+    "≥. "
     "“Missed filled in” adds the latencies that the missed activations would have had if each had been "
-    "released when due. "
-    "The warm-up is counted separately and appears in no figure except the course over time."
+    "released when due. The warm-up is counted separately and appears in no figure except the course over "
+    "time."
 )
 
 
@@ -83,7 +84,7 @@ def cokernel_lines(view: RecordView) -> list[str]:
         known = [count for count in counts if count is not None]
         times = "no thread" if not sum(known) else f"threads {plural(sum(known), 'time')}"
         handed = f"it handed {times} to Linux"
-        handed = handed if known else "how often it handed threads to Linux was not counted"
+        handed = handed if known else "rtgauge did not count how often it handed threads to Linux"
         unknown = f" ({len(counts) - len(known)} of {plural(len(counts), 'step')} not counted)"
         missing = unknown if 0 < len(known) < len(counts) else ""
         lines.append(f"measured on {name}: {handed}{missing}")

@@ -169,7 +169,7 @@ def noise_grid(results: Microbenchmarks) -> Table | None:
     if "undetermined" in causes:
         notes.append("undetermined: an interrupt or below, because interrupts were not counted.")
     if any(row[0].endswith("*") for row in rows):
-        notes.append("* marked doubtful or invalid; read it with care.")
+        notes.append("*: the step is marked doubtful or invalid; read its figures with care.")
     columns = [*texts(""), *numbers("taken", *causes, "gaps", "longest"), *texts("by")]
     return Table("Noise: the time taken from each CPU", columns, rows, notes)
 

@@ -27,9 +27,8 @@ SHOWN = ("min", "mean", "std", "p50", "p99", "p99.9", "max")
 FIGURES = {field: title for field, title in TITLES.items() if title in SHOWN}
 NOTE = (
     "Times are in us. The difference is between figures, not between single samples; it shows the "
-    "delay that the "
-    "machine's own clock does not see. If both counted the same samples, the difference of the means is "
-    "also the mean of the differences. No clock offset or drift is subtracted."
+    "delay that the machine's own clock does not see. If both counted the same samples, the difference of "
+    "the means is also the mean of the differences. No clock offset or drift is subtracted."
 )
 MIDDLE = ("std", "p50", "p99")
 """Columns that a narrow terminal or page leaves out."""
@@ -199,7 +198,7 @@ def views_figure(view: RecordView, steps: Sequence[Step]) -> Figure | None:
         "The two curves use different clocks; the difference between them is the delay that the machine "
         "does not see."
     )
-    notes = [f"The curves are read from the histograms (1 % or better). {clocks}"]
+    notes = [f"The curves are read from the histograms (resolution: 1 % or better). {clocks}"]
     return Figure.described("views", "From outside and inside", charts, notes)
 
 

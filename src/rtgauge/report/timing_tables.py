@@ -70,7 +70,7 @@ def lateness_grid(table: FrequencyTable, *, first: bool = True) -> Table:
         rows.append([_name(line), *samples, median, *limits])
     at_most = any(line.median_at_most or any(limit.at_most for limit in line.limits) for line in table.lines)
     largest = "100 % is the largest sample, which grows with the number of samples"
-    signed = "The median is signed, but 95 % and 100 % are of absolute values"
+    signed = "The median is signed, but 95 % and 100 % are quantiles of absolute values"
     counts = (
         "a missed activation counts with the latency it would have had, a lost answer as later than any "
         "sample."
@@ -118,7 +118,7 @@ def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
         limits = [cell for limit in line.limits for cell in _with_bounds(limit, line)]
         rows.append([_name(line), *limits, *([_extreme(line, rare)] if rare else [])])
     allowed = f"A lateness L allows the frequency {table.fraction:.4g} / L."
-    bounds = f"Each bound has confidence {table.confidence:.3g}; it comes from order statistics"
+    bounds = f"Each bound has a confidence of {table.confidence:.3g}; it is calculated from order statistics"
     supposed = [line.label for line in table.lines if line.supposes_independence]
     whose = "" if len(supposed) == len(table.lines) else f"{'; '.join(supposed)}: "
     few = f"{whose}with one run of one window, the bounds assume independent samples"
@@ -239,9 +239,7 @@ def sustained_sentence(curve: SustainedCurve) -> str:
     if curve.sustained_ns is None:
         failed = sum(result.sustained_ns is None for result in curve.found)
         where = f" in {failed} of {repeats} repeats" if repeats > 1 else ""
-        return (
-            f"{curve.label}: no period is sustained, because cycles were lost at every measured period{where}"
-        )
+        return f"{curve.label}: cycles were lost at every measured period{where}, so no period is sustained"
     least = "at least " if curve.no_end else ""
     varies = curve.spread_ns is not None and curve.spread_ns[0] != curve.spread_ns[1]
     among = f" in all {repeats} repeats{f', {_spread(curve)}' if varies else ''}" if repeats > 1 else ""
@@ -260,7 +258,7 @@ def result_grid(curves: Sequence[SustainedCurve]) -> Table | None:
     rows: list[list[str]] = []
     near = f"the search cannot distinguish periods that differ by less than {RESOLUTION - 1:.0%}"
     notes = [
-        f"period: the shortest period from which on no cycle was lost in any repeat; {near}.",
+        f"period: the shortest period such that no repeat lost a cycle at it or at a longer one; {near}.",
         (
             "loses: the longest period at which a cycle was lost, or (master) at which only the master was "
             "late."

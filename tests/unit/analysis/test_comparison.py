@@ -133,7 +133,7 @@ def test_a_rejected_side_that_is_better_everywhere_is_named(record):
     assert (paper.best, paper.rejected_but_lower) == ("M", ["HM"])
     from rtgauge.report.compare.tables import folded_notes
 
-    assert "nearest to Single is M; rejected, but lower at every quantile: HM." in folded_notes(result)[1]
+    assert "nearest to Single is M; these sides are rejected, but lower at every quantile: HM." in folded_notes(result)[1]
 
 
 # --- the sentence
@@ -213,12 +213,12 @@ BEYOND, DIFFERENT, SAME = (0.001, 1.0, 0.001), (0.001, 1.0, 1.0), (1.0, 0.001, 1
             [difference("p50", 900, why="only 5 windows of time; at least 20 are needed")],
             "cannot tell",
             (
-                "whether after differs from before under cpu (only 5 windows of time; at least 20 are "
-                "needed); measured difference: p50 +900 ns"
+                "the runs do not show whether after differs from before under cpu (only 5 windows of time; at "
+                "least 20 are needed); the measured difference is p50 +900 ns"
             ),
             None,
         ),
-        ([], "cannot tell", "nothing can be compared, because one side is empty", None),
+        ([], "cannot tell", "nothing can be compared, because one side has no samples", None),
     ],
 )
 def test_the_answer_of_two_sides(rows, outcome, sentence, values):
@@ -295,7 +295,7 @@ def test_of_single_runs_the_sentence_says_what_they_measured_and_the_command_tha
     assert (found.outcome, found.text) == (outcome, sentence)
     assert found.next == "repeat the runs to see whether this is chance: COMMAND"
     alone = conclude(rows, alpha=0.05, within_ns=2_000)
-    assert alone.text == f"{sentence}; one run per side cannot show more"
+    assert alone.text == f"{sentence}; one run per side cannot show whether this is chance"
     assert alone.next is None
 
 

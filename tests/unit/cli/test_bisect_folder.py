@@ -116,7 +116,7 @@ def test_resume_refuses_what_changes_the_question(folder: Path, words: str, monk
     assert ended.value.code == 2
     option = words.split(maxsplit=1)[0]
     assert (
-        "unexpected" if option == "--" else f"{option}: resume can only give more time"
+        "unexpected" if option == "--" else f"{option}: rtgauge resume keeps the settings of the run"
     ) in capsys.readouterr().err
 
 
@@ -133,7 +133,7 @@ def test_resume_refuses_what_is_not_for_a_bisection(folder: Path, monkeypatch, c
 @pytest.mark.parametrize("name", ["", STATE])
 def test_a_search_of_another_user_is_refused(folder: Path, name: str) -> None:
     os.chown(folder / name, 65534, 65534)
-    with pytest.raises(InputError, match="belongs to another user; a search names a command"):
+    with pytest.raises(InputError, match="belongs to another user; rtgauge runs the command"):
         kept_search(folder)
 
 

@@ -62,7 +62,7 @@ def test_too_little_memory_is_one_line(record: Path, limit_kib: int) -> None:
     assert done.returncode == 3
     (line,) = done.stderr.splitlines()
     assert line.startswith(
-        f"rtgauge: the limit of memory, {limit_kib} KiB, is too low; raise it with: ulimit -v "
+        f"rtgauge: the memory limit of {limit_kib} KiB is too low; raise it with: ulimit -v "
     )
     least_kib = int(line.split()[-1])
     assert rtgauge("show", "--page", record, limit_kib=least_kib).returncode == 0
@@ -73,7 +73,7 @@ def test_too_little_memory_to_begin_is_one_line() -> None:
     done = rtgauge("audit", "--facts", limit_kib=60_000)
     assert done.returncode == 3
     assert done.stderr == (
-        "rtgauge: the limit of memory, 60000 KiB, is too low; raise it with: ulimit -v 65536\n"
+        "rtgauge: the memory limit of 60000 KiB is too low; raise it with: ulimit -v 65536\n"
     )
 
 

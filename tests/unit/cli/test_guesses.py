@@ -72,7 +72,7 @@ LEADS_TO = {
     "compare --label a=b": "--side",
     "show latest --html": "--page",
     "resume --budgett 1h": "--budget)",
-    "resume --load cpu": "resume can only give more time",
+    "resume --load cpu": "rtgauge resume keeps the settings of the run",
 }
 
 

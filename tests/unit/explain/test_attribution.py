@@ -549,7 +549,7 @@ def test_lost_events_are_unattributed_and_said() -> None:
     )
     explanation = explained(story.moment(302))
     assert explanation.unattributed_ns == 200_000
-    assert "only partly explained: events were lost during it" in sentence(explanation)
+    assert "only partly explained: events were lost during this latency" in sentence(explanation)
     story.lost[:] = [Lost(1, None, RELEASE - 400_000, 0)]
     assert not explained(story.moment(302)).doubts
 
@@ -576,7 +576,7 @@ def test_a_latency_that_is_not_the_time_between_is_said() -> None:
     )
     explanation = explain(other, NO_SYMBOLS)
     assert sum(part.ns for part in explanation.parts) == 12_000
-    assert explanation.doubts == ["its latency differs from the time between its release and its end"]
+    assert explanation.doubts == ["the latency differs from the time between the release and the end"]
 
 
 _NAMES = (

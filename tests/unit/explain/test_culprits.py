@@ -110,7 +110,7 @@ def test_a_task_of_a_program_gets_another_priority_and_a_thread_of_the_kernel_do
     remedy = remedy_of(first, Facts())
     assert remedy is not None
     assert remedy.rule == rule
-    assert (remedy.what == "chrt -f -p 79 31, or give logger another CPU") == (rule is None)
+    assert (remedy.what == "run chrt -f -p 79 31, or give logger another CPU") == (rule is None)
 
 
 def test_no_setting_removes_the_timer_that_wakes_the_thread() -> None:
@@ -120,7 +120,7 @@ def test_no_setting_removes_the_timer_that_wakes_the_thread() -> None:
     by_name = {ranked.culprit.name: ranked for ranked in ranked_culprits([explained(story, 5)])}
     own = remedy_of(by_name["local timer"], Facts())
     assert own is not None
-    assert (own.rule, "no setting removes it" in own.what) == (None, True)
+    assert (own.rule, "no setting removes this interrupt" in own.what) == (None, True)
 
 
 def test_a_timer_of_somebody_else_is_the_tick() -> None:

@@ -102,7 +102,7 @@ def test_a_moment_that_is_longer_than_its_ring_is_unknown_before_its_first_event
         Kind.UNATTRIBUTED: 300_000,
         Kind.OWN: 50_000,
     }
-    assert explanation.doubts == ["events were lost during it"]
+    assert explanation.doubts == ["events were lost during this latency"]
 
 
 def test_the_terminal_ranks_culprits_and_tells_the_worst_with_its_sum(path: Path) -> None:
@@ -222,7 +222,7 @@ def test_a_failure_is_mended_at_what_took_most_of_the_time(path: Path) -> None:
     _, hog, irq = judge_run(requirement, record, blame_of=blame_of)
     assert hog.next is not None
     assert irq.next is not None
-    assert hog.next == "chrt -f -p 79 28716, or give hog another CPU, then repeat the measurement"
+    assert hog.next == "run chrt -f -p 79 28716, or give hog another CPU, then repeat the measurement"
     assert "/proc/irq/31/smp_affinity_list" in irq.next
 
 
@@ -286,7 +286,7 @@ def test_what_took_most_of_the_time_comes_before_a_doubt(path: Path) -> None:
     )
     _, hog, _ = judge_run(parse_requirement("latency<=1us"), record, blame_of=blame_of)
     assert hog.next is not None
-    assert hog.next.startswith("chrt -f -p 79 28716")
+    assert hog.next.startswith("run chrt -f -p 79 28716")
 
 
 def test_work_of_its_own_is_to_be_shortened(tmp_path: Path) -> None:

@@ -247,7 +247,7 @@ def test_a_worker_that_dies_alone_is_seen(log: Path) -> None:
             and time.monotonic() < deadline
         ):
             time.sleep(0.02)
-        assert running.stop().parts[0].ended_early == "1 of its 2 processes ended too early"
+        assert running.stop().parts[0].ended_early == "1 of its 2 processes did"
 
 
 def test_an_interrupt_ends_the_load(log: Path) -> None:

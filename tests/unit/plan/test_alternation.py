@@ -108,7 +108,7 @@ def test_both_sides_may_be_the_same() -> None:
         (("M", "perriod=1ms"), BOTH, "unknown key 'perriod'"),
         (("M", "lab:NO"), BOTH, "not a guest"),
         (("M", "MI"), dataclasses.replace(BOTH, repeats=2), "--repeats does not apply"),
-        (("M", "MI"), dataclasses.replace(BOTH, targets=["local", "lab:a"]), "name a single one"),
+        (("M", "MI"), dataclasses.replace(BOTH, targets=["local", "lab:a"]), "give the side a single target"),
     ],
 )
 def test_what_is_no_side_is_refused(sides: tuple[str, str], overrides: Overrides, says: str) -> None:

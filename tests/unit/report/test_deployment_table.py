@@ -81,7 +81,7 @@ def test_a_boot_for_it_is_told():
         )
     )
     assert table.notes == [
-        "The machine was booted for it, with nosmt nohz_full=2. After the boot it was in the deployment MI.",
+        "The machine was booted for this deployment, with nosmt nohz_full=2. After the boot it was in the deployment MI.",
         "This kernel was built without nohz_full=2.",
         "CPU 2 was reserved for measuring.",
     ]

@@ -58,13 +58,13 @@ def curve(*repeats: tuple[int | None, int | None]) -> SustainedCurve:
         (
             curve((None, 100), (84, 77)),
             (
-                "response, idle: no period is sustained, because cycles were lost at every measured period in "
-                "1 of 2 repeats"
+                "response, idle: cycles were lost at every measured period in 1 of 2 repeats, so no period is "
+                "sustained"
             ),
         ),
         (
             curve((None, 100)),
-            "response, idle: no period is sustained, because cycles were lost at every measured period",
+            "response, idle: cycles were lost at every measured period, so no period is sustained",
         ),
     ],
 )

@@ -59,7 +59,7 @@ def on_cobalt(record: Record, counts: list[int | None]) -> Record:
     [
         ([0, 0], "measured on Cobalt: it handed no thread to Linux"),
         ([0, 3], "measured on Cobalt: it handed threads 3 times to Linux"),
-        ([None], "measured on Cobalt: how often it handed threads to Linux was not counted"),
+        ([None], "measured on Cobalt: rtgauge did not count how often it handed threads to Linux"),
         ([1, None], "measured on Cobalt: it handed threads 1 time to Linux (1 of 2 steps not counted)"),
     ],
 )

@@ -201,7 +201,7 @@ def test_the_latency_before_and_after_and_the_gravity_of_both(
     assert CALIBRATIONS.conclusion(view, [step]) == (
         "autotune changed the gravity from 0.0 us irq, 2.0 us kernel, 2.0 us user "
         "to 0.5 us irq, 5.5 us kernel, 5.0 us user; "
-        "mean latency 7.7 us before and 4.7 us after; the previous gravity was restored"
+        "the mean latency was 7.7 us before and 4.7 us after; the previous gravity was restored"
     )
     chapter = CALIBRATIONS.chapter(view, [step], ())
     assert chapter is not None

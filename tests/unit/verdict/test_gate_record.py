@@ -95,13 +95,13 @@ def test_the_values_of_both_sides_stand_beside_the_change(tmp_path: Path) -> Non
 
 
 def test_a_pass_says_which_states_so_many_runs_cannot_show(tmp_path: Path) -> None:
-    says = "A state that fewer than 1 in {} runs (or boots) has may not have shown in {} pairs"
+    says = "{} pairs may have missed a state of the machine that occurs in fewer than 1 in {} runs (or boots)"
     six = measured(tmp_path / "6", max_pairs=6)
-    assert says.format(2, 6) + "; --rare 10%" in markdown(GateResult.of(six))
+    assert says.format(6, 2) + "; --rare 10%" in markdown(GateResult.of(six))
     twelve = measured(tmp_path / "12", pairs=12)
-    assert says.format(3, 12) in markdown(GateResult.of(twelve))
-    assert says.format(3, 12) in gate_junit(GateResult.of(twelve)).decode()
-    assert "may not have shown" not in markdown(GateResult.of(measured(tmp_path / "worse", 0.3)))
+    assert says.format(12, 3) in markdown(GateResult.of(twelve))
+    assert says.format(12, 3) in gate_junit(GateResult.of(twelve)).decode()
+    assert "may have missed" not in markdown(GateResult.of(measured(tmp_path / "worse", 0.3)))
     asked = measured(tmp_path / "rare", pairs=12, max_pairs=48, rare=0.1)
     assert {pair_of(key.repeat) for key in next_pairs(asked)} == {13, 14, 15, 16, 17, 18}
 

@@ -76,7 +76,7 @@ def test_the_terminal_names_the_change(store: str) -> None:
     assert re.search(r"suspected change \+[\d.]+ %|suspected change [\d.]+ times at", text)
     assert "kernel 6.1.0-18-amd64 -> 6.12.0" in text
     few = run("store", "history", SERIES, "--store", store, "--last", 5).stdout
-    assert "5 boots so far; rtgauge looks for changes from 20 boots on" in few
+    assert "the store has 5 boots so far; rtgauge needs 20 boots to look for changes" in few
 
 
 @pytest.mark.parametrize(
@@ -234,7 +234,7 @@ def test_runs_of_an_unknown_boot_are_one_boot_and_doubtful_ones_too(tmp_path: Pa
     assert [(each["boots"], each["boots_counted"]) for each in (idle, cpu)] == [(1, 1), (1, 0)]
     assert [group["boots"] for each in (idle, cpu) for group in each["groups"]] == [1, 1]
     shown = " ".join(run("store", "history", "wakeup/latency/cpu/as-is", "--store", path).stdout.split())
-    assert "1 boot so far, 0 with a p99 that counts; rtgauge looks for changes from 20 boots on" in shown
+    assert "the store has 1 boot so far, 0 of them with a p99 that counts; rtgauge needs 20 boots to look for changes" in shown
     folder = tmp_path / "site"
     assert run("store", "site", folder, "--store", path).exception is None
     text = " ".join(re.sub(r"<[^>]+>", " ", (folder / "index.html").read_text()).split())

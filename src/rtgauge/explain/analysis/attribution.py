@@ -163,7 +163,7 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
     pieces = [piece for link in links for piece in link.path.pieces]
     cpus = {piece.cpu for piece in pieces}
     if any(_overlaps(lost, moment.release_ns, moment.end_ns) for lost in table.lost if lost.cpu in cpus):
-        doubts.append("events were lost during it")
+        doubts.append("events were lost during this latency")
     blind = sorted(cpus & set(moment.left_out))
     if blind:
         doubts.append(f"the trace had no room for the events of CPU {format_cpu_list(blind)}")
@@ -187,7 +187,7 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
         doubts.append(scene.quota.doubt)
     rest = moment.latency_ns - (moment.end_ns - moment.release_ns)
     if rest != 0:
-        doubts.append("its latency differs from the time between its release and its end")
+        doubts.append("the latency differs from the time between the release and the end")
         parts.setdefault(Culprit(Kind.UNATTRIBUTED), Part(Culprit(Kind.UNATTRIBUTED))).ns += rest
     ordered = list(parts.values())
     if moment.is_wait:

@@ -196,7 +196,7 @@ MAPPING = (
     "map, protect and free memory (mmap, mprotect, munmap) before the loop, in all threads of the program, "
     "or in another process"
 )
-OWN_TIMER = "no setting removes it: this interrupt is the timer that wakes the thread"
+OWN_TIMER = "no setting removes this interrupt, because it is the timer that wakes the thread"
 TIMERS = frozenset({"local timer", "arch_timer"})
 """The kernel's names for the interrupts of a CPU's own timer on x86 and arm64."""
 OF_PROGRAM = {
@@ -206,7 +206,7 @@ OF_PROGRAM = {
         "raise the quota (cpu.max, in version 1 cpu.cfs_quota_us), allow a burst (cpu.max.burst, "
         "cpu.cfs_burst_us), or move the thread to another control group"
     ),
-    Kind.STOPPED: "find out what stops it, such as a shell, a debugger or a checkpoint",
+    Kind.STOPPED: "find out what stops the thread, such as a shell, a debugger or a checkpoint",
 }
 
 
@@ -243,7 +243,7 @@ def _of_program(ranked: RankedCulprit) -> str | None:
     waiter = ranked.worst.path.priority
     if culprit.pid is None or waiter is None or not 0 <= waiter < LOWEST - 1:
         return LOWER.format(culprit.name)
-    return f"chrt -f -p {LOWEST - 1 - waiter} {culprit.pid}, or give {culprit.name} another CPU"
+    return f"run chrt -f -p {LOWEST - 1 - waiter} {culprit.pid}, or give {culprit.name} another CPU"
 
 
 def _for_owner(ranked: RankedCulprit) -> str:

@@ -32,12 +32,12 @@ class CulpritEntry(Model):
 class RankedEntry(CulpritEntry):
     """A culprit with its figures over all explained latencies of its step."""
 
-    outliers: int = Field(description="number of latencies in which it took the most time")
+    outliers: int = Field(description="the number of latencies in which this culprit took the most time")
     outlier_share: float
     ns: int
     time_share: float
     worst_ns: int
-    rules: list[str] = Field(description="audit rules that concern this kind of culprit")
+    rules: list[str] = Field(description="the names of the audit rules that concern this kind of culprit")
 
 
 class PartEntry(CulpritEntry):
@@ -78,8 +78,8 @@ class ExplainedStepEntry(Model):
     culprits: list[RankedEntry] = Field(description="the culprits, ranked by the time that they took")
     latencies: list[LatencyEntry]
     blocked: list[BlockedEntry] = Field(
-        description="sleeps that another thread ended: for locks whose owners had a lower priority, and the "
-        "longest others"
+        description="explained sleeps that another thread ended: sleeps for locks whose owners had a lower "
+        "priority, and the longest other sleeps"
     )
 
 
@@ -103,10 +103,14 @@ class SelfTestDocument(Model):
     conclusion: str = Field(default="", description="the first line that the terminal prints")
     too_busy: bool = False
     kinds: list[KindResult] = Field(default_factory=list[KindResult])
-    others: int = Field(default=0, description="number of explained latencies that no stall caused")
-    not_tried: dict[str, str] = Field(default_factory=dict[str, str], description="kind -> why not tried")
+    others: int = Field(
+        default=0, description="the number of explained latencies that were not caused by a stall"
+    )
+    not_tried: dict[str, str] = Field(
+        default_factory=dict[str, str], description="kind of stall -> why it was not tried"
+    )
     invalid: dict[str, str] = Field(
-        default_factory=dict[str, str], description="kind -> why its measurement is invalid"
+        default_factory=dict[str, str], description="kind of stall -> why its measurement is invalid"
     )
 
 

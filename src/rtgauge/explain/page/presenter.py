@@ -51,13 +51,14 @@ def selftest_grid(result: SelfTest) -> Table:
     """Return the confusion matrix with a row for each kind of stall. The last column has wrong answers."""
     notes = [
         (
-            "size off: the difference between the explained and the injected size of the correctly named "
-            "stalls, beyond what the injector's clock leaves open. size right: this difference is at most "
+            "size off: how far the explained size of the correctly named stalls is from the injected size, "
+            "beyond the uncertainty of the injector's clock. size right: this difference is at most "
             "the larger of 5 us and 1 %."
         ),
         (
-            "Of each kind, all stalls should be found, 95 % should be named correctly, and 95 % of these "
-            "should have the right size. The median unattributed time should be at most 5 us."
+            "Of each kind, all stalls should be found, 95 % should be named correctly, and 95 % of the "
+            "correctly named ones should have the right size. The median unattributed time should be at most "
+            "5 us."
         ),
         *(
             f"{kind.kind}: the end is known for {kind.ends_right} of {kind.ends} latencies and responses of "

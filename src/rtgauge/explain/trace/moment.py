@@ -38,7 +38,7 @@ class Page:
 def open_page(raw: bytes, layout: PageLayout) -> Page:
     """Read a page. Raises RecordError if it is shorter than its header says."""
     if len(raw) < layout.data_offset:
-        raise RecordError(f"a page of the trace has {len(raw)} bytes, fewer than its header")
+        raise RecordError(f"a page of the trace has {len(raw)} bytes, fewer than its header has")
     commit = int(layout.commit.unpack_from(raw, layout.commit_offset)[0]) & 0xFFFF_FFFF
     length = commit & ~(MISSED_EVENTS | MISSED_STORED) & 0xFFFFF
     end = layout.data_offset + length

@@ -87,7 +87,7 @@ def figures_grid(result: Comparison) -> Table:
     ]
     notes += measured_differently(result)
     empty = [side.label for side in result.sides if not side.filled.count]
-    notes += [f"{label} is empty, so there is nothing to compare it with." for label in empty]
+    notes += [f"{label} has no samples, so it cannot be compared." for label in empty]
     equal = [side for side in result.sides if side.filled.count and side.filled.min_ns == side.filled.max_ns]
     notes += [
         f"All {plural_of(result.quantity)} of {side.label} are equal ({format_time(side.filled.min_ns)})."
@@ -112,6 +112,7 @@ LONGEST = 100
 SETTINGS_NAMED = 8
 """The most settings that a line names. The rest is counted."""
 IN_US = "Figures are in us and, except for the minimum, include missed activations."
+DIFFERENCES = "Differences are in us: side minus baseline"
 PAGE_WIDTH = 110
 """The width of a table, in characters, that fits on a usual page."""
 PARAMETERS = "parameters"
@@ -295,8 +296,8 @@ def selection_notes(selections: Sequence[Selection], pairs: Sequence[Pair]) -> l
             nearest = f"the nearest to {chosen.baseline} is {chosen.best}"
             nearest = nearest if several else f"{chosen.best} is not rejected against {chosen.baseline}"
         lower = ", ".join(chosen.rejected_but_lower)
-        lower = f"; rejected, but lower at every quantile: {lower}" if lower else ""
-        notes.append(f"By the paper's convention {nearest}{lower}.")
+        lower = f"; these sides are rejected, but lower at every quantile: {lower}" if lower else ""
+        notes.append(f"By the paper's convention, {nearest}{lower}.")
     return notes
 
 
@@ -318,8 +319,10 @@ def selection_grid(result: Comparison) -> Table:
                 f"{'was' if pair.paper.empty_bins_merged == 1 else 'were'} merged with the filled bin below."
             )
     percent = any(pair.paper.scale.value == "percent" for pair in result.pairs)
-    paper = "Bins of 1 us, reshaped to the baseline's range; one degree of freedom per bin."
-    threshold = "a fixed threshold for the size of a difference, not a test at a level."
+    paper = (
+        "The test uses bins of 1 us, reshaped to the baseline's range, with one degree of freedom per bin."
+    )
+    threshold = "a fixed threshold for the size of a difference and has no significance level."
     notes += selection_notes(result.selections, result.pairs)
     notes += applying(
         (True, paper),
@@ -352,8 +355,9 @@ def folded_notes(result: Comparison) -> list[str]:
     rejected = [pair.side for pair in result.pairs if pair.paper.rejected]
     tested = sum(pair.paper.cannot is None for pair in result.pairs)
     whose = f": {'; '.join(rejected)}" if rejected else ""
-    share = f"{len(rejected)} of {plural(tested, 'side')} rejected against the baseline"
-    return [settings, f"{SELECTION}: by the paper's convention {share}{whose}."]
+    are = "is" if len(rejected) == 1 else "are"
+    share = f"{len(rejected)} of {plural(tested, 'side')} {are} rejected against the baseline"
+    return [settings, f"{SELECTION}: by the paper's convention, {share}{whose}."]
 
 
 def _interval(row: QuantileDifference) -> str:
@@ -399,18 +403,23 @@ def _unit_notes(tested: Sequence[QuantileDifference]) -> list[str]:
         numbers = sorted({len(runs) for row in repeated for runs in (row.side_runs_ns, row.baseline_runs_ns)})
         runs = f"{numbers[0]}" if len(numbers) == 1 else f"{numbers[0]} to {numbers[-1]}"
         paired = all(row.paired for row in repeated)
-        intervals = "intervals over the pairs" if paired else "Welch's intervals over the runs"
-        means = f"means over {runs} runs per side, with {intervals} that include the width of the bins"
-        notes.append(f"In us, side minus baseline: {means}.")
+        intervals = (
+            "The intervals are calculated from the pairs of runs"
+            if paired
+            else "The intervals are calculated from the runs (Welch)"
+        )
+        means = f"Each value is a mean over {runs} runs per side"
+        notes.append(f"{DIFFERENCES}. {means}. {intervals} and include the width of the bins.")
     single = any(len(row.side_runs_ns) == len(row.baseline_runs_ns) == 1 for row in tested)
     uneven = any(not row.repeated and len(row.side_runs_ns) != len(row.baseline_runs_ns) for row in tested)
     endless = any(row.low_ns is None or row.high_ns is None for row in tested)
-    within = "the intervals cover the variation within a run, not the variation from run to run."
-    assumed = "a single run is assumed to vary like the runs of the other side; this was not measured."
+    within = "The intervals cover the variation within a run, not the variation from run to run."
+    assumed = "rtgauge assumes that a single run varies like the runs of the other side; it has not "
+    "measured this."
     few = "no limit: too few independent samples lie beyond that quantile; measure for longer."
     return notes + applying(
-        (single, f"In us, side minus baseline, between two single runs; {within}"),
-        (uneven, f"In us, side minus baseline; {assumed}"),
+        (single, f"{DIFFERENCES}, between two single runs. {within}"),
+        (uneven, f"{DIFFERENCES}; {assumed}"),
         (endless, few),
     )
 
@@ -438,16 +447,16 @@ def quantile_grid(result: Comparison) -> Table:
     if wide:
         where = ", ".join(quantile for quantile in QUANTILES if any(row.quantile == quantile for row in wide))
         widest = format_time(max(row.bin_ns for row in wide))
-        bins = f"At {where} bins are up to {widest} wide"
+        bins = f"At {where}, bins are up to {widest} wide"
         within = f"within {result.within_ns / 1_000:g} us"
-        notes.append(f"{bins}, so they cannot show that two sides are the same {within}.")
+        notes.append(f"{bins}, so this comparison cannot show that two sides are the same {within}.")
     if any(finding(row, alpha=result.alpha) is Finding.NOT_SHOWN for row in tested):
         notes.append(
             f"nothing shown: there may or may not be a difference of more than {result.within_ns / 1_000:g} "
             f"us; longer or more runs may show one."
         )
     if any(row.side_is_at_least or row.baseline_is_at_least for row in result.quantiles):
-        notes.append("≥: the sample overflows its histogram, so the value is at least this.")
+        notes.append("≥: samples lie above the histogram, so the value may be larger.")
     figures = numbers("side", "baseline", "difference", confidence, "p")
     columns = [*texts("", "quantile"), *figures, *texts("what it shows")]
     one = len({(row.side, row.baseline) for row in result.quantiles}) == 1
@@ -490,8 +499,8 @@ def tail_grid(result: Comparison) -> Table:
     confidence = f"{(1 - result.alpha) * 100:g} %"
     if columns:
         notes.append(
-            f"In us, with {confidence} profile-likelihood intervals. This is an extrapolation, which "
-            f"assumes that nothing changes. A burst of late activations counts once."
+            f"Times are in us, with {confidence} profile-likelihood intervals. This is an extrapolation, "
+            f"which assumes that nothing changes. A burst of late activations counts once."
         )
     heads = [*texts(""), *numbers("shape", *(f"10^{len(str(n)) - 1}" for n in columns))]
     return Table(f"{capital(result.quantity)} exceeded once in", heads, rows, notes)

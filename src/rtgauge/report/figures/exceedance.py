@@ -190,7 +190,10 @@ def _notes(source: Source, curves: Sequence[tuple[str, Curve]]) -> list[str]:
     outside = "Samples that the other tool's histogram lacks are drawn at the largest value"
     return applying(
         *((bound, corner_note(bound, name)) for name, bound in source.bounds.items()),
-        (True, "Curves are read from the histogram (1 % or better); the dot is the exact largest value."),
+        (
+            True,
+            "Curves are read from the histogram (resolution: 1 % or better); the dot is the exact maximum.",
+        ),
         (True, "A curve of N samples ends at 1 in N, because anything rarer was not measured."),
         (filled, "In dashed curves, missed activations count with the latencies that they would have had."),
         (points < FULL, f"The curve of each single CPU has only about {points} points."),

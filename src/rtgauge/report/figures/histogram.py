@@ -102,8 +102,8 @@ def _notes(width: int, frames: list[_Frame], *, latency: bool) -> list[str]:
     wider = any(frame.high_us > 10_000 for frame in frames)
     below = any(frame.low_us <= FIRST_US for frame in frames)
     return applying(
-        (True, f"Bins of {width} us, with a line for each CPU.{missed}"),
-        (width > 1, f"Bins of 1 us would be too many to draw, so counts are sums over {width} us."),
+        (True, f"The bins are {width} us wide; each CPU has a line.{missed}"),
+        (width > 1, f"There are too many bins of 1 us to draw, so counts are sums over {width} us."),
         (wider, "Beyond 10 ms the bins are 1 % wide, so counts there come from wider bins."),
         (below, "On the log axis the bin below 1 us begins at 0.5 us."),
     )
