@@ -60,7 +60,8 @@ def _refuse_others(kind: str, allowed: set[str] | frozenset[str], *given: MoreTi
     for group in given:
         for option in fields(group):
             if option.name not in allowed and getattr(group, option.name) != option.default:
-                raise InputError(f"--{option.name.replace('_', '-')} is not for {kind}; leave it out")
+                name = f"--{option.name.replace('_', '-')}"
+                raise InputError(f"rtgauge resume does not take {name} for {kind}; leave out {name}")
 
 
 @grouped

@@ -133,7 +133,10 @@ def test_a_rejected_side_that_is_better_everywhere_is_named(record):
     assert (paper.best, paper.rejected_but_lower) == ("M", ["HM"])
     from rtgauge.report.compare.tables import folded_notes
 
-    assert "nearest to Single is M; these sides are rejected, but lower at every quantile: HM." in folded_notes(result)[1]
+    assert (
+        "nearest to Single is M; these sides are rejected, but lower at every quantile: HM."
+        in folded_notes(result)[1]
+    )
 
 
 # --- the sentence

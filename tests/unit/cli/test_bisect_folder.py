@@ -126,7 +126,9 @@ def test_resume_refuses_what_is_not_for_a_bisection(folder: Path, monkeypatch, c
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2
-    assert "--junit is not for a bisection; leave it out" in capsys.readouterr().err
+    assert (
+        "rtgauge resume does not take --junit for a bisection; leave out --junit" in capsys.readouterr().err
+    )
 
 
 @pytest.mark.root

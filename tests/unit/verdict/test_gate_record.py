@@ -547,7 +547,7 @@ def test_resume_refuses_options_that_are_not_for_a_gate(tmp_path: Path, monkeypa
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2
-    assert f"{words.split()[0]} is not for a gate; leave it out" in capsys.readouterr().err
+    assert f"rtgauge resume does not take {words.split()[0]} for a gate; leave out" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
