@@ -55,7 +55,8 @@ def choose(comparison: Comparison) -> ChosenDeployment:
     if paper.best is not None:
         return ChosenDeployment(
             deployments[paper.best],
-            "this deployment has the smallest chi-square statistic of all that are not rejected against "
+            "this deployment has the smallest chi-square statistic of all deployments that are not rejected "
+            "against "
             "Single",
         )
     least = _least(comparison.pairs)
