@@ -115,14 +115,20 @@ def template_texts(path: Path) -> Iterator[tuple[int, str]]:
 def main() -> None:
     """Print them all."""
     found: list[tuple[Path, int, str]] = []
-    for path in sorted(Path("src/rtgauge").rglob("*.py")):
+    roots = [Path("src/rtgauge"), *sorted(Path("ext").glob("*/"))]
+
+    def files(pattern: str) -> list[Path]:
+        """The files of the core and of the extensions."""
+        return [path for root in roots for path in sorted(root.rglob(pattern))]
+
+    for path in files("*.py"):
         tree = ast.parse(path.read_text("utf-8"))
         found += [
             (path, *text) for text in texts(tree, commands="cli" in path.parts) if path.name != "hints.py"
         ]
-    for path in sorted(Path("src/rtgauge").rglob("*.toml")):
+    for path in files("*.toml"):
         found += [(path, *text) for text in toml_texts(path)]
-    for path in sorted(Path("src/rtgauge").rglob("*.j2")):
+    for path in files("*.j2"):
         found += [(path, *text) for text in template_texts(path)]
     for path in sorted(Path("engine").rglob("*.c")):
         if "tests" not in path.parts:

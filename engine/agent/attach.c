@@ -272,7 +272,7 @@ static int verb_attach(int argc, char **argv)
 		 .value = &a.idle_ns,
 		 .min = 1000000,
 		 .max = INT64_MAX / 4,
-		 .help = "silence of the host after which `attach` ends"},
+		 .help = "how long the host may be silent before `attach` ends"},
 		{0},
 	};
 	int status;

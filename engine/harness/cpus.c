@@ -67,11 +67,12 @@ int probe_cpus_choose(const struct cpuset *asked, struct probe_cpus *cpus)
 		if (!cpuset_has(&cpus->reachable, (unsigned int)cpu))
 			return error_line(
 				STATUS_USAGE, "cpu-not-allowed",
-				"CPU %d is not allowed to this process by its cpuset; allowed are %s: choose one of them, or start in a cpuset with CPU %d (docker run --cpuset-cpus, cpuset.cpus of the cgroup)",
+				"the cpuset of this process does not allow CPU %d, only %s: choose one of these CPUs, or start in a cpuset with CPU %d (docker run --cpuset-cpus, cpuset.cpus of the cgroup)",
 				cpu, cpuset_format(&cpus->reachable, text, sizeof(text)), cpu);
 	}
 	if (cpuset_count(measured) > PROBE_CPUS_MAX)
-		return usage_error("at most %d CPUs can be measured at once; give --cpu", PROBE_CPUS_MAX);
+		return usage_error("at most %d CPUs can be measured at once; choose them with --cpu",
+				   PROBE_CPUS_MAX);
 	return 0;
 }
 

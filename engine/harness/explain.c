@@ -110,7 +110,7 @@ const struct option_entry explain_options_table[] = {
 	 .value = &explain_options.above_ns,
 	 .min = 0,
 	 .max = INT64_MAX / 4,
-	 .help = "explain each latency above this, not new maxima only; 0: new maxima only"},
+	 .help = "also explain each latency above this, in ns; 0: explain only new maxima"},
 	{.name = "explain-events",
 	 .kind = OPTION_TEXT,
 	 .value = &explain_options.events,
@@ -394,7 +394,7 @@ static bool begin_tracing(void)
 	explain.instance = trace_instance_open(root, explain_options.instance);
 	if (explain.instance < 0 && errno == EBUSY)
 		snprintf(explain.failure, sizeof(explain.failure),
-			 "another rtgauge, perhaps in a container, records them");
+			 "another rtgauge, perhaps in a container, records the events");
 	else if (explain.instance < 0)
 		failed(explain_options.instance);
 	ok = explain.instance >= 0;

@@ -152,7 +152,7 @@ static void write_hello(struct harness *h, const char *name)
 		series_announce(h->series[i], j);
 	if (h->dma_error)
 		stream_mark(j, "dma-latency-failed", SEVERITY_NOTE, -1,
-			    "C-states stay on, because /dev/cpu_dma_latency cannot be used (%s)",
+			    "C-states remain enabled, because /dev/cpu_dma_latency cannot be used (%s)",
 			    strerror(h->dma_error));
 	if (!harness_options.memory_lock)
 		stream_mark(j, "not-locked", SEVERITY_NOTE, -1,

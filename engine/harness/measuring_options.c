@@ -45,7 +45,7 @@ const struct option_entry harness_option_duration[] = {
 	 .value = &harness_options.duration_ns,
 	 .min = 0,
 	 .max = INT64_MAX / 4,
-	 .help = "length of the measured phase; 0: until stopped"},
+	 .help = "length of the measured phase; 0: measure until stopped"},
 	{0},
 };
 
@@ -81,7 +81,7 @@ const struct option_entry harness_options_machine[] = {
 	 .value = &harness_options.dma_latency_us,
 	 .min = -1,
 	 .max = INT32_MAX,
-	 .help = "longest exit latency of the C-states that are allowed; -1: all are allowed"},
+	 .help = "allow only C-states with at most this exit latency; -1: allow all"},
 	{.name = "memory-lock",
 	 .kind = OPTION_CHOICE,
 	 .value = &harness_options.memory_lock,

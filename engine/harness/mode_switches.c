@@ -22,7 +22,7 @@ void mode_switches_tell(const struct harness *h, struct json *j)
 		if (RUNTIME_COUNTS_SWITCHES && count)
 			stream_mark(
 				j, "mode-switches", SEVERITY_DOUBTFUL, t->series,
-				"a thread on CPU %d was handed to Linux %lld times while it measured%s%s, so Linux caused some of these latencies",
+				"a thread on CPU %d was handed to Linux %lld times while the thread measured%s%s, so Linux caused some of these latencies",
 				t->cpu, (long long)count, cause ? ", the last time for " : "",
 				cause ? cause : "");
 	}
@@ -40,11 +40,11 @@ void mode_switches_tell(const struct harness *h, struct json *j)
 	if (!RUNTIME_COUNTS_SWITCHES && sum > 0)
 		stream_mark(
 			j, "mode-switches", SEVERITY_DOUBTFUL, -1,
-			"threads were handed to Linux %lld times while it measured (the co-kernel counts the whole machine together), so Linux may have caused some of these latencies",
+			"threads were handed to Linux %lld times while the probe measured (the co-kernel counts for the whole machine), so Linux may have caused some of these latencies",
 			(long long)sum);
 	else if (sum < 0)
 		stream_mark(j, "mode-switches", SEVERITY_NOTE, -1,
-			    "how often threads were handed to Linux while it measured is unknown");
+			    "it is unknown how often threads were handed to Linux while the probe measured");
 	stream_result(j, "cokernel");
 	json_close(j, '}');
 	json_open(j, "values", '{');

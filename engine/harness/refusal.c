@@ -147,5 +147,5 @@ int harness_no_memory(void)
 	if (harness_memory_limited())
 		return refuse_memory_lock(ENOMEM);
 	return error_line(STATUS_CANNOT_MEASURE, "internal",
-			  "not enough memory for the samples of these CPUs; measure fewer CPUs");
+			  "there is not enough memory for the samples of these CPUs; measure fewer CPUs");
 }

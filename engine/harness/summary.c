@@ -34,9 +34,10 @@ void summary_write(struct series *s, const struct harness_thread *t, struct json
 			    "%lld samples of CPU %d were measured but could not be kept", (long long)s->lost,
 			    s->cpu);
 	if (s->impossible && s->timed)
-		stream_mark(j, "impossible-latency", SEVERITY_INVALID, (int)s->id,
-			    "%lld times, something ended before it began: the clocks of the CPUs differ",
-			    (long long)s->impossible);
+		stream_mark(
+			j, "impossible-latency", SEVERITY_INVALID, (int)s->id,
+			"%lld times, a measured interval ended before it began, so the clocks of the CPUs differ",
+			(long long)s->impossible);
 	else if (s->impossible)
 		stream_mark(j, "impossible-latency", SEVERITY_INVALID, (int)s->id,
 			    "CPU %d woke early %lld times, so its clock or timer is wrong", s->cpu,

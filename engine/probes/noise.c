@@ -57,8 +57,9 @@ static const struct option_entry table[] = {
 	 .kind = OPTION_CHOICE,
 	 .value = &count_interrupts,
 	 .choices = harness_on_off,
-	 .help = "count interrupts after each gap, if counting is cheap"},
-	{.shared = harness_option_count, .help = "gaps to measure on each CPU, instead of a duration"},
+	 .help = "count interrupts after each gap if counting takes little time"},
+	{.shared = harness_option_count,
+	 .help = "number of gaps to measure on each CPU, instead of a duration"},
 	{.shared = harness_options_measuring},
 	{0},
 };
@@ -241,7 +242,7 @@ static int check_numbers(struct harness *h)
 	(void)h;
 	if (percent_is_above(busy_ns, round_ns, BUSY_PERCENT_MAX))
 		return usage_error(
-			"busy for %lld ns of %lld ns leaves too little time for the rest of the machine; give at most %d %%",
+			"a busy time of %lld ns in each %lld ns leaves too little time for the rest of the machine; give at most %d %%",
 			(long long)busy_ns, (long long)round_ns, BUSY_PERCENT_MAX);
 	return 0;
 }
@@ -302,4 +303,5 @@ static int verb_noise(int argc, char **argv)
 	return burst_run(&burst, argc, argv);
 }
 
-PROBE("noise", verb_noise, "gaps in a task that only reads the clock, and what the kernel knows of each")
+PROBE("noise", verb_noise,
+      "gaps in a task that only reads the clock, and the cause of each gap according to the kernel's counters")

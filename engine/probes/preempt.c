@@ -44,19 +44,20 @@ static const struct option_entry table[] = {
 	 .kind = OPTION_CHOICE,
 	 .value = &event,
 	 .choices = event_names,
-	 .help = "what makes the high task ready"},
+	 .help = "what makes the high-priority task ready"},
 	{.name = "placement",
 	 .kind = OPTION_CHOICE,
 	 .value = &placement,
 	 .choices = placement_names,
-	 .help = "where the task runs that wakes the high task"},
+	 .help = "where the task runs that wakes the high-priority task"},
 	{.name = "interval-ns",
 	 .kind = OPTION_INT,
 	 .value = &interval_ns,
 	 .min = MIN_INTERVAL_NS,
 	 .max = WORK_NS / 5,
 	 .help = "time between two events"},
-	{.shared = harness_option_count, .help = "events in the measured phase, instead of a duration"},
+	{.shared = harness_option_count,
+	 .help = "number of events in the measured phase, instead of a duration"},
 	{.shared = harness_options_measuring},
 	{0},
 };
@@ -226,7 +227,7 @@ static void conclude(struct harness *h, struct json *j)
 	if (percent_is_below(preempted, events, PREEMPTED_PERCENT))
 		stream_mark(
 			j, "not-preempted", SEVERITY_DOUBTFUL, 0,
-			"the low task was preempted %lld times at %lld events; at the other events it did not run",
+			"the low-priority task was preempted %lld times at %lld events; at the other events this task did not run",
 			(long long)preempted, (long long)events);
 }
 
@@ -234,10 +235,10 @@ static int check_numbers(struct harness *h)
 {
 	(void)h;
 	if (harness_options.policy != POLICY_OTHER && harness_options.priority < 2)
-		return usage_error("the low task's priority is one lower; give --priority 2 or more");
+		return usage_error("the low-priority task runs at one less; give --priority 2 or more");
 	if (event == EVENT_WAKE_UP && placement == PLACEMENT_SAME_CPU)
 		return usage_error(
-			"the low task never leaves its CPU, so the task that wakes the high task cannot run there; give --placement other-core or same-core");
+			"the low-priority task never leaves its CPU, so the task that wakes the high-priority task cannot run there; give --placement other-core or same-core");
 	return 0;
 }
 
@@ -308,4 +309,4 @@ static int verb_preempt(int argc, char **argv)
 }
 
 PROBE("preempt", verb_preempt,
-      "time from an event to the first instruction of a task, while a lower one runs")
+      "time from an event to the first instruction of a high-priority task, while a low-priority task runs")

@@ -54,13 +54,14 @@ static const struct option_entry table[] = {
 	 .kind = OPTION_CHOICE,
 	 .value = &method,
 	 .choices = method_names,
-	 .help = "how a task waits for the other"},
+	 .help = "how a task waits for the other task"},
 	{.name = "placement",
 	 .kind = OPTION_CHOICE,
 	 .value = &placement,
 	 .choices = placement_names,
 	 .help = "where the second task runs"},
-	{.shared = harness_option_count, .help = "hand-overs in the measured phase, instead of a duration"},
+	{.shared = harness_option_count,
+	 .help = "number of hand-overs in the measured phase, instead of a duration"},
 	{.shared = harness_options_measuring},
 	{0},
 };
@@ -427,4 +428,4 @@ static int verb_semaphore(int argc, char **argv)
 	return burst_run(&burst, argc, argv);
 }
 
-PROBE("semaphore", verb_semaphore, "time from one task's post to the other's return from wait")
+PROBE("semaphore", verb_semaphore, "time from one task's post to the other task's return from wait")

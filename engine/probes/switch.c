@@ -33,7 +33,8 @@ static const struct option_entry table[] = {
 	 .min = 2,
 	 .max = TASKS_MAX,
 	 .help = "number of tasks that take turns"},
-	{.shared = harness_option_count, .help = "switches in the measured phase, instead of a duration"},
+	{.shared = harness_option_count,
+	 .help = "number of switches in the measured phase, instead of a duration"},
 	{.shared = harness_options_measuring},
 	{0},
 };

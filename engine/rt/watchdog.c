@@ -236,7 +236,7 @@ static void *watch(void *arg)
 			limit_ns = now_ns - began_ns;
 		if (now_ns - began_ns - OVERTIME_NS > limit_ns) {
 			snprintf(dog->why, sizeof(dog->why),
-				 "the probe was still running 30 s after its time");
+				 "the probe was still running 30 s after it should have ended");
 			bite(dog);
 			return NULL;
 		}

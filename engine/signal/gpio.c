@@ -115,10 +115,11 @@ static int refused(const struct chip *chip, const char *line, unsigned int offse
 	int error = errno;
 
 	if (error == EBUSY && line_info(chip, offset, &info))
-		return error_line(STATUS_CANNOT_MEASURE, "path",
-				  "line %s of %s is in use by '%.*s'; use another line, or end that first",
-				  line, chip->spec->chip, (int)sizeof(info.consumer),
-				  info.consumer[0] ? info.consumer : "?");
+		return error_line(
+			STATUS_CANNOT_MEASURE, "path",
+			"line %s of %s is in use by '%.*s'; use another line, or end that program first",
+			line, chip->spec->chip, (int)sizeof(info.consumer),
+			info.consumer[0] ? info.consumer : "?");
 	if (input && (error == ENXIO || error == EOPNOTSUPP))
 		return error_line(
 			STATUS_CANNOT_MEASURE, "path",

@@ -130,7 +130,7 @@ const struct option_entry roles_options_table[] = {
 	 .value = &role_options.slave_cpu,
 	 .min = -1,
 	 .max = CPUSET_MAX - 1,
-	 .help = "CPU of the slave, with --role both; -1: one near the master's"},
+	 .help = "CPU of the slave, with --role both; -1: a CPU near the master's"},
 	{0},
 };
 
@@ -138,7 +138,7 @@ const struct option_entry roles_option_context[] = {
 	{.name = "context",
 	 .kind = OPTION_CHOICE,
 	 .value = &role_options.context,
-	 .help = "what does the work in kernel space"},
+	 .help = "context in which the task works in kernel space: an interrupt handler or a thread"},
 	{0},
 };
 

@@ -97,7 +97,7 @@ class TasksetParameters(ExplainParameters, TimedParameters, RuntimeParameters):
         alias="cpu",
         ge=0,
         le=MAX_CPU,
-        description="run all tasks on this CPU, whatever the file says",
+        description="CPU on which all tasks run, instead of the CPUs in the file",
     )
     policy: Literal["fifo", "rr", "deadline"] = Field(
         default="fifo", alias="policy", description="scheduling policy"
@@ -105,15 +105,16 @@ class TasksetParameters(ExplainParameters, TimedParameters, RuntimeParameters):
     execution: Literal["wall", "cpu"] = Field(
         default="wall",
         alias="execution",
-        description="what busy loops count: wall time as in the paper, or CPU time",
+        description="clock by which busy loops count: wall (wall time, as in the paper) or cpu (CPU time)",
     )
     pin: OnOff = Field(
         default=True,
         alias="pin",
-        description="pin each task to its CPU; off: for deadline tasks, which run anywhere",
+        description="whether each task is pinned to its CPU; off: only for deadline tasks, which then run "
+        "on any CPU",
     )
     force: bool = Field(
-        default=False, alias="force", description="also run a set that overloads its CPU, for at most 10 s"
+        default=False, alias="force", description="run the set even if it overloads its CPU, for at most 10 s"
     )
 
     @classmethod
@@ -233,7 +234,8 @@ class Taskset(Probe[TasksetParameters]):
 PROBE = Taskset(
     name="taskset",
     order=90,
-    help="a set of periodic tasks: period, response, jitter, latency, deadline misses, preemptions",
+    help="run a set of periodic tasks, and measure period, response, jitter, latency, deadline misses and "
+    "preemptions of each",
     about="""A set of periodic tasks, run for real: does it meet its deadlines,
 and what does the calculation say?
 
@@ -249,7 +251,7 @@ release latency, deadline misses and preemptions of each, next to the calculated
         "Each task waits for its release by absolute time, reads the clock, burns its execution "
         "time in a busy loop, and reads the clock again. "
         "All are released together at time 0 (plus their offsets). A late activation still runs. None is "
-        "skipped, so none is missed."
+        "skipped, so no activation counts as missed."
     ),
     metrics=(
         Metric(name="response", plural="responses"),

@@ -38,18 +38,22 @@ class StoreRebuilt(Model):
     """The document of `store rebuild --json`."""
 
     store: str
-    read: int = Field(description="records that were read again")
+    read: int = Field(description="number of records that were read again")
     failed: list[Added]
     missing: list[str] = Field(description="records whose folder no longer exists")
     dropped: bool = Field(description="whether the missing records were removed from the store")
-    put_aside: str | None = Field(description="where a damaged store was moved")
+    put_aside: str | None = Field(
+        description="path to which a damaged store was moved; null if the store was not damaged"
+    )
 
 
 class MachineRow(Model):
     """A machine that the store knows."""
 
     key: str
-    source: str = Field(description="the kind of key: name, dmi, device-tree, soc, machine-id or address")
+    source: str = Field(
+        description="what identifies the machine: name, dmi, device-tree, soc, machine-id or address"
+    )
     shared: bool = Field(description="whether another machine with the same image may have this key")
     host: str = Field(description="the machine's last host name")
     records: int
@@ -99,7 +103,9 @@ class Point(Model):
     started: str
     machine: str
     host: str
-    configuration: str = Field(description="an id; machines with equal settings have the same one")
+    configuration: str = Field(
+        description="hash of the machine's settings; machines with equal settings have the same one"
+    )
     kernel: str | None
     boot_id: str | None
     commit: str | None

@@ -48,26 +48,30 @@ class HistoryGroup(Model):
     first: str
     last: str
     runs: int
-    boots: int = Field(description="boots with a run, even if none of their runs counts")
+    boots: int = Field(description="number of boots with a run, even if none of their runs counts")
     quantiles_ns: dict[str, int | None]
     low_ns: int | None = Field(
-        description="lower end of the quantile's 95 % interval over boots, which allows for slow changes "
-        "from boot to boot; fewer than 20 boots are assumed independent; null for fewer than two"
+        description="lower end of the 95 % interval of the quantile, calculated from the differences "
+        "between boots. It allows for slow changes from boot to boot, but assumes that fewer than 20 "
+        "boots are independent. Null for fewer than two boots"
     )
     high_ns: int | None
     max_ns: int | None
-    doubtful: int = Field(description="runs with a doubtful or invalid mark; the figures leave them out")
+    doubtful: int = Field(
+        description="number of runs with a doubtful or invalid mark, which the figures leave out"
+    )
 
 
 class SuspectedChange(Model):
     """A place in the history at which the level of the boots changed."""
 
     record: str = Field(description="the first record after the change")
-    boots_before: int = Field(description="boots with a figure before the change")
+    boots_before: int = Field(description="number of boots with a figure before the change")
     started: str
-    change: float = Field(description="change of the geometric mean, relative: 0.1 is +10 %")
+    change: float = Field(description="relative change of the geometric mean: 0.1 is +10 %")
     differs: dict[str, tuple[str | None, str | None]] = Field(
-        description="kernel, commit, labels and settings that differ: name -> its values before and after"
+        description="for each of kernel, commit, labels and settings that differs: its name, with the "
+        "values before and after"
     )
 
 
@@ -82,23 +86,24 @@ class History(Model):
     parameters: dict[str, object]
     quantile: str
     groups: list[HistoryGroup]
-    boots: int = Field(description="boots with a run, even if none of their runs counts")
-    boots_counted: int = Field(description="boots with a figure that counts")
+    boots: int = Field(description="number of boots with a run, even if none of their runs counts")
+    boots_counted: int = Field(description="number of boots with a figure that counts")
     boot_names: frozenset[str] = Field(default=frozenset(), exclude=True)
     spread_between_boots: float | None = Field(
-        description="relative standard deviation, after removing the changes"
+        description="relative standard deviation of the figures between boots, without the suspected changes"
     )
     spread_within_boots: float | None = Field(
-        description="the same among the runs of one boot; null if each boot had one run"
+        description="relative standard deviation of the figures between the runs of one boot; null if each "
+        "boot had one run"
     )
-    machines: int = Field(description="machines that have figures of this series")
+    machines: int = Field(description="number of machines that have figures of this series")
     spread_between_machines: float | None = Field(
         description="relative standard deviation of the machines' geometric means, without the part due to "
         "boots; null for one machine, or if each has one boot"
     )
     detectable: float | None = Field(
-        description=f"smallest change that a gate of {DEFAULT_PAIRS} pairs detects, given the spread between "
-        "boots"
+        description=f"smallest relative change that a gate of {DEFAULT_PAIRS} pairs would detect with this "
+        f"spread between boots"
     )
     changes: list[SuspectedChange]
     enough: bool = Field(description="whether there are enough boots to look for changes")

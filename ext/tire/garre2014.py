@@ -34,8 +34,8 @@ class Garre2014:
 
     name = GARRE2014
     description = (
-        "study: a physical simulation, real-fast and real-time, its frontier and cost model (Garre et "
-        "al. 2014, sec. 4); about 20 minutes"
+        "study: run a physical simulation as fast as possible and in real time, find the largest one that "
+        "meets every deadline, and model its cost (Garre et al. 2014, sec. 4); takes about 20 minutes"
     )
     chooses_deployment = False
 

@@ -108,35 +108,49 @@ class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
     alternatives: ClassVar[tuple[frozenset[str], ...]] = (frozenset({"duration", "steps"}),)
 
     solver: Literal["serial", "halo", "semaphore"] = Field(
-        default="halo", alias="solver", description="halo (fast), semaphore (the paper's) or serial"
+        default="halo",
+        alias="solver",
+        description="how threads share the work: halo (fast), semaphore (as "
+        "in the paper) or serial (one thread)",
     )
     nodes: int = Field(
-        default=4000, alias="nodes", description=f"point masses, a multiple of 4, 4 to {MOST_NODES}"
+        default=4000,
+        alias="nodes",
+        description=f"number of point masses, a multiple of 4, from 4 to {MOST_NODES}",
     )
     threads: Threads = Field(
         default="1",
         alias="threads",
-        description="a number, or one, cores, hardware-threads, twice (two per hardware thread)",
+        description="number of threads, or one, cores, hardware-threads or twice (two for each hardware "
+        "thread)",
     )
     period_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
         default=0,
         alias="period",
-        description="real-time: a step in each period, e.g. 10ms; 0: real-fast, as fast as possible",
+        description="time in which each step must end, e.g. 10ms (real-time); 0: compute as fast as "
+        "possible (real-fast)",
     )
     priority: int = Field(default=80, alias="priority", ge=1, le=99, description="real-time priority")
     duration_ns: Duration = Field(
         default=5_000_000_000, alias="duration", description="measured time, e.g. 5s, 1min"
     )
     steps: int | None = Field(
-        default=None, alias="steps", ge=1, le=2**60, description="steps to measure, instead of a duration"
+        default=None,
+        alias="steps",
+        ge=1,
+        le=2**60,
+        description="number of steps to measure, instead of a duration",
     )
     without: Literal["none", "springs", "integration"] = Field(
-        default="none", alias="without", description="part that a step leaves out, to find its cost"
+        default="none",
+        alias="without",
+        description="part of a step to leave out, to find what this part costs",
     )
     free_running: bool = Field(
         default=False,
         alias="free-running",
-        description="with the solver semaphore: exactly as in the paper, so a neighbour may be a step ahead",
+        description="with the solver semaphore, compute exactly as in the paper, so that a neighbour may be "
+        "a step ahead",
     )
     mass_kg: Positive = Field(default=10.0, alias="mass", description="mass of the tire, in kg")
     radius_m: Positive = Field(default=0.3, alias="radius", description="radius of the tire, in m")
@@ -150,15 +164,19 @@ class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
     stiffness_n_m: Positive | None = Field(
         default=None,
         alias="stiffness",
-        description="stiffness of a spring, in N/m; default: by nodes and mass",
+        description="stiffness of a spring, in N/m; default: calculated from the number of nodes and the "
+        "mass",
     )
     damping_ns_m: Positive | None = Field(
         default=None,
         alias="damping",
-        description="damping of a spring, in N s/m; default: by nodes and mass",
+        description="damping of a spring, in N s/m; default: calculated from the number of nodes and the "
+        "mass",
     )
     floor: OnOff = Field(default=True, alias="floor", description="whether there is a floor")
-    state: bool = Field(default=False, alias="state", description="keep the final positions and velocities")
+    state: bool = Field(
+        default=False, alias="state", description="keep the final positions and velocities of the nodes"
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -87,7 +87,7 @@ class TireSearch:
     """The study of `rtgauge probe tire --search`. It finds only the frontier."""
 
     name = TIRE_SEARCH
-    description = "study: the largest tire in hard real time, for each number of threads"
+    description = "study: find the largest tire that meets every deadline, for each number of threads"
     chooses_deployment = False
 
     def begin(self, overrides: Overrides) -> Plan:

@@ -425,7 +425,7 @@ static void tell_unknown(const struct follower *f, struct json *j)
 			j,
 			unknown * UNKNOWN_PART > f->activations ? "activations-unknown" : "switches-missing",
 			SEVERITY_DOUBTFUL, (int)f->series[EXECUTION].id,
-			"for %lld of %lld activations of %s the kernel did not trace each switch: the figures leave out their execution time",
+			"the kernel did not trace each switch in %lld of %lld activations of %s, so the figures leave out the execution time of these activations",
 			(long long)unknown, (long long)f->activations, f->label);
 }
 

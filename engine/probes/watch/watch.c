@@ -57,11 +57,11 @@ static const struct option_entry table[] = {
 	{.name = "threads",
 	 .kind = OPTION_TEXT,
 	 .value = &options.threads,
-	 .help = "names of threads to watch, separated by commas; default: the real-time threads, otherwise all"},
+	 .help = "names of threads to watch, separated by commas; default: the real-time threads or, if there are none, all"},
 	{.name = "cycle",
 	 .kind = OPTION_TEXT,
 	 .value = &options.cycle,
-	 .help = "system call that begins the cycle, CALL or CALL:FD; default: found by the period"},
+	 .help = "system call that begins the cycle, CALL or CALL:FD; default: the engine finds it by the period"},
 	{.name = "period-ns",
 	 .kind = OPTION_INT,
 	 .value = &options.period_ns,
@@ -662,7 +662,7 @@ static void mark_clock(const struct state *state, struct json *j)
 		if (f->cycles.chosen && f->cycles.model.wall)
 			stream_mark(
 				j, "wall-clock-set", SEVERITY_DOUBTFUL, (int)f->series[LATENCY].id,
-				"%s waits for times of the wall clock, which was set %s by %.1f ms meanwhile; use CLOCK_MONOTONIC (C++: steady_clock)",
+				"%s waits for times of the wall clock, which was set %s by %.1f ms while the program was watched; use CLOCK_MONOTONIC (C++: steady_clock)",
 				f->label, state->clock_set_ns < 0 ? "back" : "forward",
 				fabs((double)state->clock_set_ns) / 1e6);
 	}
@@ -763,4 +763,4 @@ static int verb_watch(int argc, char **argv)
 }
 
 PROBE("watch", verb_watch,
-      "the threads of a program: latency, response, execution, period, what blocks and preempts them")
+      "latency, response, execution and period of a program's threads, and what blocks and preempts them")

@@ -45,7 +45,10 @@ class BoundResult(BaseModel):
     """A utilisation bound: a set within it is schedulable. `within` is None if the bound does not apply."""
 
     name: str
-    bound: float = Field(description="limit for the utilisation, or for the product of (U_i + 1)")
+    bound: float = Field(
+        description="limit of the test: for the utilisation (Liu-Layland), or for the "
+        "product of all U_i + 1 (hyperbolic)"
+    )
     value: float
     within: bool | None
     reason: str = ""
@@ -68,11 +71,15 @@ class TaskResult(BaseModel):
     )
     at_least_ns: int
     worst_activation: int = Field(
-        description="number of the worst activation in the busy period; the first is 1"
+        description="number of the activation with the worst response in the busy period; the first is 1"
     )
-    late_by_ns: int | None = Field(description="response minus deadline, negative if in time; None: no bound")
+    late_by_ns: int | None = Field(
+        description="worst-case response minus deadline, negative if the task is "
+        "in time; None: the response has no bound"
+    )
     equation_1_ns: int | None = Field(
-        description="Delgado et al. 2020, equation 1: own jitter in the recursion, first activation only"
+        description="worst-case response by equation 1 of Delgado and Choi (2020), which adds the task's "
+        "own jitter in the recursion and looks only at the first activation; None: no bound"
     )
     answer: Answer
     reason: str
@@ -111,14 +118,14 @@ class CpuResult(BaseModel):
 
     cpu: int
     utilisation: float
-    utilisation_exact: str = Field(description="the utilisation as a fraction")
+    utilisation_exact: str = Field(description="the exact utilisation as a fraction, such as 3/4")
     harmonic: bool
     rate_monotonic: bool
     bounds: list[BoundResult]
     tasks: list[TaskResult]
     growth: GrowthResult
     hyperperiod_ns: int = Field(
-        description="least common multiple of the periods; may need more than 64 bits"
+        description="least common multiple of the periods; the number may need more than 64 bits"
     )
     timeline: TimelineResult | None
     no_timeline: str = Field(default="", description="why there is no timeline")
@@ -230,7 +237,7 @@ def _answer(
 ) -> tuple[Answer, str]:
     if response.reason == "diverges":
         reason = (
-            "it and the tasks of higher priority need more than the whole CPU, so its response grows "
+            "this task and the tasks of higher priority need more than the whole CPU, so the response grows "
             "without bound"
         )
         return Answer.NOT_SCHEDULABLE, reason
@@ -239,7 +246,9 @@ def _answer(
     if response.worst_ns is None and response.seen_ns <= task.deadline_ns:
         reason = "the utilisation is so close to 1 that the busy period is too long to follow to its end"
         return Answer.CANNOT_TELL, reason
-    unknown = "how late it becomes is unknown, because the busy period is too long to follow to its end"
+    unknown = (
+        "it is unknown how late the task becomes, because the busy period is too long to follow to its end"
+    )
     unknown = unknown if response.worst_ns is None else ""
     if not any(other.offset_ns != task.offset_ns for other in higher):
         return Answer.NOT_SCHEDULABLE, unknown
@@ -248,11 +257,11 @@ def _answer(
     if late is not None and task.name in late:
         return Answer.NOT_SCHEDULABLE, unknown
     why = (
-        "with these offsets this may never happen, and the schedule is too long to simulate"
+        "with these offsets that may never happen, and the schedule is too long to simulate"
         if late is None
-        else "with these offsets it is in time, if releases have no jitter and nothing blocks"
+        else "with these offsets the task is in time, if releases have no jitter and nothing blocks"
     )
-    return Answer.CANNOT_TELL, f"it is late if all tasks are released together; {why}"
+    return Answer.CANNOT_TELL, f"the task is late if all tasks are released together; {why}"
 
 
 def timeline_result(schedule: Timeline) -> TimelineResult:

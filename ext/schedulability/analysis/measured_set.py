@@ -66,7 +66,7 @@ def jitter_from_record(task_set: TaskSet, record: Record) -> FromRecord:
     if missing:
         measured = f"CPU {format_cpu_list(list(largest))}" if largest else "no CPU"
         found = f"{record.path} has latencies of {measured}, but not of CPU {format_cpu_list(missing)}"
-        raise InputError(f"{found}; measure this CPU too, or give its tasks a jitter")
+        raise InputError(f"{found}; measure this CPU, too, or give the tasks on it a jitter")
     notes += [
         f"jitter on CPU {cpu}: {format_time(largest[cpu][0])}, the largest latency ({largest[cpu][1]})"
         for cpu in sorted(cpus)
@@ -100,7 +100,7 @@ def execution_from_record(task_set: TaskSet, record: Record) -> FromRecord:
     missing = [task.name for task in task_set.tasks if task.name not in largest]
     if missing:
         found = f"{record.path} has execution times of {', '.join(largest) or 'no task'}"
-        measure = "measure it with the probe taskset in a plan"
+        measure = "measure the task set with the probe taskset in a plan"
         raise InputError(f"{found}, but not of '{missing[0]}'; {measure}")
     for task in task_set.tasks:
         largest_ns, step_id = largest[task.name]

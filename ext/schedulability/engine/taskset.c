@@ -44,18 +44,18 @@ static const struct option_entry table[] = {
 	{.name = "tasks",
 	 .kind = OPTION_TEXT,
 	 .value = &options.tasks,
-	 .help = "one line for each task: cpu priority period execution deadline offset name; times in ns"},
+	 .help = "the tasks, one on each line: cpu priority period execution deadline offset name; times in ns"},
 	{.shared = harness_option_policy, .choices = policy_all_names},
 	{.name = "execution",
 	 .kind = OPTION_CHOICE,
 	 .value = &options.execution,
 	 .choices = execution_names,
-	 .help = "clock by which a task burns its execution time"},
+	 .help = "clock by which the busy loop of a task counts its execution time"},
 	{.name = "pin",
 	 .kind = OPTION_CHOICE,
 	 .value = &options.pin,
 	 .choices = harness_on_off,
-	 .help = "pin each task to its CPU; off: for deadline tasks without an exclusive cpuset"},
+	 .help = "whether each task is pinned to its CPU; off: only for deadline tasks without an exclusive cpuset"},
 	{.name = "timeline-ns",
 	 .kind = OPTION_INT,
 	 .value = &options.timeline_ns,
@@ -369,4 +369,4 @@ static int verb_taskset(int argc, char **argv)
 	return harness_run(&harness, argc, argv);
 }
 
-PROBE("taskset", verb_taskset, "a set of periodic tasks: period, response, jitter, deadline misses")
+PROBE("taskset", verb_taskset, "period, response, jitter and deadline misses of a set of periodic tasks")

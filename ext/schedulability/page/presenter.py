@@ -181,7 +181,7 @@ def _schedules(measured: MeasuredSet, cpu: int, names: list[str], console: Conso
     return [
         f"CPU {cpu}, measured",
         *drawn[: len(names)],
-        "calculated, without jitter and blocking",
+        "calculated without jitter and blocking",
         *below[: len(names)],
         *tail,
     ]

@@ -43,12 +43,13 @@ class SolverLine(Model):
     policy: str
     without: str
     threads: int
-    time: str = Field(description="which time was fitted: cpu or wall")
+    time: str = Field(description="time that was fitted: cpu or wall")
     slope_ns: Estimate = Field(description="time per node")
     intercept_ns: Estimate = Field(description="time per step")
     nodes: list[int] = Field(description="the measured sizes")
     residuals: list[float] = Field(
-        description="measured minus fitted time at each size, as a share of the fitted"
+        description="relative residual at each size: the measured time minus the fitted time, divided by "
+        "the fitted time"
     )
     scatter: float = Field(description="standard deviation of the residuals")
 
@@ -59,7 +60,7 @@ class Term(Model):
     name: str = Field(description="T_mass, T_spring, T_rest, T_ipc, T_step or T_switch")
     solver: str
     policy: str
-    how: str = Field(description="the difference that the term comes from")
+    how: str = Field(description="which difference of measured times gives the term")
     per: str = Field(description="what the term counts: node, spring, lock, step or switch")
     estimate: Estimate | None
     missing: str | None = None

@@ -22,7 +22,7 @@ class Estimate(Model):
     value: float
     low: float | None = None
     high: float | None = None
-    measurements: int = Field(default=1, description="how many measurements it is based on")
+    measurements: int = Field(default=1, description="number of measurements that the estimate is based on")
 
     @property
     def differs_from_zero(self) -> bool:

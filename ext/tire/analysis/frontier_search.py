@@ -110,22 +110,32 @@ class Frontier(Model):
     """The result of a search. `nodes` is None if even the smallest tire missed a deadline."""
 
     threads: int
-    nodes: int | None = Field(description="largest n that held in all its runs, even when confirmed")
+    nodes: int | None = Field(
+        description="largest number of nodes that met every deadline in all its runs, "
+        "the confirming runs included"
+    )
     runs: int = Field(description="number of runs with `nodes`, all without a miss")
     deadlines: int = Field(description="number of deadlines in these runs")
     share_at_most: float | None = Field(
-        description="95 % upper bound on the share of missed deadlines, if they come in bursts as long as at "
-        "`misses` nodes, or independently without such runs"
+        description="upper end of the 95 % interval of the share of missed deadlines. It assumes that "
+        "misses come in bursts as long as at `misses` nodes or, if no run missed a deadline, that they "
+        "are independent"
     )
-    misses: int | None = Field(description="smallest n with a missed deadline; None: none up to the limit")
-    low: int = Field(description="smallest result of a bisection; 0: even the smallest tire missed")
+    misses: int | None = Field(
+        description="smallest number of nodes that missed a deadline; None: no number up to the limit did"
+    )
+    low: int = Field(
+        description="smallest result of a bisection; 0: even the smallest tire missed a deadline"
+    )
     high: int = Field(description="largest result of a bisection")
     bisections: int
     coverage: float = Field(
         description="confidence that the median result of such bisections is between `low` and `high`, "
         "whatever their distribution"
     )
-    at_limit: bool = Field(description="whether every bisection held at the largest n that was allowed")
+    at_limit: bool = Field(
+        description="whether every bisection met every deadline at the largest allowed number of nodes"
+    )
 
 
 @dataclass(frozen=True)

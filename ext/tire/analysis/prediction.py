@@ -23,7 +23,7 @@ class SpeedPoint(Model):
     nodes: int
     threads: int
     step_ns: Estimate
-    step_max_ns: int | None = Field(description="the longest step of all repeats")
+    step_max_ns: int | None = Field(description="time of the longest step in all repeats")
     speed_up: Estimate | None = Field(
         description="this solver's step time on one thread divided by this step time; None: not measured on "
         "one thread"

@@ -45,7 +45,7 @@ class ConfigurationResult(Model):
     missed: int
     worst_mark: Severity | None
     design_effect: float = Field(
-        default=1.0, description="how many deadlines count as one, because misses come in bursts"
+        default=1.0, description="number of deadlines that count as one, because misses come in bursts"
     )
 
     @property
@@ -69,11 +69,15 @@ class Edge(Model):
 
     threads: int
     holds: int | None = Field(
-        description="largest measured n up to which no deadline was missed; None: the smallest n missed one"
+        description="largest measured number of nodes up to which no deadline was missed; None: the "
+        "smallest number missed one"
     )
-    misses: int | None = Field(description="smallest measured n with a missed deadline; None: there is none")
+    misses: int | None = Field(
+        description="smallest measured number of nodes that missed a deadline; None: no number did"
+    )
     held_beyond: int | None = Field(
-        description="largest n above `misses` without a missed deadline; None: the border is sharp"
+        description="largest number of nodes above `misses` that missed no deadline; None: the border is "
+        "sharp"
     )
 
 
@@ -200,7 +204,7 @@ class TireResults(Model):
     target: str
     load: str
     deployment: str
-    cpus: int = Field(description="the CPUs on which the threads were spread")
+    cpus: int = Field(description="number of CPUs on which the threads ran")
     points: list[SpeedPoint]
     too_short: int = Field(
         description="number of real-fast runs shorter than a millisecond, which no figure shows"
@@ -208,13 +212,13 @@ class TireResults(Model):
     against_serial: list[AgainstSerial]
     cost: CostModel | None
     switch_ns: dict[str, Estimate] = Field(
-        description="policy -> mean cost of a task switch, from the probe switch"
+        description="mean cost of a task switch under each policy, from the probe switch"
     )
     predictions: list[Prediction]
     maps: list[RealTimeMap]
     frontiers: list[FrontierRow]
     meanings: dict[str, int] = Field(
-        description="word for a number of threads (cores, ...) -> its number on this machine"
+        description="number of threads that each word (cores, ...) stands for on this machine"
     )
 
 

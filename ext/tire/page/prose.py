@@ -17,17 +17,18 @@ from rtgauge_ext.tire.page.result_tables import figure, interval
 MODEL = (
     "A tire is n point masses on a circle, each joined by a spring and a damper to its two neighbours and "
     "to the mass opposite: n nodes, 3n/2 springs. It "
-    "falls under gravity onto a floor that no node can pass. A step is 10 ms of explicit Euler: "
+    "falls under gravity onto a floor that no node can pass. A step simulates 10 ms with the explicit Euler "
+    "method: "
     "first the forces of all springs, then velocity and position of "
     "all nodes. Every step costs the same, so a late step is due to the machine."
 )
 SOLVERS = {
-    SERIAL: "serial: one thread and no lock.",
-    SEMAPHORE: "semaphore: the paper's algorithm 1. Each thread has n/i nodes and computes all springs at "
-    "them; a binary semaphore per node guards reads and writes.",
+    SERIAL: "serial uses one thread and no lock.",
+    SEMAPHORE: "semaphore is algorithm 1 of the paper. Each thread has n/i nodes and computes all springs at "
+    "them; a binary semaphore for each node guards reads and writes.",
     HALO: (
-        "halo: each thread has an arc and the opposite arc, so that no spoke leaves the thread and only "
-        "four borders are shared. There is one barrier per step."
+        "With halo, each thread has an arc and the opposite arc, so that no spoke leaves the thread and only "
+        "four borders are shared. All threads meet at one barrier in each step."
     ),
 }
 
@@ -127,7 +128,7 @@ def _schedulers(results: TireResults) -> str | None:
     text = f"{plural(len(ratios), 'configuration')} ran under both OTHER and FIFO: {middle}."
     shown = "; ".join(apart[:5]) + (f"; and {len(apart) - 5} more" if len(apart) > 5 else "")
     return text + (
-        f" The intervals of {len(apart)} of these do not overlap: {shown}."
+        f" The intervals of {len(apart)} of these configurations do not overlap: {shown}."
         if apart
         else " All intervals overlap."
     )

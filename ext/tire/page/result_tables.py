@@ -25,7 +25,7 @@ from rtgauge_ext.tire.page.labels import (
 )
 from rtgauge_ext.tire.page.map_figures import map_title
 
-MARKED = "* marked doubtful or invalid; read it with care."
+MARKED = "* The step is marked doubtful or invalid, so read its figures with care."
 
 
 def figure(value: float) -> str:
@@ -84,8 +84,8 @@ def speed_grid(results: TireResults, points: Sequence[SpeedPoint], title: str) -
         return None
     notes = [
         (
-            "Brackets contain the 95 % interval of independent repeats. times serial: how many "
-            "times as fast as the serial solver with the same number of nodes."
+            "Brackets contain the 95 % interval of independent repeats. `times serial` is how many times as "
+            "fast as the serial solver a run is, with the same number of nodes."
         )
     ]
     if results.too_short:

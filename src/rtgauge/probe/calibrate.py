@@ -33,7 +33,7 @@ class CalibrateParameters(Parameters):
     rt: Literal["linux", "cobalt", "rtai"] = Field(
         default="linux",
         alias="rt",
-        description="linux: measure the clocks; cobalt: tune the timer of Xenomai 3 with its autotune",
+        description="linux: measure the clocks; cobalt: calibrate the timer of Xenomai 3 with autotune",
     )
     count: int = Field(
         default=100_000, alias="count", ge=1, le=100_000_000, description="readings of each clock"
@@ -46,12 +46,12 @@ class CalibrateParameters(Parameters):
     cpu: CpuList | None = Field(
         default=None,
         alias="cpu",
-        description="on cobalt, CPUs to measure the latency on, e.g. 0-3,6; default: all",
+        description="on cobalt, CPUs on which the latency is measured, e.g. 0-3,6; default: all",
     )
     interval_ns: Annotated[DurationNs, between("10us", "1s")] = Field(
         default=1_000_000,
         alias="interval",
-        description="on cobalt, time between two releases; the paper uses 100us",
+        description="on cobalt, time between two releases; Delgado and Choi (2020) use 100us",
     )
     priority: int = Field(
         default=98,
@@ -63,7 +63,7 @@ class CalibrateParameters(Parameters):
     duration_ns: Annotated[DurationNs, between("100ms", "1h")] = Field(
         default=5_000_000_000,
         alias="duration",
-        description="on cobalt, measured time before autotune, and again after it",
+        description="on cobalt, how long to measure before autotune, and again after it",
     )
 
     @model_validator(mode="after")
@@ -72,9 +72,10 @@ class CalibrateParameters(Parameters):
             raise ValueError("RTAI calibrates itself when rtai_sched is loaded; see rtgauge audit --facts")
         given = self.model_fields_set & (OF_COBALT if self.rt == "linux" else {"count"})
         if given:
-            names = ", ".join(str(type(self).model_fields[name].alias) for name in sorted(given))
+            names = sorted(str(type(self).model_fields[name].alias) for name in given)
             owner = "rt cobalt" if self.rt == "linux" else "the clocks (rt linux)"
-            raise ValueError(f"{names} applies only to {owner}; leave it out")
+            apply, them = ("applies", "it") if len(names) == 1 else ("apply", "them")
+            raise ValueError(f"{' and '.join(names)} {apply} only to {owner}; leave {them} out")
         return self
 
 
@@ -108,11 +109,11 @@ PROBE = Calibrate(
         "resolution of each clock and the cost of reading it; with --rt cobalt, Xenomai's calibration "
         "of its timer"
     ),
-    about="""Clocks: the resolution of each, and the cost of reading it.
+    about="""Measure the resolution of each clock and the cost of reading it.
 
-With --rt cobalt, Xenomai's autotune finds how early its timer has to fire (gravity) for an interrupt handler,
-a thread in the kernel and a thread in user space. The latency is measured before and after it. Then the
-previous gravity is put back, unless --keep is given. This takes about a minute.""",
+With --rt cobalt, Xenomai's autotune finds how early its timer must fire (the gravity) for an interrupt
+handler, a thread in the kernel and a thread in user space. The latency is measured before and after autotune.
+Then rtgauge restores the previous gravity, unless --keep is given. This takes about a minute.""",
     examples=(
         "--count 1000000",
         "--rt cobalt --target ssh://root@board",
@@ -120,7 +121,7 @@ previous gravity is put back, unless --keep is given. This takes about a minute.
     ),
     parameters=CalibrateParameters,
     method=(
-        "Each of the machine's clocks is read repeatedly in a loop. The cost of a reading is the difference "
+        "A loop reads each of the machine's clocks repeatedly. The cost of a reading is the difference "
         "between two successive readings, and the smallest step is the smallest difference that is not 0. "
         "The resolution comes from the kernel (clock_getres)."
     ),

@@ -67,8 +67,8 @@ RT: Any = Field(
     default="linux",
     alias="rt",
     description=(
-        "what the measured threads run on: linux, cobalt (Xenomai 3), rtai, or auto: the target's co-kernel, "
-        "if any"
+        "kernel that schedules the measured threads: linux, cobalt (Xenomai 3) or rtai; auto: the target's "
+        "co-kernel if it has one, otherwise linux"
     ),
 )
 """The parameter of probes that the co-kernels' engines also have."""
@@ -78,13 +78,13 @@ def _rtai_latency(value: Any, info: ValidationInfo) -> Any:
     if value is None:
         return None
     if info.data.get("rt") != "rtai":
-        raise ValueError("it works only with rt rtai; leave it out")
+        raise ValueError("it works only with rt rtai; leave rtai-latency out")
     parts = str(value).split(",")
     if len(parts) != 2:
         raise ValueError("give two durations, one for user space and one for kernel space, such as 2us,1us")
     numbers = [parse_duration_ns(part) for part in parts]
     if not all(0 < number <= MOST_EARLY_NS for number in numbers):
-        raise ValueError("each of the two must be longer than 0 and at most 1s")
+        raise ValueError("each of the two durations must be longer than 0 and at most 1s")
     return ",".join(f"{number}ns" for number in numbers)
 
 
@@ -112,7 +112,7 @@ class StillParameters(Parameters):
     dma_latency_us: DmaLatencyUs = Field(
         default=0,
         alias="dma-latency",
-        description="limit the C-state exit latency to this many us; off: no limit",
+        description="allow only C-states with at most this exit latency, in us; off: allow all",
     )
     memory_lock: OnOff = Field(
         default=True, alias="memory-lock", description="lock the memory of the measuring program"
@@ -156,7 +156,7 @@ class TimedParameters(Parameters):
     warm_up_ns: WarmUp = Field(
         default=200_000_000,
         alias="warm-up",
-        description=("time at the beginning whose samples are counted separately"),
+        description=("time at the beginning whose samples are not part of the figures"),
     )
 
 

@@ -45,14 +45,15 @@ class ExplainParameters(Parameters):
     explain_events: Annotated[str, AfterValidator(_check_events)] = Field(
         default="default",
         alias="explain-events",
-        description="the kernel's events to record, e.g. default,preemptirq; more events cost more",
+        description="kernel events to record, e.g. default,preemptirq; each further event takes more CPU "
+        "time",
     )
     explain_buffer_kb: int = Field(
         default=512,
         alias="explain-buffer",
         ge=16,
         le=65_536,
-        description="kernel memory for events, KiB per CPU",
+        description="kernel memory for the recorded events, in KiB for each CPU",
     )
 
     def check_explain(self) -> None:

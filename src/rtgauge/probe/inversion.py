@@ -19,23 +19,28 @@ class InversionParameters(OneCpuParameters):
     """Parameters of `inversion`."""
 
     lock: Literal["all", "pi-mutex", "mutex", "ceiling-mutex", "semaphore", "futex", "spin"] = Field(
-        default="all", alias="lock", description="kind of lock that the low task holds"
+        default="all", alias="lock", description="kind of lock that the low-priority task holds"
     )
     section_ns: Annotated[DurationNs, between("10us", "100ms")] = Field(
         default=2_000_000,
         alias="section",
-        description="time that the low task computes while it holds the lock",
+        description="time for which the low-priority task computes while it holds the lock",
     )
     limit_ns: Annotated[DurationNs, between("1ms", "500ms")] = Field(
-        default=100_000_000, alias="limit", description="a high task that waits this long has starved"
+        default=100_000_000,
+        alias="limit",
+        description="wait after which the high-priority task counts as starved",
     )
-    trials: int = Field(default=3, alias="trials", ge=1, le=1000, description="trials with each kind of lock")
+    trials: int = Field(
+        default=3, alias="trials", ge=1, le=1000, description="number of trials with each kind of lock"
+    )
     priority: int = Field(
         default=98,
         alias="priority",
         ge=3,
         le=99,
-        description="real-time priority of the high task; the other two tasks have one and two less",
+        description="real-time priority of the high-priority task; the other two tasks have this minus 1 "
+        "and minus 2",
     )
 
 
@@ -49,11 +54,12 @@ PROBE = Microbenchmark(
     name="inversion",
     order=80,
     help=(
-        "whether a high-priority task starves while it waits for a low-priority task's lock, by kind of lock"
+        "whether a high-priority task starves while it waits for a low-priority task's lock, for each kind "
+        "of lock"
     ),
     about=(
         "Priority inversion: does a high-priority task starve when it waits for a lock that a low-priority "
-        "task holds, while a middle one computes?"
+        "task holds, while a middle-priority task computes?"
     ),
     examples=("", "--lock semaphore --section 5ms --trials 10"),
     parameters=InversionParameters,
@@ -61,8 +67,8 @@ PROBE = Microbenchmark(
     method=(
         "Three FIFO tasks on one CPU, as in fig. 2 of Garre et al.: the low one holds the lock, "
         "the high one waits for it, the middle one "
-        "computes until the high one has it or the limit is reached. The value is the high task's wait from "
-        "the moment when it becomes ready."
+        "computes until the high one has it or the limit is reached. The value is how long the "
+        "high-priority task waits after it becomes ready."
     ),
     metrics=(Metric(name="wait", plural="waits"),),
     shown=Shown(pooled=False),

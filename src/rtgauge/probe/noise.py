@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""noise: the gaps in a task that only reads the clock, and the cause of each by the kernel's counters."""
+"""noise: the gaps in a task that only reads the clock, and the cause of each gap according to the kernel's "
+"counters."""
 
 from __future__ import annotations
 
@@ -26,10 +27,14 @@ class NoiseParameters(MeasuringParameters):
         default=100_000_000, alias="round", description="time from one busy stretch to the next"
     )
     busy_ns: Annotated[DurationNs, between("100us", "1s")] = Field(
-        default=75_000_000, alias="busy", description="busy time of each round, at most 80 % of the round"
+        default=75_000_000,
+        alias="busy",
+        description="how long a busy stretch lasts, at most 80 % of the round",
     )
     interrupts: OnOff = Field(
-        default=True, alias="interrupts", description="count interrupts after each gap, if that is cheap"
+        default=True,
+        alias="interrupts",
+        description="count interrupts after each gap if counting takes little time",
     )
 
     @model_validator(mode="after")
@@ -44,11 +49,12 @@ class NoiseParameters(MeasuringParameters):
 PROBE = Microbenchmark(
     name="noise",
     order=40,
-    help="gaps in a task that only reads the clock, and the cause of each by the kernel's counters",
-    about="""Noise: how often and for how long a CPU is taken from a task that never sleeps.
+    help="gaps in a task that only reads the clock, and the cause of each gap according to the kernel's "
+    "counters",
+    about="""Noise: how often, and for how long, does something take the CPU from a task that never sleeps?
 
-Each gap is attributed to another task, to an interrupt, or to something below the kernel: hardware, firmware,
-a hypervisor.""",
+Each gap is attributed to another task, to an interrupt, or to something below the kernel: hardware, firmware
+or a hypervisor.""",
     examples=("--duration 10s", "--cpu 1 --threshold 5us --load network"),
     parameters=NoiseParameters,
     lasts=timed(5_000_000),
@@ -56,7 +62,7 @@ a hypervisor.""",
         "On each CPU a task only reads the clock, for a part of each round; a "
         "difference between two readings that reaches the "
         "threshold is a gap. The kernel's counters show what each gap was: a switch to another "
-        "task, an interrupt of this CPU, or, if it was neither, something below the kernel."
+        "task, an interrupt of this CPU, or, if the counters show neither, something below the kernel."
     ),
     metrics=(Metric(name="gap", plural="gaps", bound=Bound(example="gap<=20us", preset=None)),),
     when_nothing=None,

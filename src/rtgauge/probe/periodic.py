@@ -42,14 +42,14 @@ class PeriodicParameters(SignalParameters):
         default=None,
         alias="context",
         description=(
-            "in kernel space, what toggles the line: irq (the timer's handler, the default) or thread (a "
-            "thread that it wakes)"
+            "in kernel space, what toggles the line: irq (the handler of the timer, the default) or thread "
+            "(a kernel thread that the handler wakes)"
         ),
     )
     timer: Literal["nanosleep", "timerfd"] = Field(
         default="nanosleep",
         alias="timer",
-        description="how the task waits in user space; timerfd as in the papers",
+        description="how the task waits in user space; the papers use timerfd",
     )
 
     @model_validator(mode="after")
@@ -106,9 +106,8 @@ The task itself measures it, or the other end of the line, or both.""",
         "from when an edge was due to the edge itself; "
         "jitter is the actual half-period minus the nominal one, signed. The task itself reads the "
         "clock right after it has toggled the line; "
-        "an observer at the other end, if there is one, reads it when the edge comes in, or "
-        "takes the kernel's time stamp of it; "
-        "an instrument there stamps it with its own clock. "
+        "an observer at the other end, if there is one, reads the clock when the edge arrives, or takes the "
+        "kernel's time stamp of the edge; an instrument there time-stamps the edge with its own clock. "
         "An edge whose time passed before the task came back to wait is counted as missed."
     ),
     methods={

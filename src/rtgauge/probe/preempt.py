@@ -19,10 +19,12 @@ class PreemptParameters(OneCpuParameters, MeasuringParameters):
     event: Literal["timer", "wake-up"] = Field(
         default="timer",
         alias="event",
-        description="what makes the high task ready: its timer, or a task on another CPU",
+        description="what makes the high-priority task ready: its timer, or a task on another CPU",
     )
     placement: Literal["same-core", "other-core"] = Field(
-        default="other-core", alias="placement", description="where the waking task runs"
+        default="other-core",
+        alias="placement",
+        description="where the task runs that wakes the high-priority task",
     )
     interval_ns: Annotated[DurationNs, between("20us", "10ms")] = Field(
         default=200_000, alias="interval", description="time between two events"
@@ -31,7 +33,7 @@ class PreemptParameters(OneCpuParameters, MeasuringParameters):
     @model_validator(mode="after")
     def _check_priority(self) -> Self:
         if self.policy != "other" and self.priority < 2:
-            raise ValueError("the priority must be 2 or more, because the low task's priority is one lower")
+            raise ValueError("the priority must be 2 or more, because the low-priority task runs at one less")
         return self
 
 
@@ -67,8 +69,8 @@ PROBE = Microbenchmark(
         tries=("events",),
         met_name="preempted the low task",
         note=(
-            "preempted also counts the warm-up and other preemptions. An event that came while the low task "
-            "did not run is still a sample."
+            "The count of preemptions includes the warm-up and other preemptions. An event that came while "
+            "the low-priority task did not run still counts as a sample."
         ),
     ),
 )

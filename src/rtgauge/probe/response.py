@@ -49,9 +49,9 @@ class ResponseParameters(SignalParameters):
     context: Literal["irq", "irq-thread", "thread", "irq-default"] | None = Field(
         default=None,
         alias="context",
-        description="in kernel space, what answers: irq (the top half), irq-thread (its threaded handler), "
-        "thread (a FIFO kernel thread that it wakes), "
-        "irq-default (what the kernel makes of a plain handler); irq if not given",
+        description="in kernel space, what answers: irq (the top half, the default), irq-thread (a threaded "
+        "handler), thread (a FIFO kernel thread that the top half wakes) or irq-default (a plain "
+        "handler, which PREEMPT_RT runs in a thread)",
     )
     interval_ns: Annotated[DurationNs, between("1us", "1h")] | None = Field(
         default=None,
@@ -76,7 +76,7 @@ class ResponseParameters(SignalParameters):
         alias="seed",
         ge=0,
         lt=2**63,
-        description="draw the same intervals as the run with this seed",
+        description="seed of the random intervals; the same seed draws the same intervals",
     )
     trace_parts: bool = Field(
         default=False,
@@ -208,7 +208,7 @@ PROBE = Response(
     name="response",
     order=30,
     help="from a stimulus on a line to the answer of a task that waits for it",
-    about="""Response: from a stimulus on a line to the answer of a task that waits for it.
+    about="""Response: how long does a task that waits for a stimulus on a line take to answer it?
 
 A master makes the stimuli and measures, and a slave answers: two processes on this machine,
 or each on its own machine.""",
@@ -231,7 +231,8 @@ or each on its own machine.""",
         "A stimulus without an answer within the timeout is lost. A stimulus whose time passes while the "
         "previous one is still unanswered is skipped. Both are counted as missed. A stimulus that the "
         "master was too late to make is counted separately, not as a loss of the slave. If an instrument"
-        " is the master, it makes the stimulus and stamps both edges with its own clock, in steps of 8 ns; "
+        " is the master, it makes the stimulus and time-stamps both edges with its own clock, in steps of 8 "
+        "ns; "
         "the slave's own measurement is then the inner view."
     ),
     methods={

@@ -18,7 +18,7 @@ class SemaphoreParameters(OneCpuParameters, MeasuringParameters):
     """Parameters of `semaphore`."""
 
     method: Literal["semaphore", "mutex", "condition", "eventfd", "pipe", "mqueue", "signal"] = Field(
-        default="semaphore", alias="method", description="how a task waits for the other"
+        default="semaphore", alias="method", description="how a task waits for the other task"
     )
     placement: Literal["same-cpu", "same-core", "other-core"] = Field(
         default="same-cpu", alias="placement", description="where the second task runs"
@@ -32,8 +32,10 @@ def _operation(parameters: SemaphoreParameters) -> str:
 PROBE = Microbenchmark(
     name="semaphore",
     order=70,
-    help="from one task's post to the other's return from wait; also by mutex, pipe, signal and others",
-    about="Semaphore: from one task's post to the other's return from wait; also with other mechanisms.",
+    help="time from one task's post to the other task's return from wait; also with a mutex, a pipe, a "
+    "signal and others",
+    about="Semaphore: how long after one task posts does the other return from its wait? Other mechanisms "
+    "than a semaphore can be measured, too.",
     examples=("--count 100000", "--method pipe --placement other-core"),
     parameters=SemaphoreParameters,
     lasts=timed(),
@@ -50,8 +52,8 @@ PROBE = Microbenchmark(
         tries=("hand_overs",),
         met_name="slept until woken",
         note=(
-            "slept also counts the warm-up. A hand-over to a task that was not yet asleep is shorter, but "
-            "is still a sample."
+            "The count `slept until woken` includes the warm-up. A hand-over to a task that was not yet "
+            "asleep is shorter, but still counts as a sample."
         ),
     ),
 )

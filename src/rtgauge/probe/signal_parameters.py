@@ -168,22 +168,22 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
     cpu: CpuList | None = Field(
         default=None,
         alias="cpu",
-        description=("CPU of the master, or of the slave if this machine plays only the slave"),
+        description=("CPU of the master, or CPU of the slave if this machine is only the slave"),
     )
     space: Space = SPACE
     path: Annotated[str, AfterValidator(check_path)] = Field(
         default="loop:eventfd",
         alias="path",
         description=(
-            "the line: loop:KIND, udp:HOST:PORT, gpio:CHIP:LINES, rtdm:CHIP:LINES (on Cobalt), wire "
-            "(of kernel modules)"
+            "signal path between master and slave: loop:KIND, udp:HOST:PORT, gpio:CHIP:LINES, "
+            "rtdm:CHIP:LINES (on Cobalt) or wire (of kernel modules)"
         ),
     )
     role: Literal["both", "master", "slave"] = Field(
         default="both",
         alias="role",
         description=(
-            "role of this machine; both: two processes, each on its own CPU. With a peer: the role of the "
+            "role of this machine; both: two processes, each on its own CPU. With a peer, the role of the "
             "measured task"
         ),
     )
@@ -192,19 +192,21 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
         alias="slave-cpu",
         ge=0,
         le=MAX_CPU,
-        description="CPU of the slave with role both; default: a CPU of another core",
+        description="CPU of the slave with role both; default: a CPU on another core",
     )
     peer: Annotated[str, AfterValidator(check_peer)] | None = Field(
         default=None,
         alias="peer",
         exclude=True,  # the step's targets name it
-        description="the target that plays the other role, e.g. local or ssh://desk",
+        description="target that plays the other role, e.g. local or ssh://desk",
     )
     peer_path: Annotated[str, AfterValidator(check_path)] | None = Field(
-        default=None, alias="peer-path", description="name of the path on the peer, if it differs there"
+        default=None,
+        alias="peer-path",
+        description="signal path as the peer names it; default: the same as path",
     )
     peer_cpu: CpuList | None = Field(
-        default=None, alias="peer-cpu", description="CPU of the other role on the peer"
+        default=None, alias="peer-cpu", description="CPU that the peer uses for the other role"
     )
     instrument: Annotated[str, AfterValidator(check_instrument)] | None = Field(
         default=None,
@@ -217,8 +219,8 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
         default=None,
         alias="wire-offset",
         description=(
-            "the wires' offset, from `rtgauge instrument selftest --wire`; shown with the figures, never "
-            "subtracted"
+            "latency of the instrument's wires, as measured with `rtgauge instrument selftest --wire`; "
+            "shown with the figures, never subtracted"
         ),
     )
     cycles: int | None = Field(
@@ -226,7 +228,7 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
         alias="cycles",
         ge=1,
         le=2**60,
-        description="number of the master's edges to measure, instead of a duration",
+        description="how many edges of the master to measure, instead of a duration",
     )
 
     @model_validator(mode="before")

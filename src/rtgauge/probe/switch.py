@@ -18,7 +18,7 @@ class SwitchParameters(OneCpuParameters, MeasuringParameters):
         alias="tasks",
         ge=2,
         le=64,
-        description="tasks of equal priority that take turns on one CPU",
+        description="number of tasks of equal priority that take turns on one CPU",
     )
 
 
@@ -30,7 +30,7 @@ PROBE = Microbenchmark(
     name="switch",
     order=50,
     help="cost of a task switch: tasks of equal priority on one CPU yield to each other",
-    about="Task switch: tasks of equal priority on one CPU yield to each other.",
+    about="Task switch: what does a switch cost when tasks of equal priority on one CPU yield to each other?",
     examples=("--count 100000", "--policy other --tasks 4 --cpu 1"),
     parameters=SwitchParameters,
     lasts=timed(),
@@ -47,6 +47,7 @@ PROBE = Microbenchmark(
         met="switched",
         tries=("switched", "kept_the_cpu"),
         met_name="switched",
-        note="switched counts only in the measured time. A yield that did not switch is not a sample.",
+        note="The count of switches covers only the measured time. A yield that did not switch is not a "
+        "sample.",
     ),
 )

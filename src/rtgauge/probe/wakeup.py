@@ -60,8 +60,8 @@ class WakeupParameters(ExplainParameters, CokernelParameters):
     phase: Literal["random", "fixed"] = Field(
         default="random",
         alias="phase",
-        description="phase of the first release relative to the tick and the other CPUs; fixed as in the "
-        "papers",
+        description="phase of the first release relative to the tick and the other CPUs; the papers use "
+        "fixed",
     )
     count: int | None = Field(
         default=None,
@@ -77,7 +77,8 @@ class WakeupParameters(ExplainParameters, CokernelParameters):
         default_factory=_warm_up_ns,
         alias="warm-up",
         description=(
-            "time at the beginning whose samples are counted separately; default: a tenth of the measured "
+            "time at the beginning whose samples are not part of the figures; default: a tenth of the "
+            "measured "
             "time, at "
             "most 200ms"
         ),
@@ -85,10 +86,12 @@ class WakeupParameters(ExplainParameters, CokernelParameters):
     window_ns: Annotated[DurationNs, between("10ms", "1h")] = Field(
         default=1_000_000_000,
         alias="window",
-        description="length of a window in the record; a comparison needs at least 20 windows",
+        description="time that one window of the record covers; a comparison needs at least 20 windows",
     )
     stop_at_ns: Duration | None = Field(
-        default=None, alias="stop-at", description="end when a latency exceeds this, e.g. 200us"
+        default=None,
+        alias="stop-at",
+        description="end the measurement at the first latency above this, e.g. 200us",
     )
 
     @property
@@ -128,8 +131,8 @@ class WakeupParameters(ExplainParameters, CokernelParameters):
         for name, value, only in (("timer", self.timer, "nanosleep"), ("phase", self.phase, "random")):
             if value != only:
                 raise ValueError(
-                    f"{name} works only in user space, because the kernel's timerlat tracer uses its own; "
-                    f"leave it out"
+                    f"{name} works only in user space, because the kernel's timerlat tracer has its own; "
+                    f"leave the option out"
                 )
 
 
@@ -163,7 +166,8 @@ class Wakeup(Probe[WakeupParameters]):
 PROBE = Wakeup(
     name="wakeup",
     order=10,
-    help="scheduling latency: from the expected release to the first instruction, one thread per CPU",
+    help="scheduling latency: time from the expected release of a thread to its first instruction, one "
+    "thread on each CPU",
     about="""Scheduling latency: how late a thread wakes.
 
 On each CPU one thread sleeps until a given time, reads the clock when it runs again,

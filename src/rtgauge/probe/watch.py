@@ -45,13 +45,15 @@ class WatchParameters(ExplainParameters, TimedParameters, StillParameters):
     program: str | None = Field(
         default=None,
         alias="program",
-        description="name of the program, as in /proc/PID/comm or of its file, if only one program has it",
+        description="name of the program, as in /proc/PID/comm or of its executable file, if only one "
+        "program has this name",
     )
     threads: str | None = Field(
         default=None,
         alias="threads",
         description=(
-            "names of its threads, separated by commas; default: threads with a real-time policy, otherwise "
+            "names of the threads to watch, separated by commas; default: threads with a real-time policy, "
+            "otherwise "
             "all"
         ),
     )
@@ -60,23 +62,23 @@ class WatchParameters(ExplainParameters, TimedParameters, StillParameters):
         alias="cycle",
         description=(
             "system call in which the loop waits for its next release: CALL or CALL:FD, such as "
-            "epoll_wait:5; default: found by the times for which it waits"
+            "epoll_wait:5; default: rtgauge finds it by the times for which the loop waits"
         ),
     )
     period_ns: Duration | None = Field(
         default=None,
         alias="period",
-        description="period that the loop should have; default: that of the requirement",
+        description="period that the loop should have; default: the period in the requirement",
     )
     duration_ns: Duration = Field(
         default=10_000_000_000,
         alias="duration",
-        description="measured time, e.g. 10s, 10min; the program may end earlier",
+        description="how long to watch, e.g. 10s or 10min; the program may end earlier",
     )
     dma_latency_us: DmaLatencyUs = Field(
         default=DMA_LATENCY_OFF,
         alias="dma-latency",
-        description="limit the C-state exit latency to this many us; off: no limit",
+        description="allow only C-states with at most this exit latency, in us; off: allow all",
     )
 
     @model_validator(mode="after")
@@ -137,9 +139,9 @@ PROBE = Watch(
     help=("the loops of your own program: latency, response, execution time, what blocks and preempts them"),
     about="""Watch the loops of your own program.
 
-Shows how late each thread begins its cycles after their releases, how long until it has finished them, which
-releases it missed, its period, what blocks and preempts it, and what delayed it most. Nothing is linked into
-the program. The command needs root and a kernel with tracefs.""",
+For each thread, the result shows its period, how long after its release each cycle starts and ends, which
+releases it missed, what blocks and preempts it, and what delayed it most. You need not change or rebuild the
+program. The command needs root and a kernel with tracefs.""",
     examples=(
         "--pid 1234 --duration 1min",
         '--require "period=1ms latency<=100us response<=500us" -- ./control --rate 1000',

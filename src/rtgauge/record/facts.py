@@ -77,9 +77,11 @@ class Identity(FactPart):
     """Values that identify the machine across boots, kernels and host names."""
 
     source: str | None = Field(
-        default=None, description="the source of the number: dmi, device-tree, soc, machine-id"
+        default=None, description="where the serial number comes from: dmi, device-tree, soc or machine-id"
     )
-    hash: str | None = Field(default=None, description="first 32 hexadecimal digits of the number's SHA-256")
+    hash: str | None = Field(
+        default=None, description="first 32 hexadecimal digits of the SHA-256 of the serial number"
+    )
 
 
 class Preemption(FactPart):
@@ -134,9 +136,11 @@ class RealTimeCore(FactPart):
     clock: str | None = None
     clock_watchdog: str | None = None
     allowed_group: str | None = Field(
-        default=None, description="the group whose members may use the co-kernel; none: only root"
+        default=None, description="ID of the group whose members may use the co-kernel; null: only root may"
     )
-    smi: str | None = Field(default=None, description="Cobalt's workaround for system management interrupts")
+    smi: str | None = Field(
+        default=None, description="state of Cobalt's workaround for system management interrupts"
+    )
     isolated_cpus: str | None = None
     modules: list[str] | None = None
     scheduler: str | None = None
@@ -189,7 +193,7 @@ class Idle(FactPart):
     """The processors' idle states."""
 
     deepest_latency_us: int | Nothing | None = Field(
-        default=None, description="the largest exit latency of the states that an online CPU may enter"
+        default=None, description="largest exit latency of the C-states that an online CPU may enter"
     )
     driver: str | None = None
     governor: str | None = None
@@ -212,7 +216,7 @@ class Topology(FactPart):
     cores: int | None = None
     threads_per_core: int | None = None
     smt_siblings: list[str] | None = Field(
-        default=None, description="the CPUs of each core that has more than one"
+        default=None, description="for each core with more than one CPU, the list of its CPUs"
     )
     caches: list[Cache] | None = None
     numa_nodes: dict[str, str] | None = None
@@ -242,13 +246,18 @@ class Processors(FactPart):
 class PresentDeployment(FactPart):
     """The deployment in force on the machine."""
 
-    name: str | None = Field(default=None, description="one of the six, or their letters combined: CM")
+    name: str | None = Field(
+        default=None,
+        description="name of the deployment: one of the six, or a combination of their letters, such as CM",
+    )
     of_the_six: bool | None = None
     c_states: bool | None = None
     smt: bool | None = None
     multicore: bool | None = None
     isolated: bool | None = None
-    held: str | None = Field(default=None, description="the deployment that `rtgauge deploy apply` set")
+    held: str | None = Field(
+        default=None, description="name of the deployment that `rtgauge deploy apply` set"
+    )
 
 
 class Memory(FactPart):
@@ -288,7 +297,8 @@ class Virtualization(FactPart):
     evidence: list[str] = Field(default_factory=list[str])
     instruction_ns: int | None = Field(
         default=None,
-        description="how far an emulated processor's clock advances per instruction; 0: it follows real time",
+        description="by how much the clock of an emulated processor advances with each instruction; 0: it "
+        "follows real time",
     )
 
     @property
@@ -333,7 +343,9 @@ class ControlGroup(FactPart):
 class Limits(FactPart):
     """The limits of the process that read the facts."""
 
-    cpu_quota: float | Nothing | None = Field(default=None, description="the CPU quota, in CPUs")
+    cpu_quota: float | Nothing | None = Field(
+        default=None, description="CPU time that the control group may use, in CPUs"
+    )
     cpus_allowed: str | None = None
     cpuset_partition: str | None = None
     rtprio: int | Literal["unlimited"] | None = None
@@ -346,7 +358,7 @@ class Scheduling(FactPart):
     rt_runtime_us: int | None = None
     rt_period_us: int | None = None
     fair_server: dict[str, FairServer] | Nothing | None = Field(
-        default=None, description="the deadline server of each CPU"
+        default=None, description="settings of each CPU's deadline server"
     )
     cgroup: ControlGroup = Field(default_factory=ControlGroup)
     limits: Limits = Field(default_factory=Limits)
@@ -358,7 +370,9 @@ class InterruptLine(FactPart):
     devices: str | None = None
     allowed: str | None = None
     effective: str | None = None
-    managed: bool | None = Field(default=None, description="whether the kernel manages its affinity")
+    managed: bool | None = Field(
+        default=None, description="whether the kernel manages the affinity of the interrupt"
+    )
 
     @property
     def cpus(self) -> str | None:
@@ -449,7 +463,7 @@ class Facts(FactPart):
     tasks: Tasks = Field(default_factory=Tasks)
     steal_ns_since_boot: int | None = None
     audit: AuditSummary | None = Field(
-        default=None, description="the audit of the machine's settings before the run"
+        default=None, description="result of the audit of the machine's settings before the run"
     )
     calibrations: list[Calibration] = Field(default_factory=list[Calibration])
 

@@ -86,16 +86,17 @@ class MarkKind(Enum):
     CPU_LOST = Entry(
         (INVALID,),
         "The kernel moved a measuring thread to another CPU.",
-        "measure again, with the CPU online and its cpuset unchanged",
+        "keep the CPU online and its cpuset unchanged, and measure again",
     )
     CPU_OFFLINE = Entry(
         (INVALID,),
         "A measured CPU went offline.",
-        "measure again, with the CPUs online",
+        "keep the CPUs online, and measure again",
     )
     STEAL = Entry(
         (DOUBTFUL, NOTE),
-        "The hypervisor took CPU time from this virtual machine. The mark is a note if it took little.",
+        "The hypervisor took CPU time from this virtual machine. The mark is a note if the hypervisor took "
+        "little time.",
         "give the virtual machine its own CPUs (pin its virtual CPUs), or measure on the bare machine",
     )
     EMULATED = Entry(
@@ -175,10 +176,10 @@ class MarkKind(Enum):
     RESUMED = Entry((NOTE,), "The run was measured in more than one session.")
     KERNEL_CHANGED = Entry(
         (DOUBTFUL,),
-        "The run was resumed on another kernel. The steps before and after measured different systems.",
+        "The run was resumed on another kernel. The steps before and after that measured different systems.",
         "boot the earlier kernel, or start a new run",
     )
-    STOPPED = Entry((NOTE,), "The user ended the step early.", "measure again for a full step")
+    STOPPED = Entry((NOTE,), "The user ended the step early.", "measure again without stopping the step")
     THRESHOLD = Entry(
         (NOTE,),
         "A latency above `--stop-at` ended the step.",
@@ -263,8 +264,8 @@ class MarkKind(Enum):
     )
     THREADS_LEFT_OUT = Entry(
         (DOUBTFUL,),
-        "The program has more threads than can be watched at once. Those with the highest real-time priority "
-        "are watched.",
+        "The program has more threads than can be watched at once. Only the threads with the highest "
+        "real-time priority are watched.",
         "name the threads of interest: --threads",
     )
     THREADS_UNWATCHED = Entry(
@@ -298,8 +299,7 @@ class MarkKind(Enum):
     )
     PROGRAM_ENDED = Entry(
         (NOTE,),
-        "The watched program ended before the measured time was over. The figures are of the time that it "
-        "lived.",
+        "The watched program ended before the measured time was over. The figures cover the time until then.",
     )
     PROGRAM_KILLED = Entry(
         (DOUBTFUL,),
@@ -316,7 +316,7 @@ class MarkKind(Enum):
         (DOUBTFUL,),
         "Not all of the kernel's timerlat threads were found. The others kept their default "
         "priority, FIFO 95.",
-        "measure again, or with --space user",
+        "measure again, or measure with --space user",
     )
     PARTS_MISSING = Entry(
         (DOUBTFUL,),
@@ -431,8 +431,8 @@ class MarkKind(Enum):
     )
     FIRST_SECOND = Entry(
         (NOTE,),
-        "The latmon's bins include its first second, which its lines leave out. So there is no mean, and "
-        "extremes are exact only to 1 us.",
+        "The latmon's bins include its first second, which its lines leave out. Therefore the mean is "
+        "unknown, and the extremes are exact only to 1 us.",
     )
     MISSED_BY_OVERRUNS = Entry(
         (NOTE,),
@@ -452,7 +452,8 @@ class MarkKind(Enum):
     )
     LAST_UNANSWERED = Entry(
         (NOTE,),
-        "The file ends before the last stimulus has an answer. It counts neither as answered nor as missed.",
+        "The file ends before the last stimulus has an answer. This stimulus counts neither as answered nor "
+        "as missed.",
     )
     TIME_UNKNOWN = Entry(
         (NOTE,),
@@ -485,13 +486,14 @@ class MarkKind(Enum):
     )
     NO_HISTOGRAM = Entry(
         (NOTE,),
-        "The file has only the minimum, average and maximum. Quantiles are known only to be at least the "
-        "minimum.",
+        "The file has only the minimum, average and maximum. Of the quantiles, it is only known that they "
+        "are not below the minimum.",
         "measure with a histogram (cyclictest -h)",
     )
     LAST_BIN_CLIPPED = Entry(
         (NOTE,),
-        "The tool's last bin also counts every larger value. Samples in it count as its lower end or more.",
+        "The tool's last bin also counts every larger value. The values of the samples in this bin are "
+        "known only to be at least its lower end.",
         "measure with a larger histogram",
     )
     COUNTS_PLUS_ONE = Entry((NOTE,), "The tool writes each count 1 too high. rtgauge subtracts 1.")
@@ -579,7 +581,7 @@ class MarkKind(Enum):
     CUT_SHORT = Entry((NOTE,), "The last sample in the file is incomplete, so it is left out.")
     SHORT_MEASUREMENT = Entry(
         (NOTE,),
-        "The tool measured for a short time. It may have missed rarer events.",
+        "The tool measured for a short time. It may have missed rare events.",
         "measure for longer",
     )
     STOPPED_AT_THRESHOLD = Entry(

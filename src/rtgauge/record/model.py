@@ -60,7 +60,8 @@ class ThreadCounts(Model):
     run_delay_ns: int | None = None
     cpu_ns: int | None = None
     context_switches: int | None = Field(
-        default=None, description="of a co-kernel, which does not distinguish voluntary switches"
+        default=None,
+        description="number of context switches on a co-kernel, which does not distinguish voluntary ones",
     )
     mode_switches: int | None = Field(
         default=None, description="how often a co-kernel moved the thread to Linux"
@@ -107,10 +108,12 @@ class SeriesSummary(Distribution):
     lost: int = 0
     impossible: int = 0
     exact_quantiles: bool = Field(
-        description="true: exact, from raw samples; false: from the histogram (at most 1 % too large)"
+        description="whether the quantiles are exact, from raw samples; otherwise they come from the "
+        "histogram and are at most 1 % too large"
     )
     filled: Distribution = Field(
-        description="figures that include missed activations; equal to the plain ones if none was missed"
+        description="the figures with missed activations included; the same figures as above if none was "
+        "missed"
     )
     warm_up: WarmUp
     thread: ThreadCounts | None = None
@@ -164,16 +167,19 @@ class Changes(Model):
         default_factory=dict[str, int | Unknown], description="counters of /proc/stat"
     )
     cpu_time_ns: dict[str, Growth] = Field(
-        default_factory=dict[str, Growth], description="CPU -> kind -> time, from /proc/stat"
+        default_factory=dict[str, Growth],
+        description="for each CPU and kind of time, the time from /proc/stat",
     )
     vmstat: Growth = Field(default_factory=Growth)
     temperature_millicelsius: dict[str, NumberChange] = Field(default_factory=dict[str, NumberChange])
     frequency_khz: dict[str, NumberChange] = Field(
         default_factory=dict[str, NumberChange], description="frequency of each CPU"
     )
-    energy_uj: Growth = Field(default_factory=Growth, description="energy of each package, from RAPL")
+    energy_uj: Growth = Field(
+        default_factory=Growth, description="energy that each processor package used, from RAPL"
+    )
     throttle_counts: Growth = Field(
-        default_factory=Growth, description="times that each CPU or package was too hot"
+        default_factory=Growth, description="how often each CPU or package was too hot"
     )
     clock_source: TextChange | None = None
     online_cpus: TextChange | None = None
@@ -195,7 +201,9 @@ class TaskCounts(Model):
     cpu: int | None
     activations: int
     deadline_misses: int
-    preemptions: int | None = Field(description="involuntary switches during the task's activations")
+    preemptions: int | None = Field(
+        description="number of involuntary switches during the task's activations"
+    )
 
 
 class LoadPart(Model):
@@ -255,8 +263,8 @@ class DeploymentReport(Model):
     words: str
     by: Literal["settings", "boot"] = Field(
         default="settings",
-        description="boot: the machine was booted for the deployment; only settings without a boot parameter "
-        "were changed",
+        description="how the deployment was made. settings: settings were changed; boot: the machine was "
+        "booted for the deployment, and only settings without a boot parameter were changed",
     )
     boot_words: str | None = Field(
         default=None, description="the deployment's boot parameters; null: the machine was not booted for it"
@@ -267,20 +275,27 @@ class DeploymentReport(Model):
     isolated: str = Field(default="", description="CPUs that were reserved for measuring")
     settings: list[SettingMade] = Field(default_factory=list[SettingMade])
     noted: int = Field(
-        default=0, description="settings noted and restored because hotplug or moves may change them"
+        default=0,
+        description="number of settings that hotplug or moves of tasks may have changed, so "
+        "rtgauge noted and restored them",
     )
     moved: int = Field(default=0, description="how many tasks were moved off the isolated CPUs")
     not_moved: list[SystemText] = Field(
-        default_factory=list[SystemText], description="the first tasks that could not move, with the reason"
+        default_factory=list[SystemText],
+        description="the first tasks that could not be moved, with the reason",
     )
     not_moved_count: int = 0
     not_put_back: list[SystemText] = Field(default_factory=list[SystemText])
     controller: bool = Field(
         default=False,
-        description=("priorities of the controller, other real-time threads and IRQ threads were also set"),
+        description=(
+            "whether the priorities of the controller, of other real-time threads and of IRQ "
+            "threads were also set"
+        ),
     )
     not_found: list[SystemText] = Field(
-        default_factory=list[SystemText], description="devices without an IRQ thread to raise"
+        default_factory=list[SystemText],
+        description="devices whose IRQ threads could not be raised, because they have none",
     )
     not_in_effect: list[str] = Field(
         default_factory=list[str], description="boot parameters that this kernel does not know"
@@ -336,7 +351,8 @@ class StepKey(Model):
     load: str
     deployment: str
     targets: dict[str, str] = Field(
-        description="role -> target, e.g. {'self': 'local'}, or {'self': 'ssh://board', 'master': 'local'}"
+        description="target of each role, e.g. {'self': 'local'}, or {'self': 'ssh://board', 'master': "
+        "'local'}"
     )
     repeat: int
     tool: str = Field(
@@ -396,17 +412,17 @@ class PeerReport(Model):
     """The other target of a step with two roles. Its own clock timed its measurements."""
 
     target: str
-    role: str = Field(description="the role that it played: master or slave")
-    parameters: OpenValues = Field(description="parameters as the peer's engine understood them")
+    role: str = Field(description="the role that the peer played: master or slave")
+    parameters: OpenValues = Field(description="the parameters as the peer's engine understood them")
     cpus: list[int]
     clock: Clock = Field(default_factory=dict)
-    series: list[int] = Field(description="the series of the step that the peer measured")
+    series: list[int] = Field(description="numbers of the step's series that the peer measured")
     clock_offset_ns: int = Field(
-        description="offset that was added to the peer's CLOCK_MONOTONIC, to place its windows and outliers "
-        "on the target's clock; it is not part of any measured time"
+        description="offset that was added to the peer's CLOCK_MONOTONIC to place the peer's windows and "
+        "outliers on the target's clock; no measured time contains the offset"
     )
     clock_uncertainty_ns: int = Field(
-        description="half the time that reading the three clocks took: a bound on the offset's error"
+        description="largest possible error of the offset: half the time that reading the three clocks took"
     )
 
 
@@ -435,33 +451,40 @@ class ExactFigures(Model):
 class InstrumentReport(Model):
     """The instrument that measured a step from outside, with a clock of its own."""
 
-    address: str = Field(description="its address as the user gave it: serial:/dev/ttyACM0, latmon:board")
-    id: str = Field(description="unique id of the instrument's flash chip; for a latmon, host and port")
+    address: str = Field(
+        description="address of the instrument as the user gave it, such as "
+        "serial:/dev/ttyACM0 or latmon:board"
+    )
+    id: str = Field(description="unique ID of the instrument's flash chip; for a latmon, its host and port")
     firmware: str
     resolution_ns: float
     configuration: dict[str, Any] = Field(description="the instrument's configuration")
-    series: list[int] = Field(description="the series of the step that the instrument measured")
+    series: list[int] = Field(description="numbers of the step's series that the instrument measured")
     loopback_ns: tuple[float, float] | None = Field(
         default=None,
         description=(
-            "smallest and largest latency that it measured without wires, right before the step; None: not "
-            "measured"
+            "smallest and largest latency that the instrument measured without wires, right before the "
+            "step; None: not measured"
         ),
     )
     wire_offset_ns: int | None = Field(
-        default=None, description="latency of the wires, from wire-offset; it is never subtracted"
+        default=None,
+        description="latency of the wires, from the parameter wire-offset; rtgauge never subtracts it",
     )
-    counters: dict[str, int] = Field(description="what the instrument counted in the measured phase")
+    counters: dict[str, int] = Field(description="counters of the instrument in the measured phase")
     exact: ExactFigures | None = None
     drift: ClockDriftReport | None = Field(
-        default=None, description="None: the step was too short for an estimate"
+        default=None,
+        description="drift of the instrument's clock against the target's; None: the step was "
+        "too short for an estimate",
     )
     clock_offset_ns: int = Field(
-        description="the target's CLOCK_MONOTONIC when the instrument's clock was 0; only places windows and "
-        "outliers in time"
+        description="the target's CLOCK_MONOTONIC when the instrument's clock was 0; used only to place "
+        "windows and outliers in time"
     )
     clock_uncertainty_ns: int = Field(
-        description="half the time that starting it and reading the clocks took: a bound on the error"
+        description="largest possible error of the start: half the time that starting the instrument and "
+        "reading the clocks took"
     )
 
 
@@ -470,13 +493,19 @@ class ExplainCost(Model):
     events.
     """
 
-    pairs: int = Field(description="stretches without events; each is compared with a neighbour with events")
+    pairs: int = Field(
+        description="number of stretches without events; each is compared with a neighbour with events"
+    )
     without_ns: float = Field(description="mean of the medians of the stretches without events")
     with_ns: float
-    median_ns: float = Field(description="the cost: mean difference between the two medians of a pair")
+    median_ns: float = Field(
+        description="cost of recording: the mean difference between the medians with and without events"
+    )
     low_ns: float = Field(description="lower end of the cost's 90 % interval, for an equivalence test at 5 %")
     high_ns: float
-    bound_ns: int = Field(description="the cost counts as none if its whole interval is within this bound")
+    bound_ns: int = Field(
+        description="if the whole interval of the cost is within this bound, the cost counts as none"
+    )
 
     @property
     def is_equivalent(self) -> bool:
@@ -500,11 +529,16 @@ class ExplainReport(Model):
     events: list[str] = Field(description="the events that the kernel recorded, as group/event")
     moments: int = Field(description="how many latencies have their events in the file")
     not_captured: dict[str, int] = Field(
-        description="reason -> how many latencies should have been kept but were not"
+        description="for each reason, how many latencies were not kept although they should have been"
     )
-    copy_max_ns: int = Field(description="longest time that copying took; the kernel records meanwhile")
+    copy_max_ns: int = Field(
+        description="longest time that copying the events of one latency took, while "
+        "the kernel continued to record"
+    )
     buffer_kb: int
-    cost: ExplainCost | None = Field(default=None, description="None: the stretches had too few samples")
+    cost: ExplainCost | None = Field(
+        default=None, description="what recording the events costs; None: the stretches had too few samples"
+    )
 
 
 STOPPED_EARLY = ("stopped", "died", "instrument-died")
@@ -515,9 +549,12 @@ class Step(Model):
     """The content of step.json: one probe with its parameters under one load in one deployment."""
 
     schema_version: int = SCHEMA_VERSION
-    id: str = Field(description="folder name, e.g. 01-wakeup-idle")
+    id: str = Field(description="name of the step's folder, e.g. 01-wakeup-idle")
     key: StepKey
-    tool: str = Field(description="the measuring program: 'rtgauge-engine 0.1.0', 'cyclictest 2.40'")
+    tool: str = Field(
+        description="the measuring program and its version, such as 'rtgauge-engine 0.1.0' or "
+        "'cyclictest 2.40'"
+    )
     engine_sha256: str | None = Field(
         default=None, description="SHA-256 of the engine that measured; None: another tool measured"
     )
@@ -526,7 +563,9 @@ class Step(Model):
     )
     started: str = Field(description="UTC, ISO 8601")
     ended: str
-    start_ns: int | None = Field(description="the target's CLOCK_MONOTONIC at `go`")
+    start_ns: int | None = Field(
+        description="the target's CLOCK_MONOTONIC when the engine was allowed to begin (`go`)"
+    )
     end_ns: int | None
     end_reason: str
     parameters: OpenValues = Field(description="every parameter as the engine understood it")
@@ -546,8 +585,8 @@ class Step(Model):
     )
     series: list[SeriesSummary]
     total: SeriesSummary | None = Field(
-        description="all series of the main metric together (latency, or else the metric of the first "
-        "series); None if the step has no series"
+        description="summary of all series of the main metric together (latency, or the metric of the first "
+        "series if there is no latency); None if the step has no series"
     )
     outliers: list[Outlier]
     results: list[Result] = Field(
@@ -556,19 +595,22 @@ class Step(Model):
     )
     marks: list[Mark]
     explain: ExplainReport | None = Field(
-        default=None, description="events that explain its largest latencies; None: none were recorded"
+        default=None,
+        description="how the events that explain the largest latencies were recorded; None: "
+        "no events were recorded",
     )
     tasks: list[TaskCounts] = Field(
-        default_factory=list[TaskCounts], description="taskset: the counts of each task, in the set's order"
+        default_factory=list[TaskCounts],
+        description="for the probe taskset, the counts of each task, in the order of the set",
     )
     segments: list[RunSegment] = Field(
         default_factory=list[RunSegment],
-        description="taskset: which task ran when, in the first hyperperiods",
+        description="for the probe taskset, which task ran when, in the first hyperperiods",
     )
     changes: Changes = Field(default_factory=Changes)
     checksums: dict[str, str] = Field(
         default_factory=dict,
-        description="file in the step's folder -> its SHA-256; empty in records of earlier versions",
+        description="the SHA-256 of each file in the step's folder; empty in records of earlier versions",
     )
 
     @property
@@ -616,31 +658,38 @@ class Exposure(Model):
     """How much the steps together measured against a bound, and which rate of violations that excludes."""
 
     activations: int
-    violations: int = Field(description="samples that could have violated the bound")
+    violations: int = Field(description="number of samples that could have violated the bound")
     runs: int
     boots: int = Field(description="boots during the run")
-    conditions: int = Field(description="different combinations of load, deployment and parameters")
-    measured_s: float = Field(description="0: unknown, for example because an imported file does not give it")
+    conditions: int = Field(description="number of different combinations of load, deployment and parameters")
+    measured_s: float = Field(
+        description="measured time in seconds; 0: unknown, for example because an "
+        "imported file does not give it"
+    )
     confidence: float
-    share_excluded: float = Field(description="a larger share of violations is excluded with this confidence")
+    share_excluded: float = Field(
+        description="with this confidence, the true share of violations is not larger than this"
+    )
     assumes_independence: bool = Field(
         default=False,
-        description="share_excluded assumes independent violations, because the counts cannot show bursts",
+        description="whether share_excluded assumes that violations are independent, because the counts "
+        "cannot show bursts",
     )
     between_runs: bool = Field(
         default=False,
-        description="share_excluded allows for the spread between runs; else it applies to these runs",
+        description="whether share_excluded allows for differences between runs; otherwise it applies only "
+        "to the measured runs",
     )
     per_hour_excluded: float | None = Field(
-        description="the same as a rate: violations per hour, on all CPUs together"
+        description="share_excluded as a rate: violations per hour, on all CPUs together"
     )
     next_share: float = Field(description="the first power of ten below share_excluded")
     next_s: float | None = Field(
-        description="how long a measurement must be to exclude next_share; None: no length is enough, or it "
-        "is unknown"
+        description="how long a measurement must be to exclude next_share, in seconds; None: no length is "
+        "enough, or the length is unknown"
     )
     next_boards: int | None = Field(
-        description="how many boards exclude next_share in the time that this measurement took"
+        description="how many boards are needed to exclude next_share in the time that this measurement took"
     )
 
 
@@ -650,8 +699,8 @@ class Verdict(Model):
     word: VerdictWord
     requirement: str
     reason: str
-    next: str = Field(description="the next thing to try")
-    cause: str | None = Field(default=None, description="what made it late, if that is known")
+    next: str = Field(description="what to do next")
+    cause: str | None = Field(default=None, description="what made activations late, if that is known")
     step: str | None = None
     evidence: dict[str, Any] = Field(default_factory=dict)
     exposure: Exposure | None = Field(
@@ -673,7 +722,8 @@ class Run(Model):
     state: Literal["partial", "complete", "interrupted"]
     rtgauge: str = Field(description="version of rtgauge")
     commit: str | None = Field(
-        default=None, description='commit of its sources, with "+" if they were changed; None: unknown'
+        default=None,
+        description='commit of the sources of rtgauge, with "+" if they were changed; None: unknown',
     )
     command: list[SystemText]
     plan: dict[str, Any]
@@ -682,14 +732,16 @@ class Run(Model):
     requirement: str | None = None
     verdicts: list[Verdict] = Field(default_factory=list[Verdict])
     steps: list[str] = Field(
-        default_factory=list[str], description="ids of the finished steps, in the order of measuring"
+        default_factory=list[str],
+        description="IDs of the finished steps, in the order in which they were measured",
     )
     planned: list[StepKey] = Field(
-        default_factory=list[StepKey], description="every step of the plan, in the order of measuring"
+        default_factory=list[StepKey],
+        description="every step of the plan, in the order in which they are measured",
     )
     left_out: list[LeftOut] = Field(default_factory=list[LeftOut])
     allow_left_out: bool = Field(
-        default=False, description="whether the requirement may hold even if something was left out"
+        default=False, description="whether the verdict may be `holds` although something was left out"
     )
     marks: list[Mark] = Field(default_factory=list[Mark])
 

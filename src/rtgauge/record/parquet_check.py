@@ -130,7 +130,7 @@ def _pages(file: BinaryIO, column: dict[int, Any], end: int) -> tuple[int, int]:
     """
     offset, left = min(_number(column, field) for field in (9, 11) if field in column), _number(column, 7)
     if offset + left > end:
-        raise ValueError("a column lies outside of it")
+        raise ValueError("a column lies outside of the file")
     values = unpacked = 0
     while left > 0:
         file.seek(offset)
@@ -164,7 +164,7 @@ def check_parquet(file: BinaryIO, columns: Collection[str]) -> None:
     tail = file.read(8)
     length = int.from_bytes(tail[:4], "little")
     if size < 12 or tail[4:] != MAGIC or length > min(size - 12, MOST_FOOTER):
-        raise ValueError("it is not Parquet, or cut short")
+        raise ValueError("it is not a Parquet file, or it is cut short")
     end = size - 8 - length
     file.seek(end)
     footer = _Thrift(file.read(length)).struct()
@@ -180,7 +180,7 @@ def check_parquet(file: BinaryIO, columns: Collection[str]) -> None:
             column = _struct(chunk, 3)
             path = column.get(3)
             if chunk.get(1) is not None or not isinstance(path, list) or not path:
-                raise ValueError("a column lies outside of it")
+                raise ValueError("a column lies outside of the file")
             column_values, column_unpacked = _pages(file, column, end)
             first = min(_number(column, field) for field in (9, 11) if field in column)
             chunks.append((first, first + _number(column, 7)))

@@ -46,10 +46,12 @@ class Hello(Line):
     clock: dict[str, Any] = Field(default_factory=dict)
     dma_latency: dict[str, Any] | None = None
     runtime: str = Field(
-        default="linux", description="what the measured threads run on: linux or a co-kernel such as cobalt"
+        default="linux",
+        description="kernel that schedules the measured threads: linux, or a co-kernel such as cobalt",
     )
     busy_loop: list[dict[str, Any]] = Field(
-        default_factory=list[dict[str, Any]], description="taskset: the cost of the busy loop of each task"
+        default_factory=list[dict[str, Any]],
+        description="for the probe taskset, what one round of each task's busy loop costs",
     )
 
 
@@ -169,7 +171,7 @@ class TraceFormatsLine(Line):
 
     type: Literal["trace_formats"]
     clock: str
-    events: dict[str, str] = Field(description="group/event -> its `format` file in tracefs")
+    events: dict[str, str] = Field(description="text of the `format` file in tracefs of each group/event")
     header_page: str
     header_event: str
     page_bytes: int = Field(ge=1, le=1 << 20)
@@ -191,8 +193,8 @@ class ThrottledGroup(BaseModel):
     group: str
     times: int = Field(description="number of periods in which the group was throttled")
     ns: int = Field(description="how long it was throttled, on all CPUs together")
-    after_ns: int = Field(description="time of the previous reading of cpu.stat")
-    until_ns: int = Field(description="time of the reading that shows the throttling")
+    after_ns: int = Field(description="time at which cpu.stat was read before")
+    until_ns: int = Field(description="time at which cpu.stat was read and showed the throttling")
 
 
 class MomentLine(Line):
@@ -203,7 +205,7 @@ class MomentLine(Line):
     cpu: int = Field(ge=0)
     series: int = Field(ge=0)
     thread: int
-    process: int = Field(default=0, description="the thread's process; 0: unknown")
+    process: int = Field(default=0, description="ID of the thread's process; 0: unknown")
     kind: Literal["maximum", "above", "blocked", "waited"]
     release_ns: int
     end_ns: int
@@ -211,11 +213,11 @@ class MomentLine(Line):
     copy_ns: int = Field(ge=0)
     steal_ms: dict[str, int] = Field(
         default_factory=dict[str, int],
-        description="CPU -> time that the hypervisor took from it since the previous reading",
+        description="for each CPU, time that the hypervisor took from it since the previous reading",
     )
     held: list[HeldSleep] = Field(
         default_factory=list[HeldSleep],
-        description="`watch`: sleeps within the activation that do not end it",
+        description="for `watch`, the sleeps within the activation that do not end it",
     )
     throttled: list[ThrottledGroup] = Field(
         default_factory=list[ThrottledGroup],
@@ -225,12 +227,12 @@ class MomentLine(Line):
         default=False, description="whether the events include the timers that end throttling"
     )
     lost: dict[str, int] = Field(
-        description="CPU -> how many events of the moment the kernel had overwritten; -1: unknown"
+        description="for each CPU, how many events of the moment the kernel had overwritten; -1: unknown"
     )
     pages: dict[str, list[str]] = Field(
-        description="CPU -> the pages of its ring in Base64, without the bytes after their events"
+        description="for each CPU, the pages of its ring buffer in Base64, without the bytes after the events"
     )
-    left_out: list[int] = Field(description="CPUs whose pages did not fit in the line")
+    left_out: list[int] = Field(description="CPUs whose pages did not fit into the line")
 
 
 class SymbolsLine(Line):

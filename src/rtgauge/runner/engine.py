@@ -87,7 +87,7 @@ def check_engine_starts(runtime: str, target: Target) -> None:
     """
     file, lacks = CORE[runtime]
     has_core = target.read([file]).exists(file)
-    no_core = MeasureError(f"{lacks}; boot a kernel that has one, or leave rt out")
+    no_core = MeasureError(f"{lacks}; boot a kernel that has one, or leave --rt out")
     try:
         engine = target.put(cokernel_engine(target.machine, runtime))
     except MeasureError as missing:

@@ -53,7 +53,7 @@ class NoParts(CannotTrace):
     """The parts of a response time cannot be traced."""
 
     what = "trace-parts"
-    remedy = "measure without trace-parts, or as root on a kernel with CONFIG_FTRACE"
+    remedy = "measure without --trace-parts, or as root on a kernel with CONFIG_FTRACE"
 
 
 class NoTimerlat(CannotTrace):
@@ -61,8 +61,8 @@ class NoTimerlat(CannotTrace):
 
     what = "space kernel"
     remedy = (
-        "measure with space user, or on a kernel with CONFIG_TIMERLAT_TRACER, such as Debian's "
-        "PREEMPT_RT kernels"
+        "measure in user space (--space user), or boot a kernel with CONFIG_TIMERLAT_TRACER, such as "
+        "Debian's PREEMPT_RT kernels"
     )
 
 
@@ -359,8 +359,8 @@ def with_deployment(step: Step, applied: Applied | None, left_before: Sequence[s
     marks = list(step.marks)
     if left_before:
         detail = (
-            f"the step did not begin from the run's starting state, because these could not be restored "
-            f"after an earlier step: {'; '.join(left_before[:3])}"
+            f"the step did not begin from the run's starting state, because some settings could not be "
+            f"restored after an earlier step: {'; '.join(left_before[:3])}"
         )
         marks.append(MarkKind.STARTING_STATE.mark(detail))
     if applied is None:
@@ -371,8 +371,8 @@ def with_deployment(step: Step, applied: Applied | None, left_before: Sequence[s
     ]  # the mark not-explained reports them
     if refused or report.not_moved_count:
         detail = (
-            f"deployment {report.name}: refused settings: {len(refused)} of {len(report.settings)}; tasks "
-            f"that could not be moved: {report.not_moved_count}"
+            f"deployment {report.name}: the machine refused {len(refused)} of {len(report.settings)} "
+            f"settings; number of tasks that could not be moved: {report.not_moved_count}"
         )
         marks.append(MarkKind.DEPLOYMENT_INCOMPLETE.mark(detail))
     if report.not_in_effect:
@@ -383,12 +383,14 @@ def with_deployment(step: Step, applied: Applied | None, left_before: Sequence[s
         marks.append(MarkKind.DEPLOYMENT_INCOMPLETE.mark(detail))
     if report.not_found:
         detail = (
-            f"{', '.join(report.not_found)}: no IRQ thread could be raised, because there is none; every "
-            f"device has one only with PREEMPT_RT or threadirqs"
+            f"the priority of the IRQ threads could not be raised for {', '.join(report.not_found)}, "
+            f"because there is no such thread; boot with threadirqs, or boot a PREEMPT_RT kernel"
         )
         marks.append(MarkKind.NOTHING_TO_RAISE.mark(detail))
     if report.not_put_back:
         marks.append(
-            MarkKind.NOT_PUT_BACK.mark(f"these could not be restored: {'; '.join(report.not_put_back[:3])}")
+            MarkKind.NOT_PUT_BACK.mark(
+                f"some settings could not be restored: {'; '.join(report.not_put_back[:3])}"
+            )
         )
     return step.model_copy(update={"deployment": report, "marks": marks})

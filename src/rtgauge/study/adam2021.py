@@ -59,9 +59,9 @@ class Adam2021:
 
     name = "adam2021"
     description = (
-        "study: responses and a periodic task in user and kernel space, cyclictest, and the "
-        "highest sustained frequency (Adam et al. 2021); "
-        "about eleven minutes (seven without kernel modules)"
+        "study: measure responses and a periodic task in user and kernel space, run cyclictest, and find "
+        "the highest sustained frequency (Adam et al. 2021); takes about eleven minutes (seven without "
+        "kernel modules)"
     )
     chooses_deployment = False
 
@@ -72,7 +72,8 @@ class Adam2021:
         given = {"probe", "interval", "interval-min", "interval-max", "period"} & overrides.parameters.keys()
         if given:
             raise InputError(
-                f"--set {min(given)}: the study adam2021 sets this itself; leave it out, or measure with "
+                f"--set {min(given)}: the study adam2021 sets this parameter itself; leave the option out, "
+                f"or measure with "
                 f"rtgauge run sustained or a plan of your own"
             )
         checked = replace(overrides, repeats=1, cross_check=overrides.cross_check or "cyclictest")

@@ -35,7 +35,7 @@ class BisectWish(Model):
     larger_than: float = Field(default=0.1, gt=0, description="the smallest change that matters: 0.1 is 10 %")
     max_pairs: int = 12
     extended_from: tuple[int, ...] = Field(
-        default=(), description="earlier limits of the number of pairs, before rtgauge resume raised it"
+        default=(), description="earlier limits of the number of pairs, which rtgauge resume has raised since"
     )
     seed: int
 

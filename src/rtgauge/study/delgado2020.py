@@ -60,8 +60,8 @@ class Delgado2020:
 
     name = NAME
     description = (
-        "study: latency in every deployment, the selection of the best, and the best under load ("
-        "Delgado & Choi 2020); an hour and a quarter"
+        "study: measure latency in every deployment, select the best deployment, and measure it under load "
+        "(Delgado & Choi 2020); takes an hour and a quarter"
     )
     chooses_deployment = True
 
@@ -76,7 +76,7 @@ class Delgado2020:
             )
         if overrides.loads is not None and IDLE in overrides.loads:
             raise InputError(
-                f"the study {NAME} always measures {IDLE} in its first part; leave it out of --load"
+                f"the study {NAME} always measures {IDLE} in its first part; leave this load out of --load"
             )
         return idle_plan(overrides)
 

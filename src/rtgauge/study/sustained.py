@@ -43,7 +43,7 @@ def probe_of(overrides: Overrides) -> str:
         )
     given = {"interval", "interval-min", "interval-max", "period"} & overrides.parameters.keys()
     if given:
-        raise InputError(f"--set {min(given)}: the study chooses the period itself; leave it out")
+        raise InputError(f"--set {min(given)}: the study chooses the period itself; leave the option out")
     return name
 
 
@@ -118,8 +118,8 @@ class Sustained:
 
     name = "sustained"
     description = (
-        "study: the shortest period at which nothing is lost, by search, three times (Adam et al. "
-        "2021, sec. 7); about three minutes"
+        "study: search three times for the shortest period at which no cycle is lost (Adam et al. 2021, "
+        "sec. 7); takes about three minutes"
     )
     chooses_deployment = False
 

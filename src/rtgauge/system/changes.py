@@ -216,7 +216,7 @@ def _steal(changes: Changes, measured_cpus: Sequence[int]) -> list[Mark]:
     others = format_cpu_list([cpu for cpu in stolen if cpu != worst])
     detail = (
         f"the hypervisor took {steal / 1e6:.0f} ms ({share:.2%}) of CPU {worst}"
-        f"{f' and part of CPU {others}' if others else ''}, so latencies may come from the host"
+        f"{f' and part of CPU {others}' if others else ''}, so the host may have caused some of the latencies"
     )
     return [MarkKind.STEAL.mark(detail, severity=Severity.DOUBTFUL if doubtful else Severity.NOTE)]
 
@@ -226,8 +226,8 @@ def _clock(changes: Changes) -> list[Mark]:
     if clock is None or UNKNOWN in (clock.before, clock.after) or clock.before == clock.after:
         return []
     detail = (
-        f"the clock source changed from {clock.before} to {clock.after} during the step, so its times come "
-        "from two clocks; find the reason in dmesg and measure again"
+        f"the clock source changed from {clock.before} to {clock.after} during the step, so the times of "
+        f"the step come from two clocks; find the reason in dmesg and measure again"
     )
     return [MarkKind.CLOCK_CHANGED.mark(detail)]
 

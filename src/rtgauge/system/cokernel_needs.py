@@ -64,31 +64,31 @@ class Need:
 
 def needs(files: Files) -> list[Need]:
     """Return the needs of the engines for Cobalt and RTAI, from the engine's `read` of `PATHS`."""
-    lock = (f"file locks ({LOCKS})", files.exists(LOCKS), "CONFIG_FILE_LOCKING=y in the kernel")
+    lock = (f"file locks ({LOCKS})", files.exists(LOCKS), "boot a kernel with CONFIG_FILE_LOCKING=y")
     return [
         Need(
             "cobalt",
             "Cobalt in the kernel (/proc/xenomai)",
             files.exists("/proc/xenomai/version"),
-            "boot a kernel with Xenomai 3, xenomai.state=enabled",
+            "boot a kernel with Xenomai 3, with xenomai.state=enabled",
         ),
         Need(
             "cobalt",
             f"RTDM's devices ({DEVICES})",
             "memdev-private" in files.entries(DEVICES),
-            "devtmpfs on /dev, and Xenomai not disabled",
+            "mount devtmpfs on /dev, and boot without xenomai.state=disabled",
         ),
         Need(
             "cobalt",
             f"libcobalt in {', '.join(LIBRARIES)}",
             any(name.startswith("libcobalt.so") for folder in LIBRARIES for name in files.entries(folder)),
-            "Xenomai's libraries below --overlay, in the folder they were configured for",
+            "copy Xenomai's libraries below --overlay, into the folder that they were configured for",
         ),
         Need(
             "cobalt",
             "root, or the group of xenomai.allowed_group",
             _may_use_cobalt(files),
-            "run as root, or boot with xenomai.allowed_group=GID, the number of a group of this user",
+            "run as root, or boot with xenomai.allowed_group=GID (GID: the number of a group of this user)",
         ),
         Need("cobalt", *lock),
         *(
@@ -96,7 +96,7 @@ def needs(files: Files) -> list[Need]:
                 "cobalt",
                 f"{DEVICES}/{name}",
                 name in files.entries(DEVICES),
-                f"CONFIG_XENO_DRIVERS_{name.upper()}=y in the kernel",
+                f"boot a kernel with CONFIG_XENO_DRIVERS_{name.upper()}=y",
                 only_for,
             )
             for name, only_for in DRIVERS.items()
@@ -105,14 +105,14 @@ def needs(files: Files) -> list[Need]:
             "cobalt",
             f"Xenomai's autotune, in {' or '.join(PROGRAMS)}",
             any("autotune" in files.entries(folder) for folder in PROGRAMS),
-            "Xenomai's sbin below --overlay, in the folder it was configured for",
+            "copy Xenomai's sbin below --overlay, into the folder that it was configured for",
             DRIVERS["autotune"],
         ),
         Need(
             "cobalt",
             f"modules may be loaded ({DISABLED})",
             files.text(DISABLED) == "0",
-            "CONFIG_MODULES in the kernel, and modules_disabled 0",
+            "boot a kernel with CONFIG_MODULES, and leave kernel.modules_disabled at 0",
             "--space kernel",
         ),
         *_rtai_needs(files),
@@ -156,14 +156,19 @@ def _rtai_needs(files: Files) -> list[Need]:
             "rtai",
             f"modules may be loaded ({DISABLED})",
             loaded or files.text(DISABLED) == "0",
-            "CONFIG_MODULES in the kernel, and modules_disabled 0",
+            "boot a kernel with CONFIG_MODULES, and leave kernel.modules_disabled at 0",
         ),
-        Need("rtai", "root", _ids(files, "Uid")[1:2] == ["0"], "RTAI accepts only root's threads"),
+        Need(
+            "rtai",
+            "root",
+            _ids(files, "Uid")[1:2] == ["0"],
+            "run as root, because RTAI accepts only root's threads",
+        ),
         Need(
             "rtai",
             f"RTAI's device {DEV}/{SHARED}, once it is loaded",
             not loaded or SHARED in files.entries(DEV),
-            "devtmpfs on /dev",
+            "mount devtmpfs on /dev",
         ),
         Need(
             "rtai",

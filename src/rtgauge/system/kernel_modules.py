@@ -128,14 +128,16 @@ def modules_for(target: Target, names: Sequence[str], say: Callable[[str], None]
         if missing:
             raise NoModules(
                 f"{missing[0]} cannot be built for the kernel {kernel.release}",
-                "see docs/kmod.md for what each module needs",
+                "read in docs/kmod.md what each module needs",
             )
     return [target.put(check_private(place / f"{name}.ko")) for name in names]
 
 
 def _own(folder: Path, kernel: ModuleKernel, names: Sequence[str]) -> dict[str, Path]:
     """Return the modules in a folder. Raises NoModules if one is missing or for another kernel or ABI."""
-    rebuild = f"build them for this kernel with: make -C kmod KDIR=HEADERS (the headers of {kernel.release})"
+    rebuild = (
+        f"build the modules for this kernel with: make -C kmod KDIR=HEADERS (the headers of {kernel.release})"
+    )
     place = folder / kernel.release if (folder / kernel.release).is_dir() else folder
     files = {name: place / f"{name}.ko" for name in names}
     for path in files.values():
@@ -303,7 +305,7 @@ def refusal(error: str, file: str, kernel: ModuleKernel) -> NoModules:
             f"the kernel refuses {name}, because it was built for a kernel other than {kernel.release} "
             f"(vermagic)"
         )
-        return NoModules(reason, f"build it again for this kernel (see {whose})")
+        return NoModules(reason, f"build the module again for this kernel (see {whose})")
     if error == "ENOENT":
         return NoModules(
             f"the kernel refuses {name}, because the kernel lacks a function that the module needs",

@@ -60,7 +60,7 @@ def rtai_modules(
     if not target.read([PIPELINE]).exists(PIPELINE):
         raise NoModules(
             f"this is not an RTAI kernel, because it has no I-pipe ({PIPELINE})",
-            "boot the kernel that RTAI was built for, or leave out rt rtai",
+            "boot the kernel that RTAI was built for, or leave --rt rtai out",
         )
     ModuleKernel.of(target, "leave out rt rtai")
     wanted = [*more] if loaded.issuperset(NEEDED) else [*ALWAYS, *more]
@@ -82,7 +82,7 @@ def check_loaded(target: Target, lead: TimerLead) -> None:
         raise NoModules(
             f"RTAI's modules are loaded already with the latencies {_words(found.user_latency_ns)} and "
             f"{_words(found.kernel_latency_ns)}, not {_words(lead.user_ns)} and {_words(lead.kernel_ns)}",
-            "unload them (rmmod rtai_sched), or leave out rtai-latency",
+            "unload the modules (rmmod rtai_sched), or leave rtai-latency out",
         )
 
 
@@ -110,7 +110,7 @@ def _folder(target: Target) -> tuple[str, list[str]]:
     raise NoModules(
         f"RTAI's modules {' and '.join(NEEDED)} are neither loaded nor in "
         f"{', '.join(dict.fromkeys(folders))}",
-        f"install RTAI there, put its {CONFIG} into PATH, or load them (docs/cokernels.md)",
+        f"install RTAI there, put its {CONFIG} into PATH, or load the modules (docs/cokernels.md)",
     )
 
 

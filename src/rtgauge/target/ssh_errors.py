@@ -80,7 +80,7 @@ def _explained(stderr: str, address: SshAddress) -> str:
         hint = (
             "check that sshd runs there, on this port"
             if reason[0] == "Connection refused"
-            else "check that it is switched on, and in this network"
+            else "check that the machine is switched on and connected to this network"
         )
         return f"{name} cannot be reached: {reason[0]}; {hint}"
     lines = [line.strip() for line in stderr.splitlines() if line.strip()]

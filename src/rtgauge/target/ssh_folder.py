@@ -165,7 +165,7 @@ def install(connection: SshConnection) -> InstalledEngine:
             how = (
                 "unset RTGAUGE_ENGINE, which names it"
                 if os.environ.get("RTGAUGE_ENGINE")
-                else "check whether its kernel has a different architecture from what `uname -m` says"
+                else "check whether the kernel of the target has another architecture than `uname -m` says"
             )
             why = f"the engine for {machine} does not run there ({_plain(reason)}); {how}"
             raise MeasureError(why, on=name)

@@ -196,9 +196,9 @@ def _why_not(rule: Rule, judged: Finding, machine: Machine, scope: Scope, archit
     if judged.result == "not-applicable" or (judged.result == "ok" and not (trial.needs_cpus and trial.set)):
         return ""
     if trial.needs_program and scope.pid is None:
-        return "it applies to a program, and none was named (--pid)"
+        return "the setting applies to a program; name one with --pid"
     if trial.needs_cpus and cpus is None:
-        return "it applies to the real-time CPUs, and none were named (--cpu)"
+        return "the setting applies to the real-time CPUs; name them with --cpu"
     if trial.deployment is not None and trial.needs_cpus and scope.pid is not None:
         return "the program would have to be moved to the isolated CPUs"
     if trial.deployment is not None:
@@ -211,7 +211,7 @@ def _why_not(rule: Rule, judged: Finding, machine: Machine, scope: Scope, archit
         if cannot is not None:
             return cannot.reason
         if cpus is not None and not set(parse_cpu_list(cpus)) <= set(kept_cpus(deployment, machine)):
-            return f"it would take one of the CPUs {cpus} offline"
+            return f"the setting would take one of the CPUs {cpus} offline"
     elif trial_settings([rule.id], machine, cpus, scope.pid):
         pass
     elif trial.boot and judged.result == "differs":
@@ -225,4 +225,6 @@ def _why_not(rule: Rule, judged: Finding, machine: Machine, scope: Scope, archit
 
 
 def _elsewhere(rule: Rule) -> str:
-    return f"it takes effect only after a boot with {rule.boot}" if rule.boot is not None else rule.remedy
+    if rule.boot is None:
+        return rule.remedy
+    return f"the setting takes effect only after a boot with {rule.boot}"

@@ -191,7 +191,7 @@ def uninstall(wait_s: float, say: Callable[[str], None]) -> Uninstalled:
     """
     files = {name: text for name, place in PLACES.items() if (text := _own_text(place)) is not None}
     foreign = [place for name, place in PLACES.items() if name not in files and os.path.lexists(place)]
-    left = [f"{place}, which rtgauge did not write or somebody has changed" for place in foreign]
+    left = [f"{place}, which rtgauge did not write, or which somebody has changed" for place in foreign]
     values = [each for each in _values(files) if each.can_be_kept]
     paths = [each.path for each in values]
     with _opened("rtgauge restore --applied", wait_s, say) as target:

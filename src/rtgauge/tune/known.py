@@ -33,28 +33,35 @@ def advice(rule: Rule) -> list[str]:
     trial = rule.trial
     lines = [
         f"{rule.id}: {rule.title}",
-        f"For it: {rule.why} ({rule.source})",
+        f"For this setting: {rule.why} ({rule.source})",
         f"How much: {rule.how_much}",
         f"How: {rule.remedy}",
     ]
     if trial is None:
         how = (
-            f"it takes effect only after a boot with {rule.boot}"
+            f"the setting takes effect only after a boot with {rule.boot}"
             if rule.boot is not None
-            else ("tune cannot set and restore it")
+            else ("tune cannot change and restore this setting")
         )
         return [*lines, f"tune does not try it, because {how}"]
     if trial.boot:
-        how = "Set by a boot with" if not trial.set else "Also set by a boot with"
+        how = "To set it, boot with" if not trial.set else "To set it at boot, boot with"
         lines.append(f"{how}: {rule.boot} (rtgauge tune --boot each-deployment tries this on a lab guest)")
-    lines.append(f"Against it: {trial.against}" if trial.against else "Against it: no advice is known")
+    lines.append(
+        f"Against this setting: {trial.against}"
+        if trial.against
+        else "Against this setting: no advice is known"
+    )
     lines.append(f"Costs: {trial.cost}")
     if trial.conflicts:
         lines.append(f"Not tried together with: {', '.join(trial.conflicts)}")
     if trial.fought_by:
-        lines.append(f"These daemons set it back: {', '.join(trial.fought_by)}")
+        lines.append(f"These daemons change the setting back: {', '.join(trial.fought_by)}")
     if trial.lasting:
-        lines.append("Its effect outlasts the setting, so measurements soon afterwards may still show it")
+        lines.append(
+            "The effect lasts longer than the setting, so measurements soon afterwards may still "
+            "show the effect"
+        )
     return lines
 
 

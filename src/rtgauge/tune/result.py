@@ -52,21 +52,23 @@ class TestFigures(Model):
     """One test of settings. `gain`: 0.5 means that the baseline's value is 1.5 times the candidate's."""
 
     purpose: Purpose
-    changed: list[str] = Field(description="the settings that differ between the sides")
+    changed: list[str] = Field(description="settings that differ between the baseline and the candidate")
     baseline: list[str]
     candidate: list[str]
     found: Found
     pairs: int
     gain: float
     low: float | None = Field(
-        description="lower end of the gain's interval, over all looks together; it has the error of the test"
+        description="lower end of the confidence interval of the gain, which allows for repeated tests; the "
+        "gain is lower with the probability `error`"
     )
     high: float | None
     error: float = Field(
-        description="the chance of `better` (or `worse`) without a difference; also of each interval's end"
+        description="probability that the test says `better` (or `worse`) although the sides do not differ; "
+        "also the probability that the gain is beyond one end of its interval"
     )
     would_show: float | None = Field(
-        default=None, description="the gain that so many pairs would show in nine of ten cases"
+        default=None, description="smallest gain that this many pairs would show in nine of ten cases"
     )
 
 
@@ -75,7 +77,7 @@ class KeptSetting(Model):
 
     rule: str
     title: str
-    found: str = Field(description="the machine's own value")
+    found: str = Field(description="the value that the machine had before")
     cost: str
     against: str | None = Field(description="published advice against the setting")
     test: TestFigures | None
@@ -87,7 +89,7 @@ class Level(Model):
     cpus: str = Field(description="the isolated CPUs; empty: none")
     verdict: Verdict
     rest: list[str] = Field(
-        description="counts of the loads and the energy, compared with the original machine"
+        description="how the work of the loads and the energy compare with the original machine, as sentences"
     )
     kept: bool
 
@@ -100,23 +102,34 @@ class TuneResult(Model):
     conclusion: str
     record: str
     requirement: str
-    before: Verdict | None = Field(description="worst verdict on the machine as it was")
+    before: Verdict | None = Field(description="worst verdict with the settings that the machine had before")
     after: Verdict | None = Field(description="worst verdict with the kept settings")
     culprits: list[str]
     kept: list[KeptSetting]
-    deployment: str = Field(description="the kept settings, as --deployment takes them; as-is: none")
+    deployment: str = Field(
+        description="the kept settings as a value for --deployment; as-is: none were kept"
+    )
     tests: list[TestFigures]
     confirmed: Found | None = Field(description="result of the test under loads that the search did not use")
     confirm_loads: list[str]
-    daemons: list[str] = Field(default=[], description="daemons that change values back; trials stop them")
-    costs: list[str] = Field(description="costs of the kept settings: CPUs, throughput of the loads, energy")
-    isolated: list[Level] = Field(default=[], description="search for the fewest isolated CPUs, fewest first")
+    daemons: list[str] = Field(
+        default=[], description="daemons that would change values back; rtgauge stops them during trials"
+    )
+    costs: list[str] = Field(
+        description="costs of the kept settings in CPUs, throughput of the loads and energy, as sentences"
+    )
+    isolated: list[Level] = Field(
+        default=[],
+        description="results of the search for the smallest number of isolated CPUs, the smallest first",
+    )
     runs: int
     out_of_budget: bool
     left: list[str] = Field(
-        default=[], description="settings that were not tried to the end when the budget ran out"
+        default=[], description="settings whose tests had not ended when the budget ran out"
     )
-    budget_s: float | None = Field(default=None, description="the budget (s) that the whole search takes")
+    budget_s: float | None = Field(
+        default=None, description="the budget that the whole search needs, in seconds"
+    )
     false_keep: float = FALSE_KEEP
     left_out: list[str]
     next: str | None = None

@@ -43,17 +43,20 @@ class TuneWish(Model):
     """The requirement to tune for, the settings to try, and how much to measure."""
 
     requirement: str
-    cpus: str | None = Field(default=None, description="the real-time CPUs; None: all")
-    pid: int | None = Field(default=None, description="the watched program; None: a probe is measured")
+    cpus: str | None = Field(default=None, description="the real-time CPUs, such as 2-3; None: all")
+    pid: int | None = Field(
+        default=None, description="process ID of the watched program; None: a probe is measured"
+    )
     choices: list[Choice]
     daemons: list[str] = Field(default=[], description="running daemons that would change a value back")
     loads: list[str] = Field(min_length=1)
     confirm_loads: list[str] = Field(min_length=1)
-    most_runs: int = Field(description="the budget, in runs")
-    run_s: float = Field(description="estimated length of a run")
+    most_runs: int = Field(description="how many runs the budget allows")
+    run_s: float = Field(description="estimated length of a run, in seconds")
     fewer: dict[str, dict[str, str]] = Field(
         default={},
-        description="rule -> variants with fewer isolated CPUs, the fewest first, as parts of a deployment",
+        description="for each rule, its variants with fewer isolated CPUs, as parts of a deployment, the "
+        "variant with the fewest first",
     )
     larger_than: float = Field(default=0.2, gt=0, description="the smallest gain that matters: 0.2 is 20 %")
     confirm_after_boot: bool = Field(

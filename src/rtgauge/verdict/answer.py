@@ -117,7 +117,9 @@ def answer_words(verdict: Verdict) -> str:
         clauses.append(_at_most(evidence))
     if cannot:
         clauses.append(
-            evidence.get("why") or missing_words(evidence) or "this is too close to the allowed share to tell"
+            evidence.get("why")
+            or missing_words(evidence)
+            or "this share is too close to the allowed one to tell"
         )
     largest, cpu = evidence.get("max_ns"), evidence.get("max_cpu")
     if isinstance(largest, int):

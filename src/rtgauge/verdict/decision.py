@@ -239,7 +239,10 @@ def _for_a_share(case: _Case) -> Verdict:
     needed = activations_needed(allowed, confidence, violations=v.possible, count=count, design_effect=effect)
     if needed is None:
         share = format_share(v.possible / v.activations)
-        reason = f"{seen}; {share} broke the bound; {may}; this is too close to tell from so few activations"
+        reason = (
+            f"{seen}; {share} broke the bound; {may}; these shares are too close to tell them apart with so "
+            f"few activations"
+        )
         needed = activations_to_refute(
             allowed, confidence, violations=v.certain, count=count, design_effect=effect
         )

@@ -26,7 +26,9 @@ class Stage(Model):
 
     way: str
     name: str
-    margin: Margin | None = Field(description="None: the way was not measured")
+    margin: Margin | None = Field(
+        description="how the measured figures compare with the bound; None: the way was not measured"
+    )
     why: str
     leads_to: str | None = Field(description="the next way; None: the walk ends here")
     evidence: list[Evidence] = Field(default_factory=list[Evidence])
@@ -44,13 +46,17 @@ class Advice(Model):
     """The answer and everything that it is based on."""
 
     requirement: str
-    hardness: Hardness = Field(description="the chart's branch: 100%, or 95% for every share below 100%")
+    hardness: Hardness = Field(
+        description="the branch of the chart that is used: 100%, or 95% for every hardness below 100%"
+    )
     chart: str
     about_chart: str
-    differs: str | None = Field(description="how the chart differs from the paper's at this hardness")
+    differs: str | None = Field(
+        description="how this chart differs from the chart in the paper at this hardness"
+    )
     by_the_paper: str | None = Field(description="where the paper's own chart ends with the same evidence")
     thresholds: dict[str, float]
-    use: str | None = Field(description="the way to take; None: not yet known")
+    use: str | None = Field(description="id of the way to take; None: not yet known")
     use_name: str | None
     measured: bool = Field(description="whether the way was measured under load and is good enough")
     answer: str

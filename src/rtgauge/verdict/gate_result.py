@@ -79,14 +79,16 @@ class PairFigures(Model):
     pair: int
     first: str = Field(description="which side was measured first: baseline or candidate")
     baseline_ns: int | None = Field(
-        description="the baseline's quantile; if a bound decides, its largest value"
+        description="the quantile of the baseline's run; if a bound decides, its largest value"
     )
     candidate_ns: int | None
     change: float | None = Field(
-        description="candidate / baseline - 1; None: the pair does not count, or a bound decides"
+        description="the candidate's value divided by the baseline's, minus 1: 0.1 is +10 %; None: the pair "
+        "does not count, or a bound decides"
     )
     baseline_violations: int | None = Field(
-        default=None, description="activations that may have broken the bound; None if no bound decides"
+        default=None,
+        description="number of activations that may have exceeded the bound; None if no bound decides",
     )
     candidate_violations: int | None = None
     why_not: str | None = Field(default=None, description="why the pair does not count")
@@ -103,21 +105,26 @@ class SeriesChange(Model):
     """
 
     series: str
-    pairs: int = Field(description="how many pairs count")
+    pairs: int = Field(description="number of pairs that count")
     change: float | None = Field(
         description="relative change, from the geometric mean of the pairs: 0.1 is +10 %; if a bound "
         "decides, the change of the rate of violations (None: the baseline had none)"
     )
     baseline_ns: int | None = Field(
-        default=None, description="geometric mean of the quantile over the runs; None if a bound decides"
+        default=None,
+        description="geometric mean of the quantiles of the baseline's runs; None if a bound decides",
     )
     candidate_ns: int | None = None
-    low: float | None = Field(default=None, description="lower end of its 95 % interval, over all looks")
+    low: float | None = Field(
+        default=None,
+        description="lower end of the 95 % interval of the change, "
+        "which allows for repeated tests while the gate measures",
+    )
     high: float | None = None
     spread: float | None = Field(
         default=None,
-        description="relative standard deviation between a side's runs; if a bound decides, between their "
-        "rates (None below 5 independent violations a run)",
+        description="relative standard deviation of the values of a side's runs; if a bound decides, of "
+        "their rates of violations (None if a run has fewer than 5 independent violations)",
     )
 
 
@@ -133,7 +140,9 @@ class NewCulprit(Model):
     """A culprit that delayed some runs of the candidate and no run of the baseline."""
 
     culprit: str
-    runs: int = Field(description="candidate's runs with a latency in which it took the largest part")
+    runs: int = Field(
+        description="number of the candidate's runs in which this culprit took the largest part of a latency"
+    )
     explained_runs: int = Field(description="how many of the candidate's runs were explained")
     latencies: int
     worst_ns: int
@@ -146,7 +155,7 @@ class GateResult(Model):
     status: int = Field(description="the exit status of the command")
     conclusion: str
     values: str | None = Field(
-        default=None, description="both sides' values in words; None if the gate counts violations"
+        default=None, description="the values of both sides as a sentence; None if the gate counts violations"
     )
     record: str
     baseline: str
@@ -157,15 +166,19 @@ class GateResult(Model):
     rare: float | None = Field(
         default=None,
         description=(
-            "the gate passes only after enough pairs to catch a state that only this share of the boots has"
+            "share of the boots: the gate passes only after enough pairs to catch a state of the machine "
+            "that only this share has"
         ),
     )
     rarest_shown: float | None = Field(
         default=None,
-        description="share of a side's boots, or runs, that must have a state so that these pairs have shown "
-        "it with a chance of 99 %",
+        description="a state of the machine that occurs in this share of the boots, or runs, would have "
+        "occurred in these pairs with a probability of 99 %",
     )
-    require: str | None = Field(default=None, description="the bound; how often it is exceeded decides")
+    require: str | None = Field(
+        default=None,
+        description="the requirement, whose bound decides: the gate compares how often the sides exceed it",
+    )
     series: str | None = Field(default=None, description="name of the primary series, which decides")
     primary: SeriesChange | None = None
     found: float | None = Field(
@@ -180,12 +193,14 @@ class GateResult(Model):
     )
     largest_ns: tuple[int | None, int | None] = Field(
         default=(None, None),
-        description="the largest value of each side's runs in the primary series, which does not decide",
+        description="largest value of the baseline's and of the candidate's runs in the primary series; it "
+        "does not decide",
     )
     others: list[SeriesChange] = Field(default_factory=list[SeriesChange])
     violations_needed: int | None = Field(
         default=None,
-        description="if a bound decides: how many violations of the candidate show that it is worse",
+        description="if a bound decides, how many violations on the candidate's side would show that it is "
+        "worse",
     )
     exposure: list[SideExposure] = Field(
         default_factory=list[SideExposure],
@@ -197,7 +212,9 @@ class GateResult(Model):
     )
     left_out: list[str] = Field(default_factory=list[str], description="what could not be measured, and why")
     accepted: str | None = Field(
-        default=None, description="why a change for the worse was accepted or muted; the status is then 0"
+        default=None,
+        description="reason that the user gave for accepting or muting a change for the "
+        "worse; the status is then 0",
     )
     next: str | None = Field(default=None, description="a command that would settle the question")
     next_pairs: int = Field(default=0, exclude=True)
@@ -507,7 +524,7 @@ def _concluded(
             f"{baseline} by {wanted} or more; {seen.removeprefix(f'{candidate}: ')}",
         )
     if decision.outcome is gate.Outcome.PASS:
-        return result.ending(GateOutcome.NOT_WORSE, f"{seen}; not worse by {wanted} or more")
+        return result.ending(GateOutcome.NOT_WORSE, f"{seen}; {candidate} is not worse by {wanted} or more")
     if own.meets:
         rest = format_share(gate.rarest_shown(decision.pairs), up=True)
         return result.ending(
@@ -516,7 +533,7 @@ def _concluded(
             f"of its runs do not (99 %); {seen.removeprefix(f'{candidate}: ')}",
         )
     if decision.outcome is gate.Outcome.CANNOT_TELL:
-        few = f"{seen}; too few to tell whether it is worse by {wanted}"
+        few = f"{seen}; these are too few pairs to tell whether {candidate} is worse by {wanted}"
         return result.ending(GateOutcome.CANNOT_TELL, few, next=_larger_gate(record, series, result))
     planned = len(series.pairs)
     limit = most_measured(wish.max_pairs)

@@ -73,7 +73,7 @@ def doubts_of_loop(loop: WatchedLoop, step: Step, metric: str, windows: Windows,
         doubts.append(
             MarkKind.DELAYED_BY_RTGAUGE.mark(
                 f"rtgauge itself kept {loop.task} from running for {format_time(loop.own_ns)}, more than 1 % "
-                f"of the {format_time(late_ns)} by which it was late"
+                f"of the {format_time(late_ns)} by which the thread was late"
             )
         )
     return doubts
@@ -95,12 +95,15 @@ def _unseen_stops(step: Step, facts: Facts) -> str | None:
     pollers = [result for result in step.results if result.values.get("kind") == "poller"]
     smis = next((result.values.get("smis") for result in step.results if result.name == "watched"), None)
     if not all(result.values.get("interrupts_traced") is True for result in pollers):
-        return "these are stops by other tasks, and interrupts are not among them"
+        return "the stops by other tasks were recorded, but not the stops by interrupts"
     if facts.machine.virtual is not False:
         host = "the host of this virtual machine" if facts.machine.virtual else "a host of virtual machines"
-        return f"{host} may have stopped it too, which no event shows"
+        return f"{host} may have stopped the thread, too, which no event shows"
     if not isinstance(smis, int):
-        return "nothing counts the firmware's interrupts (SMI) here, which no event shows"
+        return (
+            "the firmware may have interrupted the CPUs (SMI), which neither an event nor a counter shows "
+            "here"
+        )
     if smis:
         return f"the firmware interrupted the CPUs {plural(smis, 'time')} (SMI), which no event shows"
     if any(mark.kind is MarkKind.TRACE_DROPPED for mark in step.marks) or any(

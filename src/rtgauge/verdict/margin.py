@@ -49,7 +49,10 @@ class Evidence(Model):
     verdict: VerdictWord
     reason: str
     next: str
-    lateness_ns: int | None = Field(description="at the required hardness; None: unbounded or unknown")
+    lateness_ns: int | None = Field(
+        description="time that the required share of activations stays within; "
+        "None: it has no upper limit, or is unknown"
+    )
     times_the_bound: float | None
     interval_ns: int | None
     marks: list[str] = Field(default_factory=list)

@@ -278,7 +278,7 @@ class NextStep:
         if _is_one_event(step) and "explain" in keys and not is_explained(step.key.parameters):
             command = tuple(word for word in self.done.command if word != "--no-explain")
             plain = replace(self, done=replace(self.done, command=command))
-            return f"see what caused the largest one, and on which CPU: {plain.again({}, '--explain')}"
+            return f"see what caused the largest latency, and on which CPU: {plain.again({}, '--explain')}"
         preemption = self.facts.kernel.preemption
         model, is_dynamic = preemption.model, preemption.sources.get("version") == "PREEMPT_DYNAMIC"
         if model in {"none", "voluntary", "lazy"} and is_dynamic:

@@ -24,13 +24,13 @@ MOST_AT_ONCE = 1000
 WHY = {
     "EACCES": "not allowed; run as root",
     "EPERM": "not allowed; run as root, outside of a container",
-    "EROFS": "it is read-only, as in a container",
+    "EROFS": "the setting is read-only, as in a container",
     "EBUSY": "it is busy",
     "ENOENT": "it does not exist",
     "EIO": "the kernel does not allow it",
     "differs": "the kernel set another value",
     "alive": "this program hangs in the kernel and does not end; restart the machine",
-    "in-use": "it stays loaded, because a program of its run does not end",
+    "in-use": "the module stays loaded, because a program of the run that loaded it does not end",
 }
 
 
@@ -45,7 +45,7 @@ class Refused(MeasureError):  # noqa: N818 - like `Cannot`, a reason
 
     what: str | None = None
     """What the machine cannot do; None if it is the deployment itself."""
-    remedy = "see which setting it refuses with: rtgauge deploy show"
+    remedy = "see which setting the machine refuses with: rtgauge deploy show"
 
     def __init__(self, reason: str, message: str | None = None) -> None:
         super().__init__(message or reason)

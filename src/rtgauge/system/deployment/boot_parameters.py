@@ -149,9 +149,9 @@ def why_not_by_boot(deployment: Deployment, machine: Machine, architecture: str)
     if cannot is not None:
         return cannot
     if deployment.cores == ALL and len(machine.cores) == 1:
-        return Cannot("it has a single core", "measure Single")
+        return Cannot("the machine has a single core", "measure Single")
     if deployment.cores not in (None, ALL) and int(deployment.cores) > len(machine.cores):
-        return Cannot(f"it has only {plural(len(machine.cores), 'core')}", "request fewer cores")
+        return Cannot(f"the machine has only {plural(len(machine.cores), 'core')}", "request fewer cores")
     missing = sorted(set(isolated_cpus(deployment, machine)) - set(kept_cpus(deployment, machine)))
     if missing:
         kept = format_cpu_list(kept_cpus(deployment, machine))

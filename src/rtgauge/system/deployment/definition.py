@@ -161,9 +161,13 @@ def _check_has_subject(checked: Mapping[str, str]) -> None:
     for rule in filter(None, checked["settings"].split(",")):
         trial = tried_rules()[rule].trial
         if trial is not None and trial.needs_cpus and "rt_cpus" not in checked:
-            raise InputError(f"deployment: {rule} applies to the real-time CPUs; name them (rt-cpus=1)")
+            raise InputError(
+                f"deployment: {rule} applies to the real-time CPUs; name them, for example with rt-cpus=1"
+            )
         if trial is not None and trial.needs_program and "rt_pid" not in checked:
-            raise InputError(f"deployment: {rule} applies to a real-time program; name it (rt-pid=1234)")
+            raise InputError(
+                f"deployment: {rule} applies to a real-time program; name it, for example with rt-pid=1234"
+            )
 
 
 CHECKS = {
@@ -270,13 +274,13 @@ def smt_cannot(deployment: Deployment, machine: Machine) -> Cannot | None:
     if machine.smt_control == "forceoff":
         return Cannot(
             "SMT (hyper-threading) was disabled permanently at boot",
-            "boot without nosmt=force, or enable it in the firmware",
+            "boot without nosmt=force, or enable hyper-threading in the firmware",
         )
     remedy = (
         "measure the deployment without H: M for HM, MI for HMI; custom settings without smt=on leave "
         "SMT unchanged"
     )
-    return Cannot("its cores have no second thread (no SMT)", remedy)
+    return Cannot("the cores of the machine have no second thread (no SMT)", remedy)
 
 
 def c_states_cannot(deployment: Deployment, machine: Machine) -> Cannot | None:
@@ -284,7 +288,7 @@ def c_states_cannot(deployment: Deployment, machine: Machine) -> Cannot | None:
     if deployment.c_states != "on" or machine.idle_states:
         return None
     return Cannot(
-        "the kernel offers no C-states, so this deployment would be the same as C-states off",
+        "the kernel offers no C-states, so this deployment would be the same as without C-states",
         "measure HM instead of CHM, or boot with a cpuidle driver",
     )
 
@@ -292,7 +296,7 @@ def c_states_cannot(deployment: Deployment, machine: Machine) -> Cannot | None:
 def _cores_cannot(deployment: Deployment, machine: Machine) -> Cannot | None:
     more = machine.offline and machine.smt_control not in ("off", "forceoff")
     if deployment.cores == ALL and len(machine.cores) == 1 and not more and machine.smt_control != "off":
-        return Cannot("it has a single core", "measure Single")
+        return Cannot("the machine has a single core", "measure Single")
     if deployment.cores not in (None, ALL) and int(deployment.cores) > len(machine.cores):
         return Cannot(f"it has only {plural(len(machine.cores), 'core')} online", "request fewer cores")
     leaving = set(machine.online) - set(kept_cpus(deployment, machine))
@@ -330,15 +334,16 @@ def _isolation_cannot(deployment: Deployment, machine: Machine) -> Cannot | None
             )
     if machine.cpuset is None:
         return Cannot(
-            "there is no cpuset controller for isolation",
-            "mount it (CONFIG_CPUSETS=y), or boot with the parameters of `rtgauge deploy cmdline`",
+            "isolation needs the cpuset controller, which is not mounted",
+            "mount the controller (the kernel needs CONFIG_CPUSETS=y), or boot with the parameters of "
+            "`rtgauge deploy cmdline`",
         )
     busy = [group for group, cpus in machine.cpuset_groups.items() if cpus & set(isolated)]
     ours = [group for group in busy if group.rsplit("/", 1)[1] in (ISOLATED, OTHERS)]
     if ours:
         return Cannot(
             f"the group {ours[0]} of an earlier deployment still exists",
-            "undo it with: rtgauge restore --applied",
+            "undo that deployment with: rtgauge restore --applied",
         )
     if busy:
         name = busy[-1].removeprefix(machine.cpuset.mount)
