@@ -130,7 +130,7 @@ def main() -> None:
         found += [(path, *text) for text in toml_texts(path)]
     for path in files("*.j2"):
         found += [(path, *text) for text in template_texts(path)]
-    for path in sorted(Path("engine").rglob("*.c")):
+    for path in [*sorted(Path("engine").rglob("*.c")), *files("*.c")]:
         if "tests" not in path.parts:
             found += [(path, *text) for text in c_texts(path)]
     for path, line, text in found:

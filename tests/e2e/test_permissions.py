@@ -175,7 +175,7 @@ def test_a_cpuset_without_the_cpu_is_named(cpuset_of_one_cpu: Path) -> None:
 
     cpu, first = max(os.sched_getaffinity(0)), min(os.sched_getaffinity(0))
     line = error_line(rtgauge(*PROBE, "--cpu", cpu, preexec_fn=join), 2)
-    assert f"CPU {cpu} is not allowed to this process by its cpuset; allowed are {first}: choose" in line
+    assert f"the cpuset of this process does not allow CPU {cpu}, only {first}: choose" in line
     assert "cpuset.cpus" in line
     good(rtgauge(*PROBE, "--cpu", first, preexec_fn=join))
 
@@ -185,5 +185,5 @@ def test_a_read_only_sys_is_named(tmp_path: Path) -> None:
     read_only = ("unshare", "--mount", "sh", "-c", 'mount -o remount,ro,bind /sys && exec "$@"', "sh")
     words = ("run", "--load", "idle", "--duration", "300ms", "--deployment", "M", *SHORT)
     done = rtgauge(*words, "--out", tmp_path, before=read_only, env={"COLUMNS": "1000"})
-    assert "it is read-only, as in a container" in done.stderr
+    assert "the setting is read-only, as in a container" in done.stderr
     assert "apply it on the host, outside of the container (rtgauge deploy apply)" in done.stderr

@@ -62,7 +62,7 @@ def test_there_is_no_way_to_the_host(board: Machine, route: str, reason: str) ->
     env = {"PATH": f"{board.client()}:{os.environ['PATH']}"}
     line = error_line(rtgauge(*PROBE, "ssh://root@192.0.2.1", env=env, before=alone), 3)
     assert (
-        f"ssh://root@192.0.2.1 cannot be reached: {reason}; check that it is switched on, and in this network"
+        f"ssh://root@192.0.2.1 cannot be reached: {reason}; check that the machine is switched on and connected to this network"
         in line
     )
 

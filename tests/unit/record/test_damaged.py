@@ -143,7 +143,7 @@ def frame(**values: Any) -> pl.DataFrame:
         ({"bins": [BINS[0], BINS[0], *BINS[2:]]}, "bins out of order"),
         ({"bins": [*BINS[:3], 20_000]}, "bins out of range"),
         ({"bins": [-20_000, *BINS[1:]]}, "bins out of range"),
-        ({"counts": [1, 1, 1, 2]}, "more values in bins"),
+        ({"counts": [1, 1, 1, 2]}, "more values in its bins"),
         ({"min_ns": 60_000}, "extremes"),
         ({"min_ns": None}, "extremes"),
         ({"max_ns": 2**62 + 1}, "extremes"),

@@ -99,7 +99,7 @@ def test_a_deployment_keeps_rules() -> None:
     [
         ("settings=thpp", "has no 'thpp'; did you mean 'thp'?"),
         ("settings=c-states", "has no 'c-states'"),
-        ("settings=workqueues", "name them (rt-cpus=1)"),
+        ("settings=workqueues", "name them, for example with rt-cpus=1"),
         ("settings=thp,rt-cpus=x", "CPUs like 1 or 2-3"),
     ],
 )

@@ -251,7 +251,7 @@ def test_a_poller_is_judged_by_its_gaps_if_all_stops_have_events(gap_us: int, wo
     [
         (True, {}, "the host of this virtual machine"),
         (None, {}, "a host of virtual machines"),
-        (False, {"interrupts_traced": False}, "interrupts are not among them"),
+        (False, {"interrupts_traced": False}, "not the stops by interrupts"),
         (False, {"smis": None}, "nothing counts"),
         (False, {"smis": 2}, "2 times"),
         (False, {"unknown_stops": 1}, "events of some stops are missing"),
