@@ -62,7 +62,7 @@ def rtai_modules(
             f"this is not an RTAI kernel, because it has no I-pipe ({PIPELINE})",
             "boot the kernel that RTAI was built for, or leave --rt rtai out",
         )
-    ModuleKernel.of(target, "leave out rt rtai")
+    ModuleKernel.of(target, "leave --rt rtai out")
     wanted = [*more] if loaded.issuperset(NEEDED) else [*ALWAYS, *more]
     folder, present = _folder(target)
     missing = [name for name in ORDER if name in wanted and f"{name}.ko" in present and name not in loaded]
