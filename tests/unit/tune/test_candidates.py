@@ -142,7 +142,9 @@ def test_an_unknown_setting_is_answered_with_the_nearest() -> None:
 def test_what_takes_a_boot_is_tried_where_each_set_of_settings_is_booted() -> None:
     files = machines.badly_set_rt()
     live, booted = offered(files, cpus="1"), offered(files, cpus="1", by_boot=True)
-    assert "the setting takes effect only after a boot with skew_tick=1" in {each.why for each in live.not_tried}
+    assert "the setting takes effect only after a boot with skew_tick=1" in {
+        each.why for each in live.not_tried
+    }
     assert {each.id: each.part for each in booted.candidates}["skew-tick"] == "boot=skew-tick"
     parts = ["boot=skew-tick", "settings=thp", "isolate=1"]
     assert deployment_name(parts, "1") == "isolate=1,settings=thp,boot=skew-tick"

@@ -144,7 +144,12 @@ def test_a_value_is_compared_as_the_kernel_means_it(text: str, value: str, *, is
 
 def test_a_setting_is_explained_with_both_sides(tmp_path: Path) -> None:
     lines = "\n".join(advice(rule_of("timer-migration")))
-    for words in ("For this setting: ", "Against this setting: with nohz_full=", "Costs: ", "These daemons change the setting back: tuned"):
+    for words in (
+        "For this setting: ",
+        "Against this setting: with nohz_full=",
+        "Costs: ",
+        "These daemons change the setting back: tuned",
+    ):
         assert words in lines
     assert "Set by a boot with: psi=0" in "\n".join(advice(rule_of("pressure-stalls")))
     assert measured(rule_of("thp"), tmp_path) is None
