@@ -202,7 +202,7 @@ def test_a_study_is_of_one_machine() -> None:
 
 
 def test_idle_is_no_load_of_the_last_part() -> None:
-    with pytest.raises(InputError, match="leave it out of --load"):
+    with pytest.raises(InputError, match="leave this load out of --load"):
         adaptive_study("delgado2020", Overrides(loads=["idle", "cpu"])).plan()
 
 

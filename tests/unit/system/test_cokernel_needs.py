@@ -58,7 +58,7 @@ def test_rtai_that_is_loaded_has_its_device() -> None:
     assert all(need.met for need in needs(loaded) if need.cokernel == "rtai")
     loaded["/dev"] = {"directory": ["null"]}
     assert [need.remedy for need in needs(loaded) if need.cokernel == "rtai" and not need.met] == [
-        "devtmpfs on /dev"
+        "mount devtmpfs on /dev"
     ]
 
 

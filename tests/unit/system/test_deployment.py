@@ -155,7 +155,7 @@ def test_a_list_of_deployments_keeps_sets_of_words_together() -> None:
         ("MI", machine([[0, 1]]), "single core"),
         ("Single", machine([[0], [1]], smt=None, fixed=(1,)), "cannot be taken offline"),
         ("M", machine(DELGADO, smt=None, fixed=(2, 3)), "cannot be taken offline"),
-        ("MI", machine(DELGADO, mounts=""), "no cpuset"),
+        ("MI", machine(DELGADO, mounts=""), "the cpuset controller, which is not mounted"),
         (
             "MI",
             machine(DELGADO, **{"/sys/fs/cgroup/cpuset/docker/cpuset.cpus": "0-3"}),

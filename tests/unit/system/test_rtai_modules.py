@@ -103,7 +103,7 @@ def test_a_latency_that_loaded_modules_do_not_have_is_refused() -> None:
         check_loaded(board, TimerLead(2000, 1000))  # pyright: ignore[reportArgumentType]
     board.files["/proc/rtai/scheduler"] = printed
     check_loaded(board, TimerLead(2000, 1000))  # pyright: ignore[reportArgumentType]
-    with pytest.raises(NoModules, match="not 50000 ns and 1000 ns; unload them"):
+    with pytest.raises(NoModules, match="not 50000 ns and 1000 ns; unload the modules"):
         check_loaded(board, TimerLead(50_000, 1000))  # pyright: ignore[reportArgumentType]
     check_loaded(RtaiBoard(KERNEL), TimerLead(50_000, 1000))  # pyright: ignore[reportArgumentType]
 

@@ -151,7 +151,7 @@ def test_a_setting_is_explained_with_both_sides(tmp_path: Path) -> None:
         "These daemons change the setting back: tuned",
     ):
         assert words in lines
-    assert "Set by a boot with: psi=0" in "\n".join(advice(rule_of("pressure-stalls")))
+    assert "To set it, boot with: psi=0" in "\n".join(advice(rule_of("pressure-stalls")))
     assert measured(rule_of("thp"), tmp_path) is None
     with pytest.raises(InputError, match="did you mean 'thp'"):
         rule_of("thpp")
@@ -287,7 +287,7 @@ def test_no_file_or_link_of_the_administrators_is_replaced_or_removed(etc: Path)
     changed = etc / SYSCTL_FILE / SYSCTL_FILE
     changed.write_text(changed.read_text() + "kernel.panic = 10\n")
     removed = uninstall(0, say)
-    assert f"{changed}, which rtgauge did not write or which somebody has changed" in removed.left
+    assert f"{changed}, which rtgauge did not write, or which somebody has changed" in removed.left
     assert changed.exists()
     assert link.is_symlink()
     assert not (etc / UNIT_FILE / UNIT_FILE).exists()

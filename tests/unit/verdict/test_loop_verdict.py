@@ -252,7 +252,7 @@ def test_a_poller_is_judged_by_its_gaps_if_all_stops_have_events(gap_us: int, wo
         (True, {}, "the host of this virtual machine"),
         (None, {}, "a host of virtual machines"),
         (False, {"interrupts_traced": False}, "not the stops by interrupts"),
-        (False, {"smis": None}, "nothing counts"),
+        (False, {"smis": None}, "neither an event nor a counter"),
         (False, {"smis": 2}, "2 times"),
         (False, {"unknown_stops": 1}, "events of some stops are missing"),
     ],
