@@ -125,9 +125,14 @@ def _without(words: Sequence[str], names: Collection[str]) -> list[str]:
 
 
 def _measured_ns(step: Step) -> int:
-    """Return how long a step measured. An imported step has no times, so its activations are used."""
+    """Return how long a step measured. An imported step has no times, so its duration or its activations are
+    used.
+    """
     if step.start_ns is not None and step.end_ns is not None:
         return step.end_ns - step.start_ns
+    duration_ns = step.parameters.get("duration_ns")
+    if isinstance(duration_ns, int):
+        return duration_ns
     interval = step.parameters.get("interval_ns")
     if step.total is None or not isinstance(interval, int):
         return 0

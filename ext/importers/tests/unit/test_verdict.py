@@ -64,3 +64,17 @@ def test_a_bound_beyond_the_histogram_is_named_as_the_cause(tmp_path: Path):
     assert late_share(result.evidence) == "at least 1 in 1,000,000"
     fails = judge(parse_requirement("period=1ms latency<=100us"), one, windows)
     assert answer_words(fails).startswith("at least 1 of 1,000,000 later than 100 us, none allowed")
+
+
+def test_the_next_run_is_longer_than_the_one_that_was_imported(tmp_path: Path):
+    source = tmp_path / "hwnoise.txt"
+    source.write_text(
+        """                                        Hardware-related Noise
+duration:   0 00:10:00 | time is in us
+CPU Period       Runtime        Noise  % CPU Aval   Max Noise   Max Single          HW          NMI
+  1 #599       599000000          138    99.99997           3            3           4           74
+"""
+    )
+    record = Record.open(import_file(source, tmp_path / "runs"))
+    whole, *_ = judge_run(parse_requirement("gap<=20us"), record)
+    assert "--duration 1h" in whole.next
