@@ -197,9 +197,13 @@ def _compared(
     groups = [(part, sides_of(records, part, force=asked.force)) for part in parts if part.operation is None]
     comparable = [(part, sides) for part, sides in groups if len(sides) > 1]
     if comparable or not alone:
+        left_out: list[str] = []
         for part, sides in groups:
             if len(sides) < 2:
-                typer.echo(f"{part.title} is left out, because there is nothing to compare it with", err=True)
+                left_out.append(part.title)
+        if left_out:
+            said = f"left out, because there is nothing to compare it with: {', '.join(left_out)}"
+            print_labelled("", said, Console(stderr=True), width=0)
     elif len(groups) > 1:
         sides_of(records, force=asked.force)  # raises the error that names the difference
     compared: list[Compared] = []

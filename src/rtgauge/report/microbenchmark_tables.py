@@ -21,7 +21,7 @@ from rtgauge.record.marks import Severity, is_doubt
 from rtgauge.record.model import Step
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.record_view import RecordView
-from rtgauge.report.table import Table, numbers, texts
+from rtgauge.report.table import Table, numbers, ranked, texts
 from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import NONE, whole
 from rtgauge.units import format_duration, format_time, plural
@@ -221,6 +221,7 @@ def inversion_grid(results: Microbenchmarks) -> Table | None:
     ]
     limits = ", ".join(dict.fromkeys(format_duration(answer.limit_ns) for answer in results.inversion))
     columns = [*texts("lock", "high task"), *numbers("starved", "longest wait", "section", "sections")]
+    columns = ranked(columns, "section")
     notes = [
         (
             f"starved: the high task did not get the lock within the probe's limit of {limits}; without a "

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
+from textwrap import wrap
 
 import rich.table
 from rich.console import Console
@@ -153,16 +154,26 @@ def print_text(console: Console, text: str | Text, indent: int = 0, style: str =
 def print_pairs(
     rows: Iterable[tuple[str | Text, str]], console: Console, width: int, *, indent: int = 2
 ) -> None:
-    """Print names on the left, `width` wide, and values on the right, wrapped."""
-    grid = rich.table.Table.grid(padding=(0, 2, 0, 0))
-    grid.add_column(width=width, overflow="fold")
-    grid.add_column(overflow="fold", ratio=1)
+    """Print names on the left, `width` wide, and values on the right, wrapped between words. A value with a
+    word that does not fit there begins below its name.
+    """
+    gap = 2
     for name, text in rows:
-        grid.add_row(
-            Text(printable(name), style="dim") if isinstance(name, str) else name,
-            Text(printable(text), style="dim italic" if text == UNKNOWN else ""),
-        )
-    console.print(Padding(grid, (0, 0, 0, indent), expand=False), width=prose_width(console))
+        label = Text(printable(name), style="dim") if isinstance(name, str) else name
+        value, style = printable(text), "dim italic" if text == UNKNOWN else ""
+        start = indent + width + gap
+        longest = max(map(len, value.split()), default=0)
+        below = len(label.plain) > width or start + longest > prose_width(console)
+        if start + longest > prose_width(console):
+            start = indent + gap
+        room = max(1, prose_width(console) - start)
+        lines = wrap(value, room, break_long_words=False, break_on_hyphens=False) or [""]
+        first = Text.assemble(" " * indent, label)
+        if not below:
+            first = Text.assemble(first, " " * (width + gap - len(label.plain)), (lines.pop(0), style))
+        console.print(first, soft_wrap=True)
+        for line in lines:
+            console.print(Text.assemble(" " * start, (line, style)), soft_wrap=True)
 
 
 def print_tables(tables: Iterable[Table], console: Console) -> None:

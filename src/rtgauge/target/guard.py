@@ -179,8 +179,10 @@ def holder_of(line: Mapping[str, Any]) -> Mapping[str, Any] | None:
     )
 
 
-def held_text(holder: Mapping[str, Any], name: str | None = None) -> str:
-    """Say who holds the machine, and for how long. `name`: the target, if the text must name it."""
+def held_text(holder: Mapping[str, Any], name: str | None = None, *, waits: bool = False) -> str:
+    """Say who holds the machine, for how long, and how to end that run. `name`: the target, if the text must
+    name it. `waits`: whether this run waits, so that the user need not end the other one.
+    """
 
     def span(member: str) -> str | None:
         value = holder.get(member)
@@ -223,6 +225,8 @@ def held_text(holder: Mapping[str, Any], name: str | None = None) -> str:
         # The time of the planned steps; studies and gates choose later ones from the results.
         more = f"the run takes at least about {left} more; " if holder.get("left_ns") else ""
         tail = f"{more}wait until the run has ended, or end it {how}"
+        if waits:
+            tail = more.removesuffix("; ") or "this run begins when that one has ended"
     return f"{f'{name}: ' if name is not None else ''}this machine is held by {who}{number}; {tail}"
 
 

@@ -209,7 +209,7 @@ class TargetOpener:
                 self.check(target)
             checked = True
             if self.wait_s:
-                self.waits(held_text(holder, None if name == LOCAL else name))
+                self.waits(held_text(holder, None if name == LOCAL else name, waits=True))
 
         try:
             target = open_target(

@@ -59,11 +59,12 @@ def test_each_holder_is_told_with_the_time_that_it_needs(holders: list[dict[str,
     assert TargetOpener(10.0, reasons.append).open("ssh://board", "mine", "label", 1) == "ssh://board"
     assert reasons == [
         (
-            "ssh://board: this machine is held by run quick-1, rtgauge run (pid 7); wait until the run has ended, or end it there with: kill -INT 7"
+            "ssh://board: this machine is held by run quick-1, rtgauge run (pid 7); this "
+            "run begins when that one has ended"
         ),
         (
             "ssh://board: this machine is held by run quick-2, rtgauge run (pid 8); the run takes at least "
-            "about 1 min 30 s more; wait until the run has ended, or end it there with: kill -INT 8"
+            "about 1 min 30 s more"
         ),
     ]
 

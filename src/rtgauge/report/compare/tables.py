@@ -107,8 +107,7 @@ SELECTION = "Selection (chi-square)"
 OF_PAPER = (SELECTION,)
 """The table that only the study of Delgado & Choi (2020) decides by: on its page, and with --details."""
 MOST_SETTINGS = 24
-LONGEST = 100
-"""The most lines of settings in a terminal, and the most characters of a value."""
+"""The most lines of settings in a terminal."""
 SETTINGS_NAMED = 8
 """The most settings that a line names. The rest is counted."""
 IN_US = "Figures are in us and, except for the minimum, include missed activations."
@@ -248,11 +247,8 @@ def settings_grid(result: Comparison) -> Table:
 
 
 def first_settings(table: Table) -> Table:
-    """Return the table of settings for a terminal: the first lines, with long values cut."""
-    rows = [
-        [name, text if len(text) <= LONGEST else f"{text[: LONGEST - 1]}…"]
-        for name, text in table.rows[:MOST_SETTINGS]
-    ]
+    """Return the table of settings for a terminal: the first lines."""
+    rows = table.rows[:MOST_SETTINGS]
     more = len(table.rows) - len(rows)
     notes = [f"and {more} more; rtgauge compare --json shows all of them"] if more else []
     return replace(table, rows=rows, notes=[*notes, *table.notes])
