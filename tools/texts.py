@@ -119,7 +119,8 @@ def main() -> None:
 
     def files(pattern: str) -> list[Path]:
         """The files of the core and of the extensions."""
-        return [path for root in roots for path in sorted(root.rglob(pattern))]
+        found = [path for root in roots for path in sorted(root.rglob(pattern))]
+        return [path for path in found if not {"tests", "bench"} & set(path.parts)]
 
     for path in files("*.py"):
         tree = ast.parse(path.read_text("utf-8"))
@@ -130,9 +131,9 @@ def main() -> None:
         found += [(path, *text) for text in toml_texts(path)]
     for path in files("*.j2"):
         found += [(path, *text) for text in template_texts(path)]
-    for path in [*sorted(Path("engine").rglob("*.c")), *files("*.c")]:
-        if "tests" not in path.parts:
-            found += [(path, *text) for text in c_texts(path)]
+    engine = [path for path in sorted(Path("engine").rglob("*.c")) if "tests" not in path.parts]
+    for path in [*engine, *files("*.c")]:
+        found += [(path, *text) for text in c_texts(path)]
     for path, line, text in found:
         shown = " ".join(text.split())
         if WORDS.search(shown) and not CODE.search(shown):

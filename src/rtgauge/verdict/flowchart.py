@@ -63,7 +63,9 @@ class Advice(Model):
     walk: list[Stage]
     costs: list[str] = Field(description="what this way costs, according to the paper")
     today: list[str] = Field(description="what has changed since the paper was written")
-    published: dict[str, list[int]] = Field(description="what the paper measured: median, 95 %, 100 % (us)")
+    published: dict[str, list[int]] = Field(
+        description="latencies that the paper measured, in us: the median, the 95 % quantile and the maximum"
+    )
     also_measured: list[Stage] = Field(description="measured ways that the chart does not ask for here")
     aside: list[Aside] = Field(description="steps that do not count as evidence")
     not_measured: list[OpenQuestion] = Field(description="missing measurements that could change the answer")
