@@ -170,7 +170,7 @@ static int64_t to_grid(struct cycles *cycles, const struct wait *wait, int64_t r
 	if (steps < 1)
 		return 0;
 	cycles->anew = begins_anew(cycles, wait, steps, error_ns);
-	cycles->steps = cycles->anew && error_ns < 0 && steps > 2 ? steps - 1 : steps;
+	cycles->steps = steps;
 	cycles->before_ns = cycles->point_ns;
 	if (cycles->anew) {
 		cycles->point_ns = (double)expiry_ns;

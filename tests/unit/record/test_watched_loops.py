@@ -10,7 +10,7 @@ from __future__ import annotations
 import subprocess
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
@@ -196,6 +196,38 @@ def test_no_verdict_contradicts_the_truth(replay: Path) -> None:
                     seeds.append(schedule.seed)
     assert not wrong, (wrong, seeds[:10])
     assert told["cannot tell"] < CANNOT_TELL * sum(told.values()), told
+
+
+def test_a_time_computed_a_little_early_after_late_points_is_none_of_a_new_grid(replay: Path) -> None:
+    """As Python's Event.wait: the program takes longer to ask for the time left if it has just waited."""
+    period_ns, tid, futex = 10_000_000, 4006, 211549937666040
+    lines = ["O 1 1194940133838111012"]
+    due_ns, now_ns = period_ns, 1
+    late = 0
+    for cycle in range(390):
+        until_ns = due_ns + (3_000 if late else 8_000) + 100 * (cycle % 5)
+        late = 3 if cycle % 20 == 19 else 0
+        lines += [
+            f"E {now_ns} 0 {tid} futex {futex} wait",
+            f"T {now_ns + 300} 0 {tid} 211549937660000 {until_ns} mono",
+            f"S {now_ns + 800} 0 {tid} S 17",
+            f"W {until_ns + 1_300} 0 17 1 {tid}",
+            f"S {until_ns + 3_400} 0 17 R {tid}",
+            f"X {until_ns + 3_800} 0 {tid} -110",
+        ]
+        now_ns = due_ns + 500_000 + late * period_ns
+        due_ns += (1 + late) * period_ns
+    begin_ns, end_ns = 100 * period_ns, due_ns - period_ns // 2
+    lines.insert(next(i for i, line in enumerate(lines) if int(line.split()[1]) > begin_ns), f"B {begin_ns}")
+    lines.append(f"F {end_ns} {end_ns}")
+    schedule = replace(
+        simulate(0, "computed, catches up"),
+        period_ns=period_ns, tid=tid, begin_ns=begin_ns, end_ns=end_ns, lines=lines,
+    )  # fmt: skip
+    ((_, answer),) = answers(replay, [schedule])
+    waits = len(answer.latencies)
+    assert answer.kind == "periodic"
+    assert waits + len(answer.overruns) == pytest.approx((end_ns - begin_ns) / period_ns, abs=1)
 
 
 def test_rounded_times_of_an_event_loop_are_not_taken_for_its_releases(replay: Path) -> None:
