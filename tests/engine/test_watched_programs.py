@@ -183,6 +183,29 @@ def test_a_deadline_thread_over_its_budget_is_throttled_and_not_preempted(
     assert not results(stream, "preempted-by")
 
 
+SLEEPER = """
+import time
+print("ready", flush=True)
+while True:
+    time.sleep(0.002)
+"""
+
+
+def test_a_deadline_thread_that_sleeps_is_a_loop_by_its_sleeps(engine: Path, tmp_path: Path) -> None:
+    """The kernel arms a timer of its own as such a thread falls asleep, which is not the program's."""
+    budget = [f"--sched-{name}={ns}" for name, ns in (("runtime", 900_000), ("deadline", 1_000_000))]
+    command = ["chrt", "--deadline", *budget, "--sched-period=1000000", "0", sys.executable, "-c", SLEEPER]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            stream = watch(engine, tmp_path, process.pid, f"--duration-ns={MEASURED_NS}")
+        finally:
+            process.kill()
+    (thread,) = (line["values"] for line in results(stream, "thread"))
+    assert (thread["kind"], thread["call"]) == ("relative", "clock_nanosleep")
+
+
 ALTERNATING = """
 import os, time
 os.sched_setaffinity(0, {max(os.sched_getaffinity(0))})

@@ -184,6 +184,8 @@ int sched_events_open(struct sched_events *events, const char *instance, enum ca
 	events->table = table;
 	begin_clocks(events);
 	events->wakes = symbols_address("hrtimer_wakeup"); /* ends the sleep of a call whose time is over */
+	/* The scheduler arms it as a deadline thread falls asleep, to take back its share of the CPU. */
+	events->gives_back = symbols_address("inactive_task_timer");
 	events->pending = memory_get(PENDING_MAX * sizeof(*events->pending));
 	if (!events->pending)
 		return failed("memory");
@@ -227,6 +229,8 @@ static bool read_switch(const struct sched_events *events, const unsigned char *
 static bool read_event(const struct sched_events *events, const unsigned char *record, size_t len,
 		       struct sched_event *event)
 {
+	uint64_t function;
+
 	event->to = event->current;
 	switch (event->kind) {
 	case SCHED_WAKING:
@@ -246,11 +250,11 @@ static bool read_event(const struct sched_events *events, const unsigned char *r
 	case SCHED_TIMER: /* an interrupt arms timers of its own, whatever it interrupts */
 		event->timer = (uint64_t)trace_number(record, len, &events->timer);
 		event->expiry_ns = trace_number(record, len, &events->expiry);
+		function = (uint64_t)trace_number(record, len, &events->function);
 		if (events->wakes)
-			event->use = (uint64_t)trace_number(record, len, &events->function) == events->wakes
-					     ? USE_TIME_OUT
-					     : USE_PROGRAM;
-		return !event->hardirq && !event->softirq;
+			event->use = function == events->wakes ? USE_TIME_OUT : USE_PROGRAM;
+		return !event->hardirq && !event->softirq &&
+		       (!events->gives_back || function != events->gives_back);
 	case SCHED_SIGNAL: /* one without a handler, which may end the program */
 		event->result = trace_number(record, len, &events->signal);
 		return !trace_number(record, len, &events->handler);

@@ -77,9 +77,10 @@ struct sched_events {
 	int64_t buffer_kb;   /* of each CPU */
 	struct clock_offsets offsets;
 	struct interrupt_events interrupts;
-	uint64_t wakes;	 /* address of hrtimer_wakeup; 0: unknown */
-	int set_fd;	 /* becomes readable soon after the wall clock was set; -1: none */
-	bool cancel_due; /* the clock was set, and set_fd does not say so yet */
+	uint64_t wakes;	     /* address of hrtimer_wakeup; 0: unknown */
+	uint64_t gives_back; /* address of inactive_task_timer; 0: unknown */
+	int set_fd;	     /* becomes readable soon after the wall clock was set; -1: none */
+	bool cancel_due;     /* the clock was set, and set_fd does not say so yet */
 };
 
 /* Starts recording the events of these threads. table: of the program's system calls. Returns 0, or the exit

@@ -314,7 +314,7 @@ def _owner(scene: _Scene, link: Link, piece: Piece, culprit: Culprit) -> Culprit
     """
     locked = scene.moment.is_locked
     asleep = locked and piece.phase in SLEEPS and culprit.kind is not Kind.UNATTRIBUTED
-    if not asleep and culprit.kind is not Kind.OWN:
+    if not asleep and not (culprit.kind is Kind.OWN or (locked and culprit.kind is Kind.FAULT_OR_OWN)):
         return replace(culprit, owner=link.path.name) if locked and culprit.kind is Kind.TASK else culprit
     call = scene.calls.at(link.thread, piece.since_ns) if asleep else None
     kind = Kind.OWNER_ASLEEP if asleep else Kind.LOCK_OWNER if locked else Kind.WAKER
