@@ -475,6 +475,15 @@ def test_what_ran_while_a_lock_was_waited_for_is_found_by_following_its_owner() 
     assert "owner (nice 0, pid 600) ran with the lock" in sentence(explanation)
 
 
+def test_an_owner_that_works_after_a_page_fault_still_has_the_lock() -> None:
+    story = Story().switch(-950, 1, OWNER, MEASURED).switch(0, 1, MEASURED, OWNER, state=1)
+    story.at(100, 1, "page_fault_user", address=4096, ip=1, error_code=6)
+    story.at(900, 1, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
+    found = parts(blocked(story, 900))
+    assert found[Kind.LOCK_OWNER, "owner"] >= 880
+    assert (Kind.FAULT_OR_OWN, "") not in found
+
+
 def test_the_two_ends_of_a_sleep_may_be_a_little_off_in_the_other_instance() -> None:
     story = (
         Story()
