@@ -193,7 +193,7 @@ while True:
 
 def test_a_deadline_thread_that_sleeps_is_a_loop_by_its_sleeps(engine: Path, tmp_path: Path) -> None:
     """The kernel arms a timer of its own as such a thread falls asleep, which is not the program's."""
-    budget = [f"--sched-{name}={ns}" for name, ns in (("runtime", 900_000), ("deadline", 1_000_000))]
+    budget = [f"--sched-{name}={ns}" for name, ns in (("runtime", 500_000), ("deadline", 1_000_000))]
     command = ["chrt", "--deadline", *budget, "--sched-period=1000000", "0", sys.executable, "-c", SLEEPER]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         try:
