@@ -34,7 +34,7 @@ PACKAGES = (
     "study",
 )
 """Packages that handle records."""
-COMMANDS = ("cli", "ext/fleet", "ext/importers", "ext/store", "lab", "tune")
+COMMANDS = ("cli", "ext/bisect", "ext/fleet", "ext/importers", "ext/store", "lab", "tune")
 """Packages with commands that have folders of their own."""
 CHANGES = {
     "open", "read_bytes", "read_text", "write_bytes", "write_text", "mkdir", "makedirs", "unlink", "rmdir",

@@ -13,7 +13,6 @@ from pydantic.json_schema import models_json_schema
 
 from rtgauge.analysis.comparison_document import Comparison, ComparisonList, OperationsAndComparisons
 from rtgauge.analysis.microbenchmarks import Microbenchmarks
-from rtgauge.cli.bisect_search import BisectDocument
 from rtgauge.explain.page.document import ExplainDocument, SelfTestDocument
 from rtgauge.extension import Document, load, registered
 from rtgauge.record.model import Run, RunDocument, Step
@@ -31,7 +30,6 @@ DOCUMENTS: dict[str, tuple[str, list[type[BaseModel]]]] = {
     "explain.schema.json": ("what rtgauge show --why --json prints", [ExplainDocument]),
     "selftest.schema.json": ("what rtgauge selftest --json prints", [SelfTestDocument]),
     "gate.schema.json": ("what rtgauge gate --json prints", [GateResult]),
-    "bisect.schema.json": ("what rtgauge bisect --json prints", [BisectDocument]),
 }
 """File name -> title, and the models of which the document is one."""
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

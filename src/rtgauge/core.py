@@ -36,7 +36,6 @@ EXTENSION = Extension(
         "gate": Command(
             DECIDE, "Tell whether a candidate is worse than its baseline.", "rtgauge.cli.gate:gate"
         ),
-        "bisect": Command(DECIDE, "Find the commit that made something slower.", "rtgauge.cli.bisect:bisect"),
         "tune": Command(
             DECIDE, "Find the settings that make this machine good enough.", "rtgauge.cli.tune:app"
         ),
@@ -94,7 +93,6 @@ EXTENSION = Extension(
         "delgado2020": "rtgauge.study.delgado2020:STUDY",
         "sustained": "rtgauge.study.sustained:STUDY",
     },
-    resumers={"bisect.json": "rtgauge.cli.bisect_search:BISECTION"},
     loads={
         "idle": "rtgauge.load.idle:IdleLoad",
         "cpu": "rtgauge.load.cpu:Cpu",

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What an extension tells `rtgauge resume` about something to continue that is no record."""
+"""What an extension tells `rtgauge resume` and `rtgauge show` about something that is no record."""
 
 from __future__ import annotations
 
@@ -31,6 +31,8 @@ class Resumer:
     takes: frozenset[str]
     """Names of the options that it takes: `max_pairs`, `json`. All others are refused."""
     resume: Callable[[Path, ResumeOptions], None]
+    show: Callable[[Path, bool], None] | None = None
+    """Prints its answer for `rtgauge show`, as JSON or not; None: it has none."""
 
 
 def resumer_of(path: Path) -> Resumer | None:

@@ -21,6 +21,7 @@ from rtgauge.cli.options import (
     frequency_options,
     grouped,
 )
+from rtgauge.cli.resumer import resumer_of
 from rtgauge.errors import InputError, RecordError
 from rtgauge.record.records_folder import RECORDS
 
@@ -28,10 +29,6 @@ if TYPE_CHECKING:
     from rtgauge.analysis.frequency import Options
     from rtgauge.cli.decided import GateAnswer, TuneAnswer
     from rtgauge.record.reader import Record
-
-
-SEARCH = "bisect.json"
-"""The file that the folder of a search for a commit has."""
 
 
 @dataclass(frozen=True)
@@ -141,14 +138,13 @@ def show(
         return show_frequency(opened_all, options, page, files.figures, json=json)
     if len(records) > 1:
         raise InputError("give one record; to compare several: rtgauge compare RECORD...")
-    if (records[0] / SEARCH).exists():
-        from rtgauge.cli.bisect_search import show_search
-
+    resumer = resumer_of(records[0])
+    if resumer is not None and resumer.show is not None:
         if part is not None or judge.require is not None or files != Files():
             raise InputError(
-                f"{records[0]} is a search for a commit, which has only its answer; name one of its records"
+                f"{records[0]} is {resumer.kind}, which has only its answer; name one of its records"
             )
-        return show_search(records[0], json=json)
+        return resumer.show(records[0], json)
     opened = open_record(records[0])
     if part == "why":
         from rtgauge.cli.explain import show_explained

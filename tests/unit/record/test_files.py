@@ -308,7 +308,7 @@ ALLOWED = {
     # Its own journal of labgrid places, with a name that cannot be foreseen; the guard holds it locked.
     "target/labgrid.py",
     # Logs: what a program prints goes into them while it runs.
-    "cli/bisect_search.py",
+    "ext/bisect/bisect_search.py",
     # The records of a failed try of a fleet, in its own folder.
     "ext/fleet/fleet.py",
 }  # fmt: skip

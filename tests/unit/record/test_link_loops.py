@@ -8,7 +8,6 @@ from pathlib import Path
 
 import pytest
 
-from rtgauge.cli.bisect_search import kept_search
 from rtgauge.cli.record_argument import open_records
 from rtgauge.errors import RtgaugeError
 from rtgauge.record.writer import RecordWriter
@@ -19,9 +18,8 @@ from rtgauge.record.writer import RecordWriter
     [
         lambda link: open_records([link], []),
         RecordWriter.open_partial,
-        kept_search,
     ],
-    ids=["compare", "resume", "resume a bisection"],
+    ids=["compare", "resume"],
 )
 def test_a_link_to_itself_is_refused(tmp_path: Path, opens: Callable[[Path], object]) -> None:
     link = tmp_path / "link"

@@ -13,7 +13,11 @@ import pytest
 
 from rtgauge.analysis.gate import Decision, Outcome
 from rtgauge.analysis.gate_wish import GateWish
-from rtgauge.cli.bisect_search import (
+from rtgauge.cli.main import main
+from rtgauge.errors import InputError, RecordError, RtgaugeError
+from rtgauge.plan.plan import Overrides
+from rtgauge.study.git_commits import GitRepository
+from rtgauge_ext.bisect.bisect_search import (
     LOG,
     STATE,
     BisectState,
@@ -22,11 +26,7 @@ from rtgauge.cli.bisect_search import (
     run_search,
     show_search,
 )
-from rtgauge.cli.main import main
-from rtgauge.errors import InputError, RecordError, RtgaugeError
-from rtgauge.plan.plan import Overrides
-from rtgauge.study.bisection import BisectResult, BisectRun, BisectWish, Search
-from rtgauge.study.git_commits import GitRepository
+from rtgauge_ext.bisect.bisection import BisectResult, BisectRun, BisectWish, Search
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -174,3 +174,10 @@ def test_the_log_follows_no_link(folder: Path, tmp_path: Path) -> None:
         run_search(folder, kept_search(folder), 0, fresh=False, json=False)
     assert victim.read_text() == "precious"
     assert not (tmp_path / "was-run").exists()
+
+
+def test_a_link_to_itself_is_refused(tmp_path: Path) -> None:
+    link = tmp_path / "link"
+    link.symlink_to(link)
+    with pytest.raises(RtgaugeError, match="link"):
+        kept_search(link)

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from rtgauge.analysis.bisection import Place, Round, error_of_each, place
 from rtgauge.errors import InputError, RtgaugeError
-from rtgauge.study.bisection import BisectRun, BisectWish, Search
 from rtgauge.study.git_commits import BisectedCommits, GitRepository
+from rtgauge_ext.bisect.bisection import BisectRun, BisectWish, Search
+from rtgauge_ext.bisect.placing import Place, Round, error_of_each, place
 
 if TYPE_CHECKING:
     from pathlib import Path

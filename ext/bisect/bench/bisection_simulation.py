@@ -1,17 +1,16 @@
 # SPDX-License-Identifier: MIT
 """How often `rtgauge bisect` ends at a wrong commit: simulated searches among 64 commits.
 
-python -m bench.bisection_simulation [SEARCHES]
+python -m ext.bisect.bench.bisection_simulation [SEARCHES]
 """
 
 from __future__ import annotations
 
 import sys
 
-from tests.unit.study.test_bisection import COMMITS, Halved, Runs, wished
-
+from ext.bisect.tests.unit.test_bisection import COMMITS, Halved, Runs, wished
 from rtgauge.errors import RtgaugeError
-from rtgauge.study.bisection import Search
+from rtgauge_ext.bisect.bisection import Search
 
 CASES = ((0.004, 0.2), (0.04, 0.2), (0.08, 0.2), (0.04, 0.1))
 """(spread of the runs of one commit, change by the first bad one)."""

@@ -15,13 +15,13 @@ from typing import Protocol
 
 from pydantic import Field
 
-from rtgauge.analysis.bisection import Place, Round, error_of_each, place
 from rtgauge.analysis.gate import Decision, Outcome, decide
 from rtgauge.errors import EXIT_CANNOT_TELL, RtgaugeError
 from rtgauge.plan.alternation import first_sides
 from rtgauge.record.pairs import BLOCK
 from rtgauge.record.strict_model import Model
 from rtgauge.units import format_change, format_time
+from rtgauge_ext.bisect.placing import Place, Round, error_of_each, place
 
 
 class BisectWish(Model):

@@ -14,13 +14,13 @@ from pathlib import Path
 import typer
 from pydantic import Field, ValidationError
 
-from rtgauge.analysis.bisection import ERROR
 from rtgauge.analysis.gate import looks
 from rtgauge.analysis.gate_wish import GateWish
 from rtgauge.cli.options import Measured
 from rtgauge.cli.progress import make_display
 from rtgauge.cli.resumer import ResumeOptions, Resumer
 from rtgauge.errors import InputError, MeasureError, RecordError
+from rtgauge.extension import Document
 from rtgauge.input_file import MOST_JSON, parse_json, real_path
 from rtgauge.plan.plan import Overrides, Plan, load_plan
 from rtgauge.record.files import clear_errors
@@ -30,10 +30,11 @@ from rtgauge.record.strict_model import Model
 from rtgauge.report.text import printable
 from rtgauge.runner.context import Interrupt
 from rtgauge.runner.run import RunOptions, start_run
-from rtgauge.study.bisection import BisectResult, BisectRun, BisectWish, Search
 from rtgauge.study.git_commits import BisectedCommits, GitError, GitRepository
 from rtgauge.units import plural
 from rtgauge.verdict.gate_pairs import CannotGate, run_value, series_names
+from rtgauge_ext.bisect.bisection import BisectResult, BisectRun, BisectWish, Search
+from rtgauge_ext.bisect.placing import ERROR
 
 STATE = "bisect.json"
 LOG = "build.log"
@@ -65,6 +66,9 @@ class BisectDocument(Model):
     skipped: dict[str, str]
     runs: int
     error: float
+
+
+DOCUMENT = Document("what rtgauge bisect --json prints", (BisectDocument,))
 
 
 class BisectState(Model):
@@ -136,7 +140,7 @@ def print_found(document: BisectDocument, folder: Path, *, json: bool) -> None:
     _out(f"records  {folder}")
 
 
-def show_search(folder: Path, *, json: bool) -> None:
+def show_search(folder: Path, json: bool) -> None:
     """Print the result of a search. Raises InputError if it has none yet, or as `kept_search` does."""
     state = kept_search(folder)
     if state.found is None:
@@ -328,4 +332,4 @@ def _resume(folder: Path, options: ResumeOptions) -> None:
     run_search(folder, state, options.wait_s, fresh=False, json=options.json)
 
 
-BISECTION = Resumer("a bisection", frozenset({"max_pairs", "json"}), _resume)
+BISECTION = Resumer("a bisection", frozenset({"max_pairs", "json"}), _resume, show_search)

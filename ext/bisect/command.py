@@ -62,7 +62,7 @@ def bisect(
       4    cannot tell: the ends do not differ, or a commit matches neither
       130  interrupted; rtgauge resume continues
     """
-    from rtgauge.cli.bisect_search import asked_search, run_search
+    from rtgauge_ext.bisect.bisect_search import asked_search, run_search
 
     waits_s = wait_s(wait)
     if good is None or bad is None or not command:

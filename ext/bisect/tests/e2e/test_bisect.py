@@ -10,9 +10,9 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.support.cli import COMMAND, environment, error_line, good, invoke, rtgauge, wait_until
 
 from rtgauge.record.marks import KIND_OF_NAME
-from tests.support.cli import COMMAND, environment, error_line, good, invoke, rtgauge, wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Generator
