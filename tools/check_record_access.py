@@ -24,6 +24,7 @@ PACKAGES = (
     "record",
     "report",
     "exporters",
+    "ext/exporters",
     "analysis",
     "verdict",
     "explain",

@@ -93,6 +93,13 @@ EXTENSION = Extension(
         "delgado2020": "rtgauge.study.delgado2020:STUDY",
         "sustained": "rtgauge.study.sustained:STUDY",
     },
+    exporters={
+        "csv": "rtgauge.exporters.record_export:CSV",
+        "parquet": "rtgauge.exporters.record_export:PARQUET",
+        "json": "rtgauge.exporters.record_export:JSON",
+        "junit": "rtgauge.exporters.junit:JUNIT",
+        "markdown": "rtgauge.exporters.document_tables:MARKDOWN",
+    },
     loads={
         "idle": "rtgauge.load.idle:IdleLoad",
         "cpu": "rtgauge.load.cpu:Cpu",

@@ -16,7 +16,7 @@ from rtgauge.explain.analysis.culprits import explained_steps
 from rtgauge.record.reader import Record
 from tests.support.cli import good, invoke, rtgauge
 from tests.support.published import check_published
-from tests.unit.exporters.test_traces import lines_of, slices
+from tests.support.traces import lines_of, slices
 
 
 @pytest.mark.root

@@ -15,7 +15,7 @@ from rtgauge.errors import InputError
 from rtgauge.suggest import nearest
 
 if TYPE_CHECKING:
-    from rtgauge.exporters.ci_reports import KernelSource
+    from rtgauge.exporters.exporter import KernelSource
 
 
 def export(
@@ -86,14 +86,14 @@ def export(
     """
     from rtgauge.cli.conclusion import judged
     from rtgauge.cli.record_argument import open_record, with_one_step
-    from rtgauge.exporters.record_export import FORMATS, GONE
+    from rtgauge.exporters.record_export import GONE, formats
     from rtgauge.exporters.record_export import export as write
     from rtgauge.verdict.worst import exit_status
 
     if form in GONE:
         raise InputError(f"rtgauge no longer writes {form}; use {GONE[form]}")
-    if form not in FORMATS:
-        raise InputError(f"unknown format '{form}'{nearest(form, FORMATS)}")
+    if form not in formats():
+        raise InputError(f"unknown format '{form}'{nearest(form, formats())}")
     source = with_one_step(judged(open_record(record), require, allow_left_out=allow_left_out), step)
     kernel = None if kernel_tree is None else _kernel_source(kernel_tree, origin)
     text = write(source, form, out, windows=windows, source=kernel)
@@ -109,7 +109,7 @@ def export(
 
 
 def _kernel_source(tree: Path, origin: str) -> KernelSource:
-    from rtgauge.exporters.ci_reports import KernelSource
+    from rtgauge.exporters.exporter import KernelSource
     from rtgauge.study.git_commits import GitError, GitRepository
 
     if re.fullmatch(r"[a-z0-9_]+", origin) is None:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from rtgauge.escape import one_line
+from rtgauge.exporters.exporter import Exporter
 from rtgauge.exporters.step_figures import missed_of, series_name, step_name, verdict_of
 from rtgauge.record.model import SeriesSummary, Step
 from rtgauge.record.quantiles import TITLES, times_longer
@@ -99,3 +100,6 @@ def markdown(record: Record) -> bytes:
     }
     lines += ["", *(f"- {_markdown_text(mark)}" for mark in sorted(marks))]
     return ("\n".join(lines).rstrip() + "\n").encode()
+
+
+MARKDOWN = Exporter(make=markdown)

@@ -5,16 +5,13 @@ from __future__ import annotations
 
 import io
 import json
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
+from rtgauge import extension
 from rtgauge.errors import InputError, RecordError
 from rtgauge.escape import escaped
-from rtgauge.exporters.ci_reports import KernelSource, junit, kcidb
-from rtgauge.exporters.document_tables import markdown
-from rtgauge.exporters.moment_traces import perfetto, trace_dat
-from rtgauge.exporters.openmetrics import openmetrics
+from rtgauge.exporters.exporter import Exporter, KernelSource
 from rtgauge.exporters.step_figures import missed_of
 from rtgauge.record.files import clear_errors, for_polars, whole_file, write_whole
 from rtgauge.record.model import Distribution, SeriesSummary, Step, ThreadCounts, WarmUp
@@ -23,26 +20,6 @@ from rtgauge.record.reader import Record
 if TYPE_CHECKING:
     import polars as pl
 
-TEXTS: dict[str, Callable[[Record], bytes]] = {
-    "junit": junit,
-    "kcidb": kcidb,
-    "markdown": markdown,
-    "openmetrics": openmetrics,
-}
-"""The function that makes each text format, in UTF-8.
-
-The functions raise InputError if a record has nothing for the format, RecordError for a damaged record.
-"""
-
-TRACES: dict[str, Callable[[Record], bytes]] = {"perfetto": perfetto, "trace.dat": trace_dat}
-"""The function that makes each trace format. A trace covers the only explained step, with the kernel's events
-around its largest latencies.
-"""
-BINARY = frozenset({"parquet", "trace.dat"})
-"""Formats that are not text."""
-
-
-FORMATS = ("csv", "parquet", "json", *TEXTS, *TRACES)
 GONE = {
     "cyclictest": "parquet with --windows, which has every histogram",
     "hdr": "parquet with --windows, which has every histogram",
@@ -178,38 +155,56 @@ def _write_windows(record: Record, out: Path) -> None:
             ) from None
 
 
+def _csv(record: Record) -> bytes:
+    return escaped(table(record).write_csv()).encode()
+
+
+def _json(record: Record) -> bytes:
+    return (record.document().model_dump_json(indent=1) + "\n").encode()
+
+
+def _parquet(record: Record) -> bytes:
+    buffer = io.BytesIO()
+    table(record).write_parquet(buffer)
+    return buffer.getvalue()
+
+
+CSV = Exporter(make=_csv)
+JSON = Exporter(make=_json)
+PARQUET = Exporter(make=_parquet, binary=True)
+
+
+def formats() -> tuple[str, ...]:
+    """Return the names of all formats."""
+    return tuple(extension.registered("exporters"))
+
+
 def export(
     record: Record, fmt: str, out: Path | None, *, windows: bool = False, source: KernelSource | None = None
 ) -> str | None:
-    """Write the record in one of FORMATS to `out`, or return the text if `out` is None (not for Parquet and
+    """Write the record in one of `formats` to `out`, or return the text if `out` is None (not for Parquet and
     trace.dat).
 
     `windows` (Parquet only): export the windows instead of the statistics. `source` (KCIDB only): the source
     of the kernel. Raises InputError if the format does not fit the options or the record, MeasureError if the
     disk is full, RecordError for a damaged record.
     """
+    exporter = cast("Exporter", extension.load("exporters", fmt, Exporter))
     if windows and fmt != "parquet":
         raise InputError(f"{fmt} cannot contain the windows; use --format parquet with --windows")
-    if source is not None and fmt != "kcidb":
+    if source is not None and exporter.make_with_source is None:
         raise InputError(f"{fmt} has no place for the kernel's source; use --format kcidb")
-    if out is None and fmt in BINARY:
+    if out is None and exporter.binary:
         raise InputError(f"{fmt} is binary: give a file with -o FILE")
-    if fmt == "parquet":
-        if windows and out is not None:
-            with clear_errors(out, option="-o", kind="file"):
-                _write_windows(record, out)
-            return None
-        buffer = io.BytesIO()
-        table(record).write_parquet(buffer)
-        data = buffer.getvalue()
-    elif fmt == "csv":
-        data = escaped(table(record).write_csv()).encode()
-    elif fmt == "kcidb":
-        data = kcidb(record, source)
-    elif fmt in TEXTS or fmt in TRACES:
-        data = (TEXTS | TRACES)[fmt](record)
-    else:
-        data = (record.document().model_dump_json(indent=1) + "\n").encode()
+    if windows and out is not None:
+        with clear_errors(out, option="-o", kind="file"):
+            _write_windows(record, out)
+        return None
+    data = (
+        exporter.make(record)
+        if source is None or exporter.make_with_source is None
+        else exporter.make_with_source(record, source)
+    )
     if out is None:
         return data.decode()
     with clear_errors(out, option="-o", kind="file"):

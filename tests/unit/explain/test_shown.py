@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What the terminal and the page show of explained steps, and the raw traces that are exported of them."""
+"""What the terminal and the page show of explained steps."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from rich.console import Console
 from rtgauge.analysis.spikes import step_words
 from rtgauge.cli.explain import show_explained
 from rtgauge.cli.record_argument import open_record
-from rtgauge.errors import InputError, RecordError
+from rtgauge.errors import RecordError
 from rtgauge.explain.analysis.attribution import explain as explain_moment
 from rtgauge.explain.analysis.culprits import ExplainedStep, blame_of, explained_steps
 from rtgauge.explain.analysis.explanation import Kind
@@ -24,7 +24,6 @@ from rtgauge.explain.page.document import explained_document
 from rtgauge.explain.page.presenter import print_latencies
 from rtgauge.explain.trace.formats import Symbols, TraceFormats
 from rtgauge.explain.trace.moment import read_moment
-from rtgauge.exporters.record_export import export
 from rtgauge.record.model import Mark, Outlier, Result, Severity, Step
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
@@ -40,7 +39,6 @@ from tests.support.explained import add_moments, moment_document, real_formats, 
 from tests.support.published import check_published
 from tests.support.records import Shape, write_record
 from tests.unit.explain.made_events import LOWER, MEASURED, Story
-from tests.unit.exporters.test_traces import lines_of, slices
 
 if TYPE_CHECKING:
     from rtgauge.explain.trace.moment import Moment
@@ -324,8 +322,6 @@ def test_a_record_without_moments_says_nothing_of_culprits(tmp_path: Path) -> No
     record = Record.open(write_record(tmp_path, Shape(loads=("idle",), seconds=2)))
     assert explained_steps(record) == []
     assert "explained" not in shown(record)
-    with pytest.raises(InputError, match="no step of this record has a trace; measure with --explain"):
-        export(record, "perfetto", None)
 
 
 def test_a_step_in_which_nothing_was_frozen_says_so(tmp_path: Path) -> None:
@@ -335,25 +331,6 @@ def test_a_step_in_which_nothing_was_frozen_says_so(tmp_path: Path) -> None:
         Record.open(record)
     )
     assert html(Record.open(record))
-
-
-def test_raw_traces_are_exported_of_one_step(path: Path, tmp_path: Path) -> None:
-    record = Record.open(path)
-    out = tmp_path / "trace.dat"
-    with pytest.raises(
-        InputError, match=r"a trace covers one step, but this record has traces of .*; choose one with --step"
-    ):
-        export(record, "trace.dat", out)
-    one = Record(record.path, record.run, record.steps[:1], record.systems)
-    with pytest.raises(InputError, match=r"trace.dat is binary: give a file with -o FILE"):
-        export(one, "trace.dat", None)
-    export(one, "trace.dat", out)
-    (explained,) = explained_steps(one)
-    table = explained.explanations[0].moment.table
-    assert len(lines_of(out.read_bytes(), tmp_path)) == len(table.events) == 247
-    text = export(one, "perfetto", None)
-    assert text is not None
-    assert len(slices(json.loads(text))) == 3
 
 
 @pytest.mark.parametrize("damage", [{"pages": {"0": ["AAAA"]}}, {"thread": None}])

@@ -10,6 +10,7 @@ from __future__ import annotations
 from datetime import datetime
 
 from rtgauge.escape import one_line
+from rtgauge.exporters.exporter import Exporter
 from rtgauge.exporters.step_figures import (
     failure_of,
     missed_of,
@@ -110,3 +111,6 @@ def openmetrics(record: Record) -> bytes:
             unit = [f"# UNIT {family} seconds"] if family.endswith("_seconds") else []
             lines += [f"# TYPE {family} gauge", *unit, f"# HELP {family} {help_text}", *samples[family]]
     return ("\n".join([*lines, "# EOF"]) + "\n").encode()
+
+
+OPENMETRICS = Exporter(make=openmetrics)

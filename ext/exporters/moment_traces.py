@@ -21,6 +21,7 @@ from rtgauge.explain.trace.moment import (
     read_moment,
     read_pages,
 )
+from rtgauge.exporters.exporter import Exporter
 from rtgauge.record.reader import Record
 
 if TYPE_CHECKING:
@@ -259,3 +260,10 @@ def _options(formats: TraceFormats) -> bytes:
         + struct.pack("<H", 0)
         + b"flyrecord\0"
     )
+
+
+PERFETTO = Exporter(make=perfetto)
+TRACE_DAT = Exporter(make=trace_dat, binary=True)
+"""The formats of traces. A trace covers the only explained step, with the kernel's events around its largest
+latencies.
+"""

@@ -11,6 +11,7 @@ import junitparser
 import pytest
 import typer
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openmetrics
+from tests.support.records import Shape, write_record
 
 from rtgauge.cli.export import export as export_command
 from rtgauge.exporters.record_export import export
@@ -20,7 +21,6 @@ from rtgauge.report.record_view import RecordView
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge.verdict.run_verdict import judge_run
 from rtgauge.verdict.worst import exit_status
-from tests.support.records import Shape, write_record
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,33 +5,23 @@ from __future__ import annotations
 
 import json
 import re
-import shutil
-import subprocess
-from collections import defaultdict
 from pathlib import Path
-from typing import Any
 
 import pytest
-
-from rtgauge.explain.trace.formats import TraceFormats
-from rtgauge.exporters.moment_traces import perfetto_json, trace_dat_file
+from tests.support.explained import add_moments, real_formats, real_moment
+from tests.support.records import Shape, write_record
+from tests.support.traces import lines_of, slices
 from tests.unit.explain.made_events import HIGHER, IDLE, MEASURED, Story
 from tests.unit.explain.made_pages import event, extend, formats, handler, page, waking
 
+from rtgauge.errors import InputError
+from rtgauge.explain.analysis.culprits import explained_steps
+from rtgauge.explain.trace.formats import TraceFormats
+from rtgauge.exporters.record_export import export
+from rtgauge.record.reader import Record
+from rtgauge_ext.exporters.moment_traces import perfetto_json, trace_dat_file
+
 SYMBOLS = {"0xffffffff81000000": "hrtimer_wakeup"}
-
-
-def lines_of(data: bytes, tmp_path: Path) -> list[str]:
-    """What trace-cmd prints of a file, without its heading."""
-    if shutil.which("trace-cmd") is None:
-        pytest.skip("needs trace-cmd (apt install trace-cmd)")
-    file = tmp_path / "trace.dat"
-    file.write_bytes(data)
-    report = subprocess.run(
-        ["trace-cmd", "report", "-t", "-i", file], capture_output=True, text=True, check=True
-    )
-    assert report.stderr == ""
-    return [line.strip() for line in report.stdout.splitlines() if not line.startswith("cpus=")]
 
 
 def test_trace_cmd_reads_every_event_at_its_time(tmp_path: Path) -> None:
@@ -64,27 +54,6 @@ def test_a_page_that_two_moments_have_is_written_once(tmp_path: Path) -> None:
 
 def test_a_moment_without_pages_is_an_empty_trace(tmp_path: Path) -> None:
     assert lines_of(trace_dat_file(TraceFormats.read(formats()), [{0: [], 1: []}]), tmp_path) == []
-
-
-def slices(document: dict[str, Any]) -> dict[int, list[tuple[float, float, str]]]:
-    """Lane -> (start, end, name), after the rules of the format: complete slices of a lane nest, to 0.1
-    ns.
-    """
-    lanes: dict[int, list[tuple[float, float, str]]] = defaultdict(list)
-    for part in document["traceEvents"]:
-        assert {"ph", "name", "pid", "tid"} <= part.keys()
-        assert part["ph"] in {"X", "i", "M"}
-        if part["ph"] == "X":
-            assert part["dur"] > 0
-            lanes[part["tid"]].append((part["ts"], part["ts"] + part["dur"], part["name"]))
-    for lane in lanes.values():
-        opened: list[float] = []
-        for start, end, _ in sorted(lane, key=lambda known: (known[0], -known[1])):
-            while opened and opened[-1] <= start + 1e-4:
-                opened.pop()
-            assert not opened or end <= opened[-1] + 1e-4
-            opened.append(end)
-    return lanes
 
 
 def test_slices_nest_and_the_release_and_the_wake_up_are_marked() -> None:
@@ -138,3 +107,31 @@ def test_events_of_two_moments_are_drawn_once() -> None:
     assert (
         slices(json.loads(perfetto_json(TraceFormats.read(formats()), twice)))[1_000_001] == once[1_000_001]
     )
+
+
+def test_raw_traces_are_exported_of_one_step(tmp_path: Path) -> None:
+    path = write_record(tmp_path, Shape(loads=("idle", "cpu"), seconds=2, marks=False))
+    for each in json.loads((path / "run.json").read_text())["steps"]:
+        add_moments(path, each, real_formats(), [{"type": "moment", **real_moment()}])
+    record = Record.open(path)
+    out = tmp_path / "trace.dat"
+    with pytest.raises(
+        InputError, match=r"a trace covers one step, but this record has traces of .*; choose one with --step"
+    ):
+        export(record, "trace.dat", out)
+    one = Record(record.path, record.run, record.steps[:1], record.systems)
+    with pytest.raises(InputError, match=r"trace.dat is binary: give a file with -o FILE"):
+        export(one, "trace.dat", None)
+    export(one, "trace.dat", out)
+    (explained,) = explained_steps(one)
+    table = explained.explanations[0].moment.table
+    assert len(lines_of(out.read_bytes(), tmp_path)) == len(table.events) == 247
+    text = export(one, "perfetto", None)
+    assert text is not None
+    assert len(slices(json.loads(text))) == 3
+
+
+def test_a_record_without_moments_has_no_trace(tmp_path: Path) -> None:
+    record = Record.open(write_record(tmp_path, Shape(loads=("idle",), seconds=2)))
+    with pytest.raises(InputError, match="no step of this record has a trace; measure with --explain"):
+        export(record, "perfetto", None)

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Writes records in the formats of other tools."""
