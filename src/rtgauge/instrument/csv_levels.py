@@ -74,7 +74,7 @@ def read_levels(
     for block in _blocks(path, block_bytes, progress):
         try:
             table = pl.read_csv(io.BytesIO(block), has_header=False, schema=schema).to_numpy().T
-        except (pl.exceptions.PolarsError, OSError) as error:
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             raise InputError(
                 f"{path.name} has a row that cannot be read: {str(error).splitlines()[0]}"
             ) from None

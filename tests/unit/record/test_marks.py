@@ -13,13 +13,22 @@ from tools import reference
 from rtgauge.record.marks import KIND_OF_NAME, Mark, MarkKind, Severity
 
 ROOT = Path(__file__).parents[3]
-ENGINE = sorted(path for path in (ROOT / "engine").rglob("*.c") if "tests" not in path.parts)
-HOST = sorted((ROOT / "src" / "rtgauge").rglob("*.py"))
+ENGINE = sorted(
+    path
+    for path in (*ROOT.glob("engine/**/*.c"), *ROOT.glob("ext/*/engine/**/*.c"))
+    if "tests" not in path.parts
+)
+HOST = sorted(
+    path
+    for folder in (ROOT / "src" / "rtgauge", ROOT / "ext")
+    for path in folder.rglob("*.py")
+    if not {"tests", "bench"} & set(path.relative_to(ROOT).parts)
+)
 STREAM_MARK = re.compile(r"(?<!void )stream_mark\((.*?)\);$", re.DOTALL | re.MULTILINE)
 
 
 def test_the_page_has_every_mark() -> None:
-    rows = re.findall(r"^\| `([\w-]+)` \|", reference.marks_page(), re.MULTILINE)
+    rows = re.findall(r"^\| <a id=\"[\w-]+\"></a>`([\w-]+)` \|", reference.marks_page(), re.MULTILINE)
     assert rows == sorted(KIND_OF_NAME)
 
 

@@ -288,7 +288,10 @@ def test_the_text_begins_with_the_answer(records: Path, store: str) -> None:
         assert run("store", *words, "--store", store).stdout.startswith(first)
 
 
-def test_series_of_one_name_show_the_parameters_that_differ(records: Path, store: str) -> None:
+def test_series_of_one_name_show_the_parameters_that_differ(
+    records: Path, store: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "200")
     folders = [small(records, seed) for seed in (1, 2)]
     file = folders[1] / "steps" / "01-wakeup-idle" / "step.json"
     step = json.loads(file.read_text())
