@@ -300,6 +300,6 @@ def test_series_of_one_name_show_the_parameters_that_differ(
     asked("add", *folders, "--store", store)
     lines = run("store", "list", "--series", "--store", store).stdout.splitlines()[2:]
     assert sorted("priority=50" in line for line in lines) == [False, True]
-    shown = run("store", "show", "wakeup/latency/*", "--store", store).stdout
+    shown = " ".join(run("store", "show", "wakeup/latency/*", "--store", store).stdout.split())
     assert "(interval=1ms; us)" in shown
     assert "(interval=1ms priority=50; us)" in shown
