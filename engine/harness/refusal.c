@@ -121,7 +121,7 @@ int refuse_held_cpu(int cpu, const char *what, const char *instead)
 	return error_line(STATUS_CANNOT_MEASURE, "cpu-busy",
 			  "CPU %d did not run %s for 5 s: %s holds it; end that, or choose %s", cpu, what,
 			  found ? cpu_holder_text(&holder, text, sizeof(text))
-				: "something of a higher priority",
+				: "something with a higher priority",
 			  instead);
 }
 

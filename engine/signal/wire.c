@@ -215,7 +215,7 @@ void wire_conclude(int64_t compared, int64_t not_compared, const char *what, str
 	if (not_compared || lost)
 		stream_mark(
 			j, "reference-missing", SEVERITY_NOTE, -1,
-			"%lld %s are not in the wire's series, because the wire has no time stamp for them; the wire lost %lld edges",
+			"%lld %s are not in the wire's series, because they have no time stamp; the wire lost %lld edges",
 			(long long)not_compared, what, (long long)lost);
 }
 

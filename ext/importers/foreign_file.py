@@ -215,7 +215,7 @@ def validated(model: type[Document], raw: Mapping[str, Any], source: str, tool: 
     except (ValidationError, RecursionError) as error:
         details = error.errors()[0] if isinstance(error, ValidationError) else {"loc": (), "msg": "too deep"}
         where = ".".join(str(part) for part in details["loc"])[:80]
-        raise InputError(f"{source} is a damaged output of {tool} ({where}: {details['msg']})") from None
+        raise InputError(f"{source} is damaged output of {tool} ({where}: {details['msg']})") from None
 
 
 def damaged(source: str, problem: str) -> InputError:

@@ -64,7 +64,7 @@ def parse_results(raw: Mapping[str, Any], source: str) -> Measurement:
         binned = sum(figures.histogram.values())
         if binned > figures.count:
             problem = f"CPU {cpu} has {binned} samples in bins, but a count of {figures.count}"
-            raise InputError(f"{source} is a damaged output of jitterdebugger ({problem})")
+            raise InputError(f"{source} is damaged output of jitterdebugger ({problem})")
         overflow = figures.count - binned
         series.append(
             ImportedSeries(

@@ -134,7 +134,7 @@ def xenomai_argv(program: str, key: StepKey, cpus: list[int]) -> list[str]:
 def _check_one_cpu(key: StepKey, cpus: list[int]) -> None:
     if len(cpus) != 1:
         raise InputError(
-            f"--cross-check {key.tool}: it measures only one CPU, not {format_cpu_list(cpus)}; choose one "
+            f"--cross-check {key.tool} measures only one CPU, not {format_cpu_list(cpus)}; choose one "
             f"with --cpu"
         )
 

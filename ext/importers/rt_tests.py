@@ -128,7 +128,7 @@ class _PiStressFile(_Part):
 
 
 def _damaged(name: str, tool: str, problem: str) -> InputError:
-    return InputError(f"{name} is a damaged output of {tool} --json ({problem})")
+    return InputError(f"{name} is damaged output of {tool} --json ({problem})")
 
 
 def _labels(cpus: dict[int, int]) -> dict[int, dict[str, str | int]]:
@@ -259,7 +259,7 @@ def _pairs(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> di
         count, receiver = pair.sender.samples, pair.receiver
         if count and receiver.min < 0:
             raise InputError(
-                f"{name} is a damaged output of {tool} --json (it has a negative latency, {receiver.min})"
+                f"{name} is damaged output of {tool} --json (it has a negative latency, {receiver.min})"
             )
         series.append(
             ImportedSeries(

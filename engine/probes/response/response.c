@@ -476,12 +476,12 @@ static int run(struct harness *h)
 	if (state->master.nobody && role_options.role == PATH_BOTH && role_options.space == SPACE_KERNEL)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "no-answer",
-			"the kernel module never answered on %.100s: the lines are not wired together, or something of a higher priority takes its CPU",
+			"the kernel module never answered on %.100s: the lines are not wired together, or something with a higher priority takes its CPU",
 			role_options.path);
 	if (state->master.nobody && role_options.role == PATH_BOTH)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "no-answer",
-			"the slave on CPU %d never answered on %.100s: something of a higher priority takes its CPU, or the lines are not wired together",
+			"the slave on CPU %d never answered on %.100s: something with a higher priority takes its CPU, or the lines are not wired together",
 			h->peer->cpu, role_options.path);
 	if (state->master.nobody)
 		return error_line(

@@ -46,7 +46,7 @@ def why_not_applicable(ordered: Sequence[Task]) -> str | None:
     if not is_rate_monotonic(ordered):
         return "priorities are not rate-monotonic"
     if any(task.jitter_ns or task.blocking_ns for task in ordered):
-        return "tasks have release jitter or blocking"
+        return "some tasks have release jitter or can be blocked"
     return None
 
 

@@ -90,7 +90,7 @@ def _says(corrected: tuple[float, float, float], options: Options, row: Quantile
     if not_beyond < options.alpha:
         return f"differs by more than {within} at {where}"
     if different < options.alpha:
-        return f"differs at {where}, but not clearly by more than {within}"
+        return f"differs at {where}, but perhaps by less than {within}"
     return f"no difference is shown at {where}, but the sides may differ by more than {within}"
 
 

@@ -155,8 +155,8 @@ class MarkKind(Enum):
     RESTORED_BEFORE = Entry((NOTE,), "Settings that an earlier run had left changed were restored first.")
     DEPLOYMENT_INCOMPLETE = Entry(
         (NOTE,),
-        "Some settings of the deployment were refused or have no effect in this kernel, or tasks could not "
-        "be moved. step.json names them.",
+        "The kernel refused some settings of the deployment or ignores them, or rtgauge could not move "
+        "some tasks. step.json names each of them.",
         "see which settings, and why: rtgauge deploy show",
     )
     DEPLOYMENT_HELD = Entry(
@@ -170,7 +170,7 @@ class MarkKind(Enum):
     LOAD_DIED = Entry(
         (INVALID,),
         "A program of the load ended too early.",
-        "see the step's load.log for why the load ended, then: rtgauge resume, or run again",
+        "see in the step's load.log why the load ended, then continue with rtgauge resume, or run again",
     )
     RUNTIME_CHOSEN = Entry((NOTE,), "rtgauge chose the co-kernel to measure with. The detail says why.")
     RESUMED = Entry((NOTE,), "The run was measured in more than one session.")
@@ -189,7 +189,7 @@ class MarkKind(Enum):
         "A guest of the lab did not come up or did not answer. Its console output is in the record.",
         "read the console output, then boot the guest again: rtgauge lab boot NAME",
     )
-    CONNECTION_BROKEN = Entry((NOTE,), "The connection to the target broke and came back. No data is lost.")
+    CONNECTION_BROKEN = Entry((NOTE,), "The connection to the target broke and came back. No data was lost.")
     PICKED_UP = Entry((NOTE,), "The connection broke and the step continued; a later session picked it up.")
     OTHER_TOOL = Entry((NOTE,), "Another tool measured this step, to check rtgauge against it.")
     OTHER_PERIOD = Entry((NOTE,), "The other tool could not measure with the step's own period.")
@@ -352,7 +352,7 @@ class MarkKind(Enum):
     )
     REFERENCE_MISSING = Entry(
         (NOTE,),
-        "The wire has no time stamp for some edges, so they are not in its series.",
+        "Some edges on the wire have no time stamp, so they are missing from the series of the wire.",
     )
     OVERLOAD = Entry(
         (INVALID, NOTE),
@@ -416,7 +416,7 @@ class MarkKind(Enum):
     STREAM_GAPS = Entry(
         (DOUBTFUL,),
         "This machine read the instrument too slowly. Some values are only in the instrument's own totals.",
-        "measure with less load on this machine, or a longer interval",
+        "measure with less load on this machine, or with a longer interval",
     )
     GLITCHES = Entry(
         (DOUBTFUL,),

@@ -107,8 +107,8 @@ def mend_script(document: AuditDocument) -> str:
     """
     differing = document.differing
     about = f"What rtgauge audit found for {document.purpose} on {document.host}, Linux {document.kernel}."
-    care = "Read it before running it as root. Its settings last until the next boot, because rtgauge does "
-    lines = ["#!/bin/sh", *_comment(about), *_comment(f"{care}not put them back.")]
+    care = "Read this script before you run it as root. Its changes last until the next boot; rtgauge does "
+    lines = ["#!/bin/sh", *_comment(about), *_comment(f"{care}not undo them.")]
     done: set[str] = set()
     for finding in differing:
         lines += ["", *_comment(f"{finding.severity}: {finding.title} ({finding.rule})")]

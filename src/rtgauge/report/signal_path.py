@@ -166,8 +166,8 @@ def signal_lines(step: Step) -> list[str]:
     if step.peer is not None:
         own = other_role(step.peer.role)
         target = step.key.targets["self"]
-        roles = f"{own} on {target}, with the load and the deployment; {step.peer.role} on {step.peer.target}"
-        lines.append(f"{roles}; each with its own clock")
+        peer = f"the {step.peer.role} ran on {step.peer.target}; each used its own clock"
+        lines.append(f"the {own} ran on {target}, with the load and the deployment; {peer}")
     outside = instrument_line(step)
     lines += [] if outside is None else [outside]
     for result in step.results:

@@ -82,7 +82,8 @@ def needs(files: Files) -> list[Need]:
             "cobalt",
             f"libcobalt in {', '.join(LIBRARIES)}",
             any(name.startswith("libcobalt.so") for folder in LIBRARIES for name in files.entries(folder)),
-            "copy Xenomai's libraries below --overlay, into the folder that they were configured for",
+            "copy Xenomai's libraries into the folder of --overlay, at the path that Xenomai was configured "
+            "for",
         ),
         Need(
             "cobalt",
@@ -105,7 +106,7 @@ def needs(files: Files) -> list[Need]:
             "cobalt",
             f"Xenomai's autotune, in {' or '.join(PROGRAMS)}",
             any("autotune" in files.entries(folder) for folder in PROGRAMS),
-            "copy Xenomai's sbin below --overlay, into the folder that it was configured for",
+            "copy Xenomai's sbin into the folder of --overlay, at the path that Xenomai was configured for",
             DRIVERS["autotune"],
         ),
         Need(
@@ -148,7 +149,7 @@ def _rtai_needs(files: Files) -> list[Need]:
                 "rtai",
                 f"module {name}, loaded or in {' or '.join(FOLDERS)}",
                 name in modules or installed,
-                f"copy the files of RTAI's make install below --overlay, or insmod {name}.ko",
+                f"copy the files of RTAI's make install into the folder of --overlay, or insmod {name}.ko",
             )
             for name in NEEDED
         ),
@@ -174,7 +175,7 @@ def _rtai_needs(files: Files) -> list[Need]:
             "rtai",
             f"RTAI's latency and display, in {' or '.join(TESTSUITES)}",
             any({"latency", "display"} <= set(files.entries(folder)) for folder in TESTSUITES),
-            "copy the files of RTAI's make install below --overlay",
+            "copy the files of RTAI's make install into the folder of --overlay",
             "--cross-check rtai-latency",
         ),
     ]

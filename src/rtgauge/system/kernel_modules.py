@@ -84,7 +84,7 @@ class ModuleKernel:
         files = target.read([RELEASE, VERSION, LIST, DISABLED, ENFORCED, LOCKDOWN])
         if files.error(LIST) is not None:
             raise NoModules(
-                "this kernel loads no modules",
+                "this kernel cannot load modules",
                 f"{instead}, or boot a kernel with CONFIG_MODULES",
             )
         if files.text(DISABLED) == "1":

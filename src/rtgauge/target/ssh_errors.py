@@ -78,7 +78,7 @@ def _explained(stderr: str, address: SshAddress) -> str:
                 f"stop it with rtgauge lab stop {address.guest}, then boot it again"
             )
         hint = (
-            "check that sshd runs there, on this port"
+            "check that sshd is running on the machine, and that the port is right"
             if reason[0] == "Connection refused"
             else "check that the machine is switched on and connected to this network"
         )

@@ -59,8 +59,8 @@ class TestFigures(Model):
     pairs: int
     gain: float
     low: float | None = Field(
-        description="lower end of the confidence interval of the gain, which allows for repeated tests; the "
-        "gain is lower with the probability `error`"
+        description="lower end of the gain's confidence interval, corrected for repeated tests; the true "
+        "gain is below it with the probability `error`"
     )
     high: float | None
     error: float = Field(

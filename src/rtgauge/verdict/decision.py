@@ -187,7 +187,8 @@ def _for_every(case: _Case) -> Verdict:
         return _too_coarse(case)
     if v.activations < LEAST_FOR_EVERY:
         reason = (
-            f"too few for 100%: {support}; at least {format_count(LEAST_FOR_EVERY)} activations are needed"
+            f"too few activations to judge 100%: {support}; at least {format_count(LEAST_FOR_EVERY)} are "
+            f"needed"
         )
         return _too_short(case, reason, LEAST_FOR_EVERY)
     if case.close.possible:
@@ -249,7 +250,7 @@ def _for_a_share(case: _Case) -> Verdict:
         if needed is None and v.certain < v.possible:
             return _too_coarse(case)
     else:
-        reason = f"too few for {format_percent(requirement.hardness)}: {case.support}; {may}"
+        reason = f"too few activations to judge {format_percent(requirement.hardness)}: {case.support}; {may}"
     if needed is not None:
         reason += f"; about {format_count(needed)} activations would tell"
     return _too_short(case, reason, needed)

@@ -54,7 +54,10 @@ def test_two_machines_are_distinguished() -> None:
         clock_uncertainty_ns=2,
     )
     assert signal_lines(step(peer=peer)) == [
-        "slave on ssh://board, with the load and the deployment; master on local; each with its own clock"
+        (
+            "the slave ran on ssh://board, with the load and the deployment; the master ran on local; each used "
+            "its own clock"
+        )
     ]
 
 

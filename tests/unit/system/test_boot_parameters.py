@@ -50,7 +50,7 @@ def test_where_there_are_no_c_states_no_words_are_spent_on_them() -> None:
     ("name", "cores", "expected"),
     [
         ("CHM", GUEST, "the kernel offers no C-state"),
-        ("HM", [[0], [1]], "no second thread"),
+        ("HM", [[0], [1]], "only one thread"),
         ("M", [[0]], "a single core"),
         ("cores=3", GUEST, "the machine has only 2 cores"),
         ("smt=off,isolate=1", GUEST, "CPU 1, which should be isolated, is offline in this deployment"),

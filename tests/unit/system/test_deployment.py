@@ -148,7 +148,7 @@ def test_a_list_of_deployments_keeps_sets_of_words_together() -> None:
 @pytest.mark.parametrize(
     ("name", "here", "reason"),
     [
-        ("HM", machine([[0], [1]], smt="notsupported"), "no second thread"),
+        ("HM", machine([[0], [1]], smt="notsupported"), "only one thread"),
         ("HMI", machine([[0], [1]], smt="forceoff"), "disabled permanently at boot"),
         ("CHM", machine(DELGADO, c_states=False), "no C-state"),
         ("M", machine([[0]], smt=None), "single core"),

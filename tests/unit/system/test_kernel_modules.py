@@ -101,7 +101,7 @@ def test_the_abi_is_that_of_the_modules() -> None:
 @pytest.mark.parametrize(
     ("files", "says"),
     [
-        ({"/proc/modules": None}, "loads no modules; measure in user space over a path other"),
+        ({"/proc/modules": None}, "cannot load modules; measure in user space over a path other"),
         ({"/proc/sys/kernel/modules_disabled": "1\n"}, "modules_disabled is 1"),
         (
             {},

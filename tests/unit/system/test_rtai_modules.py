@@ -76,7 +76,7 @@ def test_rtai_config_goes_before_the_usual_folders() -> None:
     [
         (
             {"/proc/modules": None},
-            "loads no modules; leave --rt rtai out, or boot a kernel with CONFIG_MODULES",
+            "cannot load modules; leave --rt rtai out, or boot a kernel with CONFIG_MODULES",
         ),
         ({"/proc/modules": None, "/proc/ipipe/version": None}, "this is not an RTAI kernel"),
         ({"/proc/sys/kernel/modules_disabled": "1\n"}, "modules_disabled is 1"),

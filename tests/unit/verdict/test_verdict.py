@@ -108,7 +108,7 @@ def test_little_to_spare_is_marginal(maximum, word):
 def test_a_short_sample_says_nothing_about_100_percent_but_a_violation_does():
     result = verdict(HARD, [[50_000] * 100, [50_000] * 100])
     assert result.word == VerdictWord.CANNOT_TELL
-    assert "too few for 100%" in result.reason
+    assert "too few activations to judge 100%" in result.reason
     # 10,000 activations at 1 ms on two CPUs.
     assert result.evidence["duration_needed_ns"] == 5 * 10**9
     assert "--duration 10s" in result.next
@@ -135,7 +135,7 @@ def test_a_share_is_judged_by_exact_bounds(good, late, word):
     assert result.word == word
     if late == 6:
         assert result.evidence["activations_needed"] > good
-        assert "too few for 99.999%" in result.reason
+        assert "too few activations to judge 99.999%" in result.reason
     if late == 12:
         assert result.evidence["activations_needed"] > 10 * good
         assert "too close to tell them apart with so few activations; about" in result.reason

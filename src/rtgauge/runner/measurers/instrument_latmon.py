@@ -149,9 +149,9 @@ def _marks(bulks: list[Bulk], cells: Cells | None) -> list[Mark]:
     if placed > samples:
         marks.append(
             MarkKind.FIRST_SECOND.mark(
-                f"the latmon's totals per second omit the first second, so they lack "
-                f"{plural(placed - samples, 'sample')} of its histogram; there is no mean, and extremes are "
-                f"exact only to 1 us"
+                f"the latmon's totals per second leave out the first second: "
+                f"{plural(placed - samples, 'sample')} are only in its histogram, so rtgauge gives no mean, "
+                f"and the minimum and maximum are exact only to 1 us"
             )
         )
     elif placed < samples:

@@ -30,7 +30,7 @@ WHY = {
     "EIO": "the kernel does not allow it",
     "differs": "the kernel set another value",
     "alive": "this program hangs in the kernel and does not end; restart the machine",
-    "in-use": "the module stays loaded, because a program of the run that loaded it does not end",
+    "in-use": "the module stays loaded, because a program of the run that loaded it is still running",
 }
 
 

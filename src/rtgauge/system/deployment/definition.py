@@ -280,7 +280,7 @@ def smt_cannot(deployment: Deployment, machine: Machine) -> Cannot | None:
         "measure the deployment without H: M for HM, MI for HMI; custom settings without smt=on leave "
         "SMT unchanged"
     )
-    return Cannot("the cores of the machine have no second thread (no SMT)", remedy)
+    return Cannot("each core of this machine has only one thread (no SMT)", remedy)
 
 
 def c_states_cannot(deployment: Deployment, machine: Machine) -> Cannot | None:
