@@ -105,8 +105,8 @@ class QuantileDifference(Model):
     )
     bin_ns: int = Field(
         default=0,
-        description="width of the wider one of the two histogram bins that the quantiles lie in; the difference is "
-        "no more precise than that",
+        description="width of the wider one of the two histogram bins that the quantiles lie in; "
+        "the difference is no more precise than that",
     )
     no_interval: str | None = Field(
         default=None, description="why there is no interval; None if there is one"
