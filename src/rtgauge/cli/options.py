@@ -342,7 +342,7 @@ class PrintedComparison:
 
     details: Annotated[
         bool,
-        typer.Option("--details", help="Also print the chi-square tests and every setting that differs."),
+        typer.Option("--details", help="Also print the chi-square test and every setting that differs."),
     ] = False
     json: Json = False
     page: Annotated[
