@@ -254,7 +254,7 @@ def _histogram_marks(measurement: Measurement, *, contradicted: bool) -> list[Ma
         marks.append(MarkKind.NO_HISTOGRAM.mark(detail))
     averaged = (series for series in measurement.series if series.average_ns is not None)
     if measurement.average_is_cut and any(series.overflow > 1 for series in averaged):
-        own = f"the histogram is incomplete, so the mean is {measurement.tool}'s own truncated mean"
+        own = f"the histogram is incomplete, so the mean is what {measurement.tool} prints, rounded down"
         marks.append(MarkKind.MEAN_ROUNDED.mark(f"{own}, and there is no standard deviation"))
     return marks
 

@@ -339,7 +339,8 @@ def parse_json(raw: Mapping[str, Any], name: str) -> Measurement:
     version = raw.get("file_version")
     if version != 1:
         raise InputError(
-            f"{name} is not an output of rt-tests' --json with file_version 1 (it has {str(version)[:40]!r})"
+            f"{name} is not JSON from rt-tests with file_version 1 "
+            f"(its file_version is {str(version)[:40]!r})"
         )
     header = validated(_Header, raw, name, "rt-tests --json")
     command = header.command or header.command_right or ""

@@ -73,7 +73,7 @@ class Edge(Model):
         "smallest number missed one"
     )
     misses: int | None = Field(
-        description="smallest measured number of nodes that missed a deadline; None: no number did"
+        description="smallest measured number of nodes at which a deadline was missed; None if none was"
     )
     held_beyond: int | None = Field(
         description="largest number of nodes above `misses` that missed no deadline; None: the border is "

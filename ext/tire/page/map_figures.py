@@ -160,7 +160,7 @@ FRONTIER_NOTE = (
 def hard_figure(results: TireResults, suffix: str) -> Figure | None:
     """Return a chart per map that shows whether a deadline was missed; None if no map was measured."""
     charts = {map_title(plot): _chart(plot, results, hard=True) for plot in results.maps}
-    title = "Hard real time: was any deadline missed? (form of fig. 8 to 10)"
+    title = "Hard real time: was any deadline missed? (drawn like figs. 8 to 10 of Garre et al.)"
     notes = ["A square marks an n at which at least one deadline was missed.", FRONTIER_NOTE]
     return Figure.of(f"tire-hard{suffix}", title, charts, notes)
 
@@ -168,7 +168,7 @@ def hard_figure(results: TireResults, suffix: str) -> Figure | None:
 def soft_figure(results: TireResults, suffix: str) -> Figure | None:
     """Return a chart per map that shows how many deadlines were missed; None if no map was measured."""
     charts = {map_title(plot): _chart(plot, results, hard=False) for plot in results.maps}
-    title = "Soft real time: how many deadlines were missed? (form of fig. 11 to 13)"
+    title = "Soft real time: how many deadlines were missed? (drawn like figs. 11 to 13 of Garre et al.)"
     shares = "Colours show the share of missed deadlines; cells show it as a number if there is room."
     return Figure.of(f"tire-soft{suffix}", title, charts, [shares, FRONTIER_NOTE])
 

@@ -143,7 +143,7 @@ def time_figure(results: TireResults, suffix: str) -> Figure | None:
             "paper's are not."
         ),
     ]
-    title = "Real-fast: computation time against the number of nodes (form of fig. 5 to 7)"
+    title = "Real-fast: computation time by number of nodes (drawn like figs. 5 to 7 of Garre et al.)"
     return Figure.of(f"tire-time{suffix}", title, charts, notes)
 
 

@@ -64,9 +64,8 @@ def choose(comparison: Comparison) -> ChosenDeployment:
         causes = "; ".join(f"{pair.side}: {pair.paper.cannot}" for pair in comparison.pairs)
         raise MeasureError(f"no deployment can be chosen ({causes})")
     reason = (
-        "every deployment is rejected against Single; "
-        f"the chosen one has the smallest statistic, {least.paper.statistic:.1f} "
-        f"(critical value: {least.paper.critical:.1f})"
+        "every deployment differs significantly from Single; the chosen one differs least (chi-square "
+        f"statistic {least.paper.statistic:.1f}, critical value {least.paper.critical:.1f})"
     )
     return ChosenDeployment(deployments[least.side], reason)
 

@@ -86,7 +86,7 @@ class WatchParameters(ExplainParameters, TimedParameters, StillParameters):
         if (self.pid is None) == (self.program is None):
             raise ValueError("give pid or program")
         if self.program is not None and (not self.program.isprintable() or not 0 < len(self.program) < 256):
-            raise ValueError("give a program's name, as in /proc/PID/comm or as its file is named")
+            raise ValueError("give the program's name: the one in /proc/PID/comm, or its file name")
         if self.cycle is not None and re.fullmatch(r"[a-z0-9_]{2,23}(:[0-9]{1,9})?", self.cycle) is None:
             raise ValueError(
                 "give the system call as CALL or CALL:FD, such as clock_nanosleep or epoll_wait:5"

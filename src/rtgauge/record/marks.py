@@ -508,7 +508,7 @@ class MarkKind(Enum):
     )
     MEAN_ROUNDED = Entry(
         (NOTE,),
-        "The histogram is incomplete, so the mean is the truncated mean that the tool gives, and "
+        "The histogram is incomplete, so the mean is the one that the tool prints, rounded down, and "
         "the standard deviation is missing.",
     )
     SIGN_LOST = Entry(

@@ -41,7 +41,7 @@ class _Thrift:
 
     def _byte(self) -> int:
         if self.at >= len(self._data):
-            raise ValueError("its description is cut short")
+            raise ValueError("its metadata is cut short")
         self.at += 1
         return self._data[self.at - 1]
 
@@ -60,7 +60,7 @@ class _Thrift:
 
     def _skip(self, length: int) -> bytes:
         if length > len(self._data) - self.at:
-            raise ValueError("its description is cut short")
+            raise ValueError("its metadata is cut short")
         self.at += length
         return self._data[self.at - length : self.at]
 
@@ -83,7 +83,7 @@ class _Thrift:
                 head = self._byte()
                 length = head >> 4 if head >> 4 < 15 else self._varint()
                 if length > len(self._data) - self.at:
-                    raise ValueError("its description is cut short")
+                    raise ValueError("its metadata is cut short")
                 # In a list, each boolean takes a byte.
                 return [
                     self._value(BYTE if head & 15 in {TRUE, FALSE} else head & 15, depth + 1)
@@ -106,21 +106,21 @@ class _Thrift:
 def _number(fields: dict[int, Any], field: int) -> int:
     value = fields.get(field)
     if not isinstance(value, int) or not 0 <= value < 1 << 62:
-        raise ValueError("its description lacks a number")
+        raise ValueError("its metadata lacks a required number")
     return value
 
 
 def _structs(fields: dict[int, Any], field: int) -> list[dict[int, Any]]:
     value = fields.get(field)
     if not isinstance(value, list) or not all(isinstance(part, dict) for part in cast("list[Any]", value)):
-        raise ValueError("its description lacks a list")
+        raise ValueError("its metadata lacks a list")
     return cast("list[dict[int, Any]]", value)
 
 
 def _struct(fields: dict[int, Any], field: int) -> dict[int, Any]:
     value = fields.get(field)
     if not isinstance(value, dict):
-        raise ValueError("its description lacks a part")
+        raise ValueError("its metadata lacks a part")
     return cast("dict[int, Any]", value)
 
 

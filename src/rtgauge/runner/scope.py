@@ -200,7 +200,7 @@ def _insert_modules(key: StepKey, context: TargetContext, applied: Applied) -> N
         insert_rtai(key, context.target, context.facts, say, applied)
     if needs.modules:
         files = modules_for(context.target, needs.modules, say)
-        say("kernel modules are loaded")
+        say("loading kernel modules")
         _load(files, context.target, applied)
 
 
@@ -220,9 +220,9 @@ def insert_rtai(
     files = rtai_modules(target, calibration, modules_of(key.tool, in_kernel=key.space == "kernel"))
     if files:
         say(
-            "RTAI's modules are loaded"
+            "loading RTAI's modules"
             if calibration is not None
-            else "RTAI's modules are loaded and calibrate themselves"
+            else "loading RTAI's modules, which calibrate themselves"
         )
         _load(files, target, applied)
 

@@ -295,7 +295,7 @@ def refusal(error: str, file: str, kernel: ModuleKernel) -> NoModules:
     rtais = name.startswith("rtai_")
     whose = "RTAI's own instructions" if rtais else "docs/kmod.md"
     folder = "" if rtais else f" and name their folder: {OWN}=DIR (docs/kmod.md)"
-    sign = f"sign the modules with a key that is enrolled there{folder}, or switch Secure Boot off"
+    sign = f"sign the modules with a key that is enrolled on that machine{folder}, or turn off Secure Boot"
     if error in ("EKEYREJECTED", "ENOKEY") or (error == "EPERM" and kernel.signed_only):
         return NoModules("the kernel loads only modules that are signed (Secure Boot, lockdown)", sign)
     if error in ("EPERM", "EACCES"):

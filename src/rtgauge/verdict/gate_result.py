@@ -529,8 +529,8 @@ def _concluded(
         rest = format_share(gate.rarest_shown(decision.pairs), up=True)
         return result.ending(
             GateOutcome.NOT_WORSE,
-            f"{candidate}: each of {plural(decision.pairs, 'run')} meets {wish.require}, so at most {rest} "
-            f"of its runs do not (99 %); {seen.removeprefix(f'{candidate}: ')}",
+            f"{candidate}: each of {plural(decision.pairs, 'run')} met {wish.require}, so at most {rest} "
+            f"of further runs would not (99 % confidence); {seen.removeprefix(f'{candidate}: ')}",
         )
     if decision.outcome is gate.Outcome.CANNOT_TELL:
         few = f"{seen}; these are too few pairs to tell whether {candidate} is worse by {wanted}"

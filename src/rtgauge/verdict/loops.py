@@ -97,8 +97,8 @@ def _unseen_stops(step: Step, facts: Facts) -> str | None:
     if not all(result.values.get("interrupts_traced") is True for result in pollers):
         return "the stops by other tasks were recorded, but not the stops by interrupts"
     if facts.machine.virtual is not False:
-        host = "the host of this virtual machine" if facts.machine.virtual else "a host of virtual machines"
-        return f"{host} may have stopped the thread, too, which no event shows"
+        host = "the" if facts.machine.virtual else "if this is a virtual machine, its"
+        return f"{host} host may have stopped the thread, too, which no event shows"
     if not isinstance(smis, int):
         return (
             "the firmware may have interrupted the CPUs (SMI), which neither an event nor a counter shows "

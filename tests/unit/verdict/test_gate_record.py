@@ -133,7 +133,8 @@ def test_how_often_a_bound_is_exceeded_decides(tmp_path: Path) -> None:
 def test_a_candidate_that_keeps_the_bound_passes(tmp_path: Path) -> None:
     share = measured(tmp_path / "a", pairs=12, require=f"{BOUND} hardness=99%")
     said = (
-        "MI: each of 12 runs meets latency<=1ms hardness=99%, so at most 31.9 % of its runs do not (99 %); "
+        "MI: each of 12 runs met latency<=1ms hardness=99%, so at most 31.9 % of further runs would not "
+        "(99 % confidence); "
     )
     assert GateResult.of(share).conclusion.startswith(said + "0 activations")
     early = measured(tmp_path / "early", require=f"{BOUND} hardness=99%")

@@ -249,8 +249,8 @@ def test_a_poller_is_judged_by_its_gaps_if_all_stops_have_events(gap_us: int, wo
 @pytest.mark.parametrize(
     ("virtual", "found", "reason"),
     [
-        (True, {}, "the host of this virtual machine"),
-        (None, {}, "a host of virtual machines"),
+        (True, {}, "the host may have stopped"),
+        (None, {}, "if this is a virtual machine, its host"),
         (False, {"interrupts_traced": False}, "not the stops by interrupts"),
         (False, {"smis": None}, "neither an event nor a counter"),
         (False, {"smis": 2}, "2 times"),
