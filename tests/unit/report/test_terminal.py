@@ -111,7 +111,7 @@ def test_the_first_line_is_the_answer(record: Record, width: int):
     words = " ".join(text.split())
     assert words.startswith(
         "FAILS memory: 8 of 10,000 later than 200 us or missed, none allowed; worst 3.79 ms on CPU 0 next see "
-        "what caused the largest one"
+        "what caused the largest latency"
     )
     assert "required period=1ms latency<=200us hardness=100%" in words
 

@@ -257,7 +257,7 @@ def test_a_target_without_autotune_says_what_is_missing():
         ({"rt": "rtai"}, "RTAI calibrates itself"),
         ({"rt": "cobalt", "count": 5}, "count applies only to the clocks"),
         ({"keep": True}, "keep applies only to rt cobalt"),
-        ({"interval": "1ms", "cpu": "0"}, "cpu, interval applies only to rt cobalt"),
+        ({"interval": "1ms", "cpu": "0"}, "cpu and interval apply only to rt cobalt"),
     ],
 )
 def test_what_is_not_of_this_calibration_is_refused(written: dict[str, object], words: str):

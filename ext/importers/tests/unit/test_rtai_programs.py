@@ -90,7 +90,7 @@ def test_a_period_that_nothing_tells_is_marked() -> None:
         (("RTD|       2924", "RTD|          x"), "is damaged: line"),
         (("RTD|", "RTX|"), "no line of figures"),
         (("average time = 1", "average time = 5"), "reads only averages over 1 s"),
-        (("0          100000 ", "0          4000000000 "), "a period of 4s"),
+        (("0          100000 ", "0          4000000000 "), "the period is 4s"),
     ],
 )
 def test_a_damaged_output_of_rtais_latency_is_refused(damage: tuple[str, str], says: str) -> None:
