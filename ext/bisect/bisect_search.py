@@ -290,8 +290,8 @@ def kept_search(folder: Path) -> BisectState:
         raise InputError(f"there is no search in {folder}: it has no {STATE}") from None
     except OSError as error:
         raise InputError(
-            f"{error.filename or folder} is not used, because {error.strerror}; rtgauge runs the command "
-            f"that a search names, so continue only a search of your own, or start a new one"
+            f"rtgauge does not use {error.filename or folder} ({error.strerror}), because it would run the "
+            f"commands in it; continue a search that you started yourself, or start a new one"
         ) from None
     except ValidationError as error:
         raise RecordError(f"{folder / STATE} is damaged: {error.errors()[0]['msg']}") from None

@@ -69,15 +69,15 @@ class Edge(Model):
 
     threads: int
     holds: int | None = Field(
-        description="largest measured number of nodes up to which no deadline was missed; None: the "
-        "smallest number missed one"
+        description="largest measured number of nodes up to which no deadline was missed; None if one "
+        "was missed at the smallest number"
     )
     misses: int | None = Field(
         description="smallest measured number of nodes at which a deadline was missed; None if none was"
     )
     held_beyond: int | None = Field(
-        description="largest number of nodes above `misses` that missed no deadline; None: the border is "
-        "sharp"
+        description="largest number of nodes above `misses` at which no deadline was missed; None if "
+        "there is none"
     )
 
 

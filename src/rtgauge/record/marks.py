@@ -169,7 +169,7 @@ class MarkKind(Enum):
     )
     LOAD_DIED = Entry(
         (INVALID,),
-        "A program of the load ended too early.",
+        "A load program ended too early.",
         "see in the step's load.log why the load ended, then continue with rtgauge resume, or run again",
     )
     RUNTIME_CHOSEN = Entry((NOTE,), "rtgauge chose the co-kernel to measure with. The detail says why.")

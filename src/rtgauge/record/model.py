@@ -668,7 +668,7 @@ class Exposure(Model):
     )
     confidence: float
     share_excluded: float = Field(
-        description="with this confidence, the true share of violations is not larger than this"
+        description="the true share of violations is at most this value, with the confidence in `confidence`"
     )
     assumes_independence: bool = Field(
         default=False,

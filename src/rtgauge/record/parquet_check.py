@@ -52,7 +52,7 @@ class _Thrift:
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
                 return value
-        raise ValueError("a number in its description has more than 64 bits")
+        raise ValueError("a number in its metadata has more than 64 bits")
 
     def _integer(self) -> int:
         value = self._varint()
@@ -67,7 +67,7 @@ class _Thrift:
     def _value(self, kind: int, depth: int) -> Any:
         self._fields += 1
         if self._fields > MOST_FIELDS or depth > MOST_NESTED:
-            raise ValueError("its description is too large")
+            raise ValueError("its metadata is too large")
         match kind:
             case 1 | 2:
                 return kind == TRUE
@@ -92,7 +92,7 @@ class _Thrift:
             case 12:
                 return self.struct(depth + 1)
             case _:
-                raise ValueError("its description has a field of an unknown kind")
+                raise ValueError("its metadata has a field of an unknown kind")
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
         fields: dict[int, Any] = {}

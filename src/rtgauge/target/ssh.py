@@ -439,7 +439,7 @@ class SshTarget:
                     while piece := channel.piece(PATIENCE_S):
                         size += len(piece)
                         if size > most_bytes:
-                            large = f"{local.name} is not fetched, because it is larger than any measurement"
+                            large = f"{local.name} is not fetched: it is larger than any measurement can be"
                             raise MeasureError(large, on=self.name)
                         file.write(piece)
         except TimeoutError:

@@ -104,7 +104,7 @@ def gate_series(record: Record, wish: GateWish) -> list[GateSeries]:
     """
     alternation = alternation_of(record.run)
     if alternation is None:
-        raise CannotGate("the record has no pairs, so it is not a gate's record")
+        raise CannotGate("the record has no pairs, so it is not the record of a gate")
     _check_kernels(record, wish, alternation)
     _check_both_have_all(record.run, alternation)
     steps: dict[tuple[str, int], Step] = {}

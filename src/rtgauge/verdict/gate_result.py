@@ -224,7 +224,7 @@ class GateResult(Model):
         """Decide a gate from its record, finished or not. Raises InputError if the record is not a gate's."""
         wish, alternation = wish_of(record.run), alternation_of(record.run)
         if wish is None or alternation is None:
-            raise InputError(f"{record.path} is not a gate's record")
+            raise InputError(f"{record.path} is not the record of a gate")
         empty = GateResult(
             outcome=GateOutcome.NOT_MEASURED,
             status=EXIT_CANNOT_MEASURE,

@@ -426,7 +426,7 @@ def test_a_step_that_was_left_out_is_no_pair(tmp_path: Path) -> None:
 
 
 def test_a_record_that_is_of_no_gate_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="not a gate's record"):
+    with pytest.raises(InputError, match="not the record of a gate"):
         GateResult.of(Record.open(write_record(tmp_path, Shape(seconds=1))))
 
 
