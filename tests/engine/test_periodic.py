@@ -178,7 +178,7 @@ def test_foreign_signals_and_a_stop(engine: Path) -> None:
         ("path", 3, ["--path=gpio:gpiochip99:1", "--role=master"], "no GPIO chip"),
         ("path", 2, ["--path=wire:0"], "joins its own"),
         ("path", 2, ["--path=wire", "--role=master"], "--role both"),
-        ("path", 2, ["--path=loop:pipe", "--space=kernel"], "there are wire"),
+        ("path", 2, ["--path=loop:pipe", "--space=kernel"], "choose wire (--role both)"),
         ("path", 2, ["--path=wire", "--space=kernel", "--role=slave"], "to the master"),
         ("path", 2, ["--path=none", "--space=kernel"], "--role master"),
         ("usage", 2, ["--path=wire", "--space=kernel", "--timer=timerfd"], "in user space"),

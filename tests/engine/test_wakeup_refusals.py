@@ -292,7 +292,7 @@ class TestGroups:
             engine, "cpu-not-allowed", 2, "wakeup", "--go", f"--cpu={CPUS[1]}", prefix=inside(group)
         )
         assert f"does not allow CPU {CPUS[1]}," in message
-        assert re.search(rf"allowed are {CPUS[0]}: choose", message)
+        assert re.search(rf"only {CPUS[0]}: choose", message)
         hello = wakeup(engine, "--count=20", prefix=inside(group)).one("hello")
         assert hello["cpus"] == CPUS[:1]
         assert {"cpu": CPUS[1], "reason": "cpuset"} in hello["cpus_not_measured"]

@@ -135,7 +135,7 @@ def test_resume_refuses_what_is_not_for_a_bisection(folder: Path, monkeypatch, c
 @pytest.mark.parametrize("name", ["", STATE])
 def test_a_search_of_another_user_is_refused(folder: Path, name: str) -> None:
     os.chown(folder / name, 65534, 65534)
-    with pytest.raises(InputError, match="belongs to another user; rtgauge runs the command"):
+    with pytest.raises(InputError, match="belongs to another user"):
         kept_search(folder)
 
 
