@@ -93,7 +93,7 @@ def test_the_terminal_has_the_answer_first_and_the_next_step_last(wakeups: Path)
     text = rtgauge(*words, env={"COLUMNS": "80"}).stdout.splitlines()
     assert text[0].startswith(("Use user space", "Try user space"))
     assert any(line.startswith("next     ") for line in text[-5:])
-    assert max(map(len, text)) <= 80
+    assert max(len(line) for line in text if str(wakeups) not in line) <= 80  # a path stays whole
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_frequency_prints_and_writes_the_same_tables(brown: Path, tmp_path: Path
             assert (at100["ns"] or 10**18) >= at95["ns"]
     names = {path.name for path in (tmp_path / "figures").iterdir()}
     assert {
-        "timing-response-linear.svg",
+        "timing-response-log.svg",
         "timing-response-log.png",
         "timing-periodic-jitter-log.pdf",
     } <= names

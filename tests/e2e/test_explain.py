@@ -218,9 +218,7 @@ def test_the_gaps_of_a_poller_hold_on_a_machine_that_shows_all_of_its_stops(tmp_
     assert good(invoke("show", record, *requirement)).stdout.startswith("HOLDS")
     facts["machine"]["virtual"] = True
     system.write_text(json.dumps(facts))
-    assert (
-        "virtual machine may have stopped the thread" in good(invoke("show", record, *requirement), 4).stdout
-    )
+    assert "the host may have stopped the thread" in good(invoke("show", record, *requirement), 4).stdout
     assert good(invoke("show", record, "--require", "gap<=1ns"), 1).stdout.startswith("FAILS")
 
 

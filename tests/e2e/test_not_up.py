@@ -165,11 +165,10 @@ def test_of_a_probe_nothing_is_kept(lab: Lab) -> None:
     assert "rtgauge resume" not in line
 
 
-def test_where_no_record_can_be_written_the_guest_is_what_is_told(lab: Lab) -> None:
+def test_a_folder_for_records_is_checked_before_a_guest_is_booted(lab: Lab) -> None:
     lab.out.write_text("no folder")
-    line = error_line(lab.run(PANIC), 3)
-    assert "panicked" in line
-    assert str(paths.home() / "machines/debian/console.log") in line
+    assert "is not a folder: choose another folder with --out" in error_line(lab.run(PANIC), 2)
+    assert not (paths.home() / "machines/debian/console.log").exists()
 
 
 @pytest.mark.parametrize("last", ["lab:debian", "ssh://root@127.0.0.1:{port}"])

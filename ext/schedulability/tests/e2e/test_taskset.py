@@ -112,7 +112,7 @@ def test_the_papers_experiment(tmp_path):
         assert text in page, text
     shown = good(invoke("show", record, "--details"))
     assert "τ1" in shown.stdout
-    assert shown.stdout.index("CPU 0, measured") < shown.stdout.index("calculated, without jitter")
+    assert shown.stdout.index("CPU 0, measured") < shown.stdout.index("calculated without jitter")
     comparison, figures = tmp_path / "c.html", tmp_path / "figures"
     compared = good(
         invoke(

@@ -89,7 +89,7 @@ def test_a_search_by_itself() -> None:
 
 
 def test_what_a_search_cannot_take_is_refused() -> None:
-    assert "--nodes cannot be combined with --search" in error_line(
+    assert "--search sets --nodes itself" in error_line(
         invoke("probe", "tire", "--search", "--nodes", 400), 2
     )
     assert "--repeats needs --search" in error_line(invoke("probe", "tire", "--repeats", 3), 2)
