@@ -71,8 +71,9 @@ MEASURING = [
 ]
 MISSING = re.compile(
     r"there is no |[Nn]o such |no instrument is plugged in|the machine has \d+ CPU|cannot be started"
+    r"|lab:[\w-]+ is not built"
 )
-"""A file, a program or a device of the page that this machine does not have."""
+"""A file, a program, a device or a guest of the page that this machine does not have."""
 
 
 @pytest.mark.parametrize(("page", "command"), MEASURING)
