@@ -76,6 +76,10 @@ def woken_ns(moment: Moment) -> list[int]:
     ]
 
 
+MOST_RUNS = 10
+"""On a machine so busy that activations were missed before every moment, the run is repeated."""
+
+
 def missed_before(stream: Stream, moment: Moment) -> bool:
     """Whether its thread missed an activation in the window of its release or in the one before."""
     windows = [line for line in stream.all("window") if line["series"] == moment.series]
@@ -88,16 +92,19 @@ def test_between_the_release_and_the_reading_of_the_clock_the_thread_was_woken(
 ) -> None:
     """The probe's clock and that of the events are one: nothing else orders these three."""
     options = ("--interval-ns=20000000", "--count=100", "--window-ns=100000000")
-    stream = wakeup(engine, f"--explain-instance={instance}", *options)
-    assert stream.reason == "count"
-    found = moments(stream)
-    assert explained(stream)["buffer_kb"] == 512
-    assert found
-    assert all(moment.end_ns - moment.release_ns == moment.latency_ns for moment in found)
-    # A thread that came too late to sleep until this release is not woken for it.
-    asleep = [moment for moment in found if not missed_before(stream, moment)]
-    if not asleep:
-        pytest.skip("this machine is so busy that activations were missed before every moment")
+    asleep: list[Moment] = []
+    for _ in range(MOST_RUNS):
+        stream = wakeup(engine, f"--explain-instance={instance}", *options)
+        assert stream.reason == "count"
+        found = moments(stream)
+        assert explained(stream)["buffer_kb"] == 512
+        assert found
+        assert all(moment.end_ns - moment.release_ns == moment.latency_ns for moment in found)
+        # A thread that came too late to sleep until this release is not woken for it.
+        asleep = [moment for moment in found if not missed_before(stream, moment)]
+        if asleep:
+            break
+    assert asleep, "activations were missed before every moment of every run"
     for moment in asleep:
         assert any(moment.release_ns <= time_ns <= moment.end_ns for time_ns in woken_ns(moment)), (
             moment.number,

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import io
+import json
 import subprocess
 import sys
 from dataclasses import replace
@@ -121,6 +122,18 @@ def test_the_marks_and_what_was_left_out_are_said(record: Record):
     assert "doubtful: throttled under cpu, CPU 1: the measuring thread" in text
     assert "missing load network: iperf3 is not installed; apt-get install iperf3" in text
     assert str(record.path) in text.replace("\n", "")
+
+
+def test_a_probe_that_no_extension_has_is_named(tmp_path: Path):
+    folder = write_record(tmp_path, Shape(loads=("idle",)))
+    (file,) = folder.glob("steps/*/step.json")
+    step = json.loads(file.read_text())
+    step["key"]["probe"] = "toy"
+    file.write_text(json.dumps(step))
+    for details in (False, True):
+        text = " ".join(summary(Record.open(folder), 160, details=details).split())
+        assert "missing probe toy: its own results cannot be shown; install the extension" in text
+        assert "Worst latency" in text
 
 
 def test_a_mark_of_several_steps_is_said_once(tmp_path: Path):
