@@ -125,7 +125,7 @@ def test_the_marks_and_what_was_left_out_are_said(record: Record):
 
 
 def test_a_probe_that_no_extension_has_is_named(tmp_path: Path):
-    folder = write_record(tmp_path, Shape(loads=("idle",)))
+    folder = write_record(tmp_path, Shape(loads=("idle",), verdict=None))
     (file,) = folder.glob("steps/*/step.json")
     step = json.loads(file.read_text())
     step["key"]["probe"] = "toy"
