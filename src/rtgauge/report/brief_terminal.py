@@ -11,7 +11,7 @@ from rich.segment import Segments
 from rich.text import Text
 
 from rtgauge.errors import RecordError
-from rtgauge.probe.registry import PROBES, probe_of
+from rtgauge.probe.registry import probe_of
 from rtgauge.record.marks import is_doubt
 from rtgauge.record.model import Severity
 from rtgauge.record.reader import BLOCKS, WINDOWS
@@ -45,17 +45,12 @@ def mark_text(mark: GatheredMark, style: str) -> Text:
 
 def left_out_texts(view: RecordView) -> list[str]:
     """Return a line for each item left out of the run, and for each probe that no extension here has."""
-    gone = dict.fromkeys(
-        step.key.probe
-        for step in view.steps
-        if step.end_reason != "imported" and step.key.probe not in PROBES
-    )
     return [
         printable(f"{item.what}: {item.reason}" + (f"; {item.remedy}" if item.remedy else ""))
         for item in view.record.run.left_out
     ] + [
         printable(f"probe {name}: its own results cannot be shown; install the extension that has this probe")
-        for name in gone
+        for name in view.probes_not_here
     ]
 
 

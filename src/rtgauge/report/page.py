@@ -164,6 +164,7 @@ def content_of(drawing: Drawn) -> dict[str, object]:
         "outcomes": outcomes if len(outcomes.rows) > 1 else None,
         "example": None if run.verdicts else _example(shown.steps),
         "unfinished": None if run.state == "complete" else finished,
+        "probes_not_here": view.probes_not_here,
         "marks": marks,
         "first_chapters": first,
         "numbers": tables.load_tables(shown),

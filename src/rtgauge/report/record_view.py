@@ -303,6 +303,12 @@ class RecordView:
         return RecordView(replace(self.record, steps=steps))
 
     @cached_property
+    def probes_not_here(self) -> list[str]:
+        """The probes of the record that no extension here has. Other tools' steps have no probe of ours."""
+        own = (step.key.probe for step in self.record.steps if step.end_reason != "imported")
+        return list(dict.fromkeys(name for name in own if name not in PROBES))
+
+    @cached_property
     def folded_probes(self) -> list[tuple[str, int]]:
         """(probe, number of its steps) for each folded probe with several steps."""
         counts = Counter(step.key.probe for step in self.record.steps if folds(step))

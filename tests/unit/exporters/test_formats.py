@@ -16,30 +16,7 @@ from rtgauge.errors import InputError
 from rtgauge.exporters.record_export import GONE, export, formats
 from rtgauge.record.model import VerdictWord
 from rtgauge.record.reader import Record
-from tests.support.records import Shape, write_record
-
-HOSTILE = 'a"b\\c\x1b[2J|*_<&>%$#{}~^\u202e\n]]> -- é'
-
-
-@pytest.fixture(scope="module")
-def record(tmp_path_factory) -> Record:
-    return Record.open(write_record(tmp_path_factory.mktemp("record"), Shape(seconds=3)))
-
-
-@pytest.fixture(scope="module")
-def hostile(record) -> Record:
-    """The same with a load whose name belongs to all formats at once."""
-    steps = [
-        step.model_copy(update={"key": step.key.model_copy(update={"load": HOSTILE})})
-        for step in record.steps
-    ]
-    return replace(record, steps=steps)
-
-
-def text(record: Record, form: str) -> str:
-    written = export(record, form, None)
-    assert written is not None
-    return written
+from tests.support.exported import exported_record, hostile_record, text  # noqa: F401 - fixtures
 
 
 def test_junit_has_a_case_a_step(record, hostile):

@@ -17,6 +17,7 @@ from rich.console import Console
 from rtgauge.record.facts import Facts
 from rtgauge.record.model import Mark, Result, Severity
 from rtgauge.record.reader import Record
+from rtgauge.report.page import html
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Column, Table, numbers, texts
 from rtgauge.report.terminal import print_list, print_summary
@@ -134,6 +135,7 @@ def test_a_probe_that_no_extension_has_is_named(tmp_path: Path):
         text = " ".join(summary(Record.open(folder), 160, details=details).split())
         assert "missing probe toy: its own results cannot be shown; install the extension" in text
         assert "Worst latency" in text
+    assert "The results of the probe toy itself cannot be shown" in html(Record.open(folder))
 
 
 def test_a_mark_of_several_steps_is_said_once(tmp_path: Path):

@@ -12,7 +12,7 @@ import pytest
 from kcidb_io import schema
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as read_prometheus
-from tests.support.records import Shape, write_record
+from tests.support.exported import exported_record, hostile_record, text  # noqa: F401 - fixtures
 from typer.testing import CliRunner
 
 from rtgauge.cli.main import app
@@ -22,29 +22,6 @@ from rtgauge.exporters.record_export import export
 from rtgauge.record.quantiles import QUANTILES
 from rtgauge.record.reader import Record
 from rtgauge_ext.exporters.kcidb import kcidb
-
-HOSTILE = 'a"b\\c\x1b[2J|*_<&>%$#{}~^\u202e\n]]> -- é'
-
-
-@pytest.fixture(scope="module")
-def record(tmp_path_factory) -> Record:
-    return Record.open(write_record(tmp_path_factory.mktemp("record"), Shape(seconds=3)))
-
-
-@pytest.fixture(scope="module")
-def hostile(record) -> Record:
-    """The same with a load whose name belongs to all formats at once."""
-    steps = [
-        step.model_copy(update={"key": step.key.model_copy(update={"load": HOSTILE})})
-        for step in record.steps
-    ]
-    return replace(record, steps=steps)
-
-
-def text(record: Record, form: str) -> str:
-    written = export(record, form, None)
-    assert written is not None
-    return written
 
 
 def test_openmetrics_has_every_figure(record, hostile):
