@@ -100,6 +100,12 @@ EXTENSION = Extension(
         "junit": "rtgauge.exporters.junit:JUNIT",
         "markdown": "rtgauge.exporters.document_tables:MARKDOWN",
     },
+    measurers={
+        "autotune": "rtgauge.runner.measurers.autotune",
+        "instrument": "rtgauge.runner.measurers.instrument_serial",
+        "latmon": "rtgauge.runner.measurers.instrument_latmon",
+        "two-ends": "rtgauge.runner.measurers.two_ends",
+    },
     loads={
         "idle": "rtgauge.load.idle:IdleLoad",
         "cpu": "rtgauge.load.cpu:Cpu",

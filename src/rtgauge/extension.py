@@ -96,7 +96,9 @@ class Extension:
     exporters: Mapping[str, str] = field(default_factory=_none)
     """Format -> its rtgauge.exporters.exporter.Exporter."""
     measurers: Mapping[str, str] = field(default_factory=_none)
-    """Tool that checks a step after rtgauge -> its rtgauge.runner.step.Measurer."""
+    """Tool that checks a step after rtgauge, or what a probe's `measurer()` names -> its
+    rtgauge.runner.step.Measurer, which may be a module.
+    """
     documents: Mapping[str, str] = field(default_factory=_none)
     """Schema in docs/formats -> a Document: its title and models."""
     files: Mapping[str, str] = field(default_factory=_none)
@@ -117,9 +119,12 @@ def _packages() -> Iterable[tuple[str, str]]:
 
 
 def imported(reference: str) -> object:
-    """Return the object that `module:object` names. Raises ImportError or AttributeError."""
+    """Return the object that `module:object` names, or a module that is named alone.
+
+    Raises ImportError or AttributeError.
+    """
     module, _, name = reference.partition(":")
-    return getattr(import_module(module), name)
+    return getattr(import_module(module), name) if name else import_module(module)
 
 
 @cache

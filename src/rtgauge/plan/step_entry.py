@@ -15,9 +15,7 @@ from rtgauge.probe import registry as probes
 from rtgauge.probe.descriptor import key_names, normalise
 from rtgauge.probe.explain_parameters import KEYS as EXPLAIN_KEYS
 from rtgauge.probe.registry import AnyProbe
-from rtgauge.probe.signal_parameters import SignalParameters, other_role
 from rtgauge.record.model import StepKey
-from rtgauge.record.parameters import Parameters
 from rtgauge.suggest import nearest
 from rtgauge.system.deployment.definition import AS_IS, Deployment, parse_deployment
 from rtgauge.target.address import LOCAL
@@ -93,7 +91,7 @@ class StepEntry:
             parameters=parameters,
             load=load,
             deployment=deployment.name,
-            targets={SELF: LOCAL, **_peer(parameters)},
+            targets={SELF: LOCAL, **probe.peers(parameters)},
             repeat=1,
         )
 
@@ -123,13 +121,6 @@ class StepEntry:
         except InputError:
             return True
         return False
-
-
-def _peer(parameters: Parameters) -> dict[str, str]:
-    """Return the peer's target by its role; empty if there is no peer."""
-    if not isinstance(parameters, SignalParameters) or parameters.peer is None:
-        return {}
-    return {other_role(parameters.role): parameters.peer}
 
 
 def _keep_c_states(deployment: Deployment, written: dict[str, object], probe: AnyProbe, place: str) -> None:

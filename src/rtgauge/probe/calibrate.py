@@ -13,6 +13,7 @@ from pydantic import Field, model_validator
 
 from rtgauge.probe import wakeup
 from rtgauge.probe.descriptor import Command, Metric, Probe, Shown, normalise
+from rtgauge.record.model import StepKey
 from rtgauge.record.parameters import Parameters
 from rtgauge.validation import CpuList, DurationNs, between
 
@@ -92,6 +93,10 @@ class Calibrate(Probe[CalibrateParameters]):
     def changes(self, parameters: CalibrateParameters) -> tuple[str, ...]:
         """Return Cobalt's gravity, which autotune sets."""
         return (GRAVITY,) if parameters.rt == "cobalt" else ()
+
+    def measurer(self, key: StepKey) -> str | None:
+        """Return autotune on Cobalt."""
+        return "autotune" if key.rt == "cobalt" else None
 
     def expected_ns(self, parameters: CalibrateParameters) -> int:
         """Return the time (ns) for all clocks, at most 0.2 s each; on Cobalt, for both measurements and

@@ -271,6 +271,17 @@ class Probe(ABC, Generic[P]):
         """
         return ()
 
+    def peers(self, parameters: P) -> Mapping[str, str]:  # noqa: ARG002 - for some probes
+        """Return the other targets that the step needs, by their roles."""
+        return {}
+
+    def measurer(self, key: StepKey) -> str | None:  # noqa: ARG002 - for some probes
+        """Return the name, among the `measurers` of extensions, of what measures the step.
+
+        None: one engine on the target measures it.
+        """
+        return None
+
     def traces(self, parameters: P) -> Traced | None:  # noqa: ARG002 - for some probes
         """Return how the kernel records in a tracefs instance, which the runner makes and removes; None if it
         records nothing.

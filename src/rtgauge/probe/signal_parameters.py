@@ -435,6 +435,19 @@ class SignalProbe(Probe[S]):
             "slave": self.arguments(_until_stopped(slave), None),
         }
 
+    def peers(self, parameters: S) -> Mapping[str, str]:
+        """Return the peer by its role, if there is one."""
+        return {} if parameters.peer is None else {other_role(parameters.role): parameters.peer}
+
+    def measurer(self, key: StepKey) -> str | None:
+        """Return what measures with a peer or with an instrument; None for one engine on the target."""
+        if key.peer is not None:
+            return "two-ends"
+        instrument = key.parameters.get("instrument")
+        if instrument is None:
+            return None
+        return "latmon" if is_latmon(str(instrument)) else "instrument"
+
     def of_peer(self, parameters: S) -> S:
         """Return the parameters for the peer: user space, and no task context."""
         return parameters.but(space="user", context=None)

@@ -16,7 +16,6 @@ from typing import Protocol, Self, cast, runtime_checkable
 
 from rtgauge import extension
 from rtgauge.errors import InputError, MeasureError
-from rtgauge.instrument.address import is_latmon
 from rtgauge.load import registry as loads
 from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.probe import registry as probes
@@ -36,7 +35,6 @@ from rtgauge.runner.engine import STREAM, EngineStream, arm_trial, follow, start
 from rtgauge.runner.put_together import EndedStep, Measured, Outcome, StepResult
 from rtgauge.runner.scope import in_deployment, with_deployment
 from rtgauge.system.changes import CHANGE_PATHS, changes
-from rtgauge.system.rt_core import CLOCK
 from rtgauge.target.file_batch import Files
 from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.target import Guarded, Target
@@ -45,7 +43,7 @@ from rtgauge.units import NS_PER_S
 
 @runtime_checkable
 class Measurer(Protocol):
-    """A way to measure a step: OneEngine, a module in runner/measurers, or an extension's `measurers`."""
+    """A way to measure a step: OneEngine, or one of the `measurers` of extensions."""
 
     arms: bool
     """Whether it arms rtgauge's engine. Arming is timed, and may need kernel modules."""
@@ -116,32 +114,16 @@ ONE_ENGINE = OneEngine()
 def measurer_of(key: StepKey) -> Measurer:
     """Return the measurer of a step; import its module unless it is the ordinary one.
 
-    Raises InputError if no extension knows the step's tool, or if its package cannot be used.
+    Raises InputError if no extension has the step's measurer, or if its package cannot be used.
     """
-    if key.tool != "rtgauge":
-        if key.tool not in extension.registered("measurers"):
-            raise InputError(
-                f"no extension measures with {key.tool}; install one that does, or leave the cross-check out"
-            )
-        return cast("Measurer", extension.load("measurers", key.tool, Measurer))
-    if key.peer is not None:
-        from rtgauge.runner.measurers import two_ends
-
-        return two_ends
-    probe = probes.get(key.probe)
-    if CLOCK in probe.changes(probe.own(key)):
-        from rtgauge.runner.measurers import autotune
-
-        return autotune
-    if key.parameters.get("instrument") is not None:
-        if is_latmon(str(key.parameters.get("instrument"))):
-            from rtgauge.runner.measurers import instrument_latmon
-
-            return instrument_latmon
-        from rtgauge.runner.measurers import instrument_serial
-
-        return instrument_serial
-    return ONE_ENGINE
+    own = key.tool == "rtgauge"
+    name = probes.get(key.probe).measurer(key) if own else key.tool
+    if name is None:
+        return ONE_ENGINE
+    if name not in extension.registered("measurers"):
+        what = f"the step of {key.probe}" if own else "the cross-check"
+        raise InputError(f"no extension measures with {name}; install one that does, or leave {what} out")
+    return cast("Measurer", extension.load("measurers", name, Measurer))
 
 
 class State(IntEnum):

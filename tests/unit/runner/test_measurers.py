@@ -6,8 +6,9 @@ from __future__ import annotations
 import pytest
 
 from rtgauge.errors import InputError
+from rtgauge.extension import load, registered
 from rtgauge.record.model import StepKey
-from rtgauge.runner.step import measurer_of
+from rtgauge.runner.step import Measurer, measurer_of
 
 
 def test_a_tool_that_no_extension_knows_is_refused():
@@ -17,3 +18,8 @@ def test_a_tool_that_no_extension_knows_is_refused():
     )  # fmt: skip
     with pytest.raises(InputError, match="measures with sundial; install one that does, or leave the cross"):
         measurer_of(key)
+
+
+@pytest.mark.parametrize("name", registered("measurers"))
+def test_every_measurer_has_all_that_a_step_asks_for(name: str) -> None:
+    assert isinstance(load("measurers", name, Measurer), Measurer)
