@@ -403,7 +403,7 @@ def _judge_series(
     refusal = _lost(requirement, step, series)
     if refusal is not None:
         return refusal
-    case = _case(requirement, step, series, count, margin, NextStep(done, step, requirement, facts))
+    case = _case(requirement, step, series, count, facts, margin=margin, done=done)
     if requirement.metric == GAP:
         verdict = judge_gaps(requirement, step, series, case.violations, case.close, case.next)
         if loops_of(step):
@@ -429,13 +429,15 @@ def _case(
     step: Step,
     series: Sequence[SeriesSummary],
     count: Callable[[int], Violations],
+    facts: Facts,
+    *,
     margin: Fraction,
-    following: NextStep,
+    done: Done,
 ) -> _Case:
-    largest = max(
-        (summary for summary in series if summary.max_ns is not None), key=_largest_of, default=None
-    )
-    cpu = None if largest is None else largest.labels.get("cpu")
+    known = [summary for summary in series if summary.max_ns is not None]
+    largest = max(known, key=_largest_of, default=None)
+    named = largest or next(iter(series), None)
+    cpu, task = (None if named is None else named.labels.get(name) for name in ("cpu", "task"))
     return _Case(
         requirement=requirement,
         step=step,
@@ -445,7 +447,7 @@ def _case(
         series=len(series),
         interval_ns=_positive(step.parameters.get("interval_ns")),
         margin=margin,
-        next=following,
+        next=NextStep(done, step, requirement, facts, task if isinstance(task, str) else None),
         cpu=cpu if isinstance(cpu, int) else None,
     )
 

@@ -18,7 +18,7 @@ from rtgauge.verdict.flowchart_file import Chart, Flowchart, Hardness, Threshold
 from rtgauge.verdict.margin import ORDER, Evidence, Margin, evidence
 from rtgauge.verdict.open_questions import OpenQuestion, measure_command, questions
 from rtgauge.verdict.requirement import Requirement, format_percent
-from rtgauge.verdict.run_verdict import BlameOf
+from rtgauge.verdict.run_verdict import BlameOf, done_of
 
 
 class Stage(Model):
@@ -171,7 +171,7 @@ def _sorted_out(
                     facts.kernel.release or "kernel unknown",
                     facts,
                     thresholds,
-                    None if blame_of is None else blame_of(record, step, requirement),
+                    done_of(record, step, requirement, blame_of),
                 )
             )
     return _Sorted(evidence_of, aside)

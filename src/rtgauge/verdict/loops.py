@@ -62,12 +62,17 @@ def count_of_loop(loop: WatchedLoop, metric: str, windows: Windows, bound_ns: in
 
 
 def doubts_of_loop(loop: WatchedLoop, step: Step, metric: str, windows: Windows, bound_ns: int) -> list[Mark]:
-    """Return the doubtful marks on a thread.
+    """Return the doubtful marks on a thread: all except marks on other threads.
 
     rtgauge's own delays are in doubt if they exceed 1 % of the time by which the thread was later than the
     bound. Without late values, they changed nothing.
     """
-    doubts = [mark for mark in step.doubts_on(metric) if mark.kind is not MarkKind.DELAYED_BY_RTGAUGE]
+    own = {None, *loop.series.values()}
+    doubts = [
+        mark
+        for mark in step.doubts_on(metric)
+        if mark.series in own and mark.kind is not MarkKind.DELAYED_BY_RTGAUGE
+    ]
     late_ns = late_time(windows, bound_ns, loop.series[metric]) if metric in loop.series else 0
     if loop.own_ns * OWN_PART > late_ns > 0:
         doubts.append(

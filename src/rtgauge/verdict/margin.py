@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from enum import StrEnum
 from fractions import Fraction
 from typing import NamedTuple
@@ -17,7 +16,7 @@ from rtgauge.record.reader import Record
 from rtgauge.record.windows import merge
 from rtgauge.verdict.decision import judge, judged_series
 from rtgauge.verdict.flowchart_file import Thresholds
-from rtgauge.verdict.next_step import Blame, Done
+from rtgauge.verdict.next_step import Done
 from rtgauge.verdict.requirement import Requirement
 
 
@@ -99,12 +98,12 @@ def evidence(
     kernel: str,
     facts: Facts,
     thresholds: Thresholds,
-    blame: Blame | None = None,
+    done: Done,
 ) -> Evidence:
     """Judge one step and return it as evidence. Raises RecordError for a damaged record.
 
     `kernel`: the kernel's release. `facts`: the target's system.json. `thresholds`: ratios of lateness to
-    bound. `blame`: the culprit that made the step late.
+    bound. `done`: what the step's run measured.
     """
     judgement = judge(
         requirement,
@@ -112,7 +111,7 @@ def evidence(
         record.windows(step),
         facts,
         margin=Fraction(thresholds.black).limit_denominator(10_000),
-        done=replace(Done.of_run(record.run, record.steps), blame=blame),
+        done=done,
     )
     lateness, ratio = _lateness(requirement, record, step)
     interval = judgement.evidence.get("interval_ns")

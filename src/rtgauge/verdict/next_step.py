@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from rtgauge.analysis.spikes import Spike, joint_events
@@ -12,7 +12,6 @@ from rtgauge.probe.descriptor import key_names
 from rtgauge.probe.explain_parameters import is_explained
 from rtgauge.probe.registry import DEFAULT, probe_of
 from rtgauge.record.facts import Facts
-from rtgauge.record.marks import Severity
 from rtgauge.record.model import Mark, Run, Step
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.target.address import LOCAL
@@ -44,6 +43,8 @@ MOST = 0.5
 """A culprit that took at least this share of the explained latencies' time is a more likely cause than a
 doubt about the measurement.
 """
+LEAST_EXIT = 0.1
+"""C-states are proposed if the longest exit from one takes at least this share of the bound."""
 LONGER_NS = (10 * NS_PER_UNIT["min"], NS_PER_UNIT["h"], 12 * NS_PER_UNIT["h"], 7 * NS_PER_UNIT["d"])
 """Durations to propose if the needed one is unknown: the first clearly longer than the measured one."""
 
@@ -69,12 +70,13 @@ class Blame:
 class Done:
     """The run's command and its steps' loads, which no advice should repeat.
 
-    `blame`: the culprit of the step to judge; None if the step's latencies were not explained.
+    `blame_of`: finds the culprit of a watched thread, or of the whole step (None); None if the step's
+    latencies were not explained.
     """
 
     command: tuple[str, ...]
     loads: frozenset[str]
-    blame: Blame | None = None
+    blame_of: Callable[[str | None], Blame | None] | None = None
     refused: frozenset[str] = frozenset()
     """What the run left out, such as "load memory" or "deployment MI"."""
 
@@ -169,24 +171,25 @@ def _is_one_event(step: Step) -> bool:
     return len(joint_events(map(Spike.of, far))) <= 1
 
 
-def _without_priority(step: Step) -> str | None:
-    """Return the watched thread with the largest latency if it has no real-time policy; None otherwise."""
-    largest = max(step.main_series, key=lambda summary: summary.max_ns or 0, default=None)
-    task = None if largest is None else largest.labels.get("task")
-    for result in step.results:
-        if result.name == "thread" and result.labels.get("task") == task:
-            return str(task) if result.values.get("policy") in {"other", "batch", "idle"} else None
-    return None
+def _without_priority(step: Step, task: str | None) -> bool:
+    """Return whether this watched thread has no real-time policy."""
+    return any(
+        result.name == "thread"
+        and result.labels.get("task") == task
+        and result.values.get("policy") in {"other", "batch", "idle"}
+        for result in step.results
+    )
 
 
 @dataclass(frozen=True)
 class NextStep:
-    """Proposes what to try after a step was judged."""
+    """Proposes what to try after a step was judged. `task`: the watched thread that was judged."""
 
     done: Done
     step: Step
     requirement: Requirement
     facts: Facts
+    task: str | None = None
 
     def again(self, options: Mapping[str, str], flag: str = "") -> str:
         """Return the command with other `options` (parameters, `load`, `deployment`) and one more `flag`."""
@@ -249,13 +252,24 @@ class NextStep:
             )
         return None if blame.remedy is None else f"{blame.remedy}{self._repeat}"
 
+    @property
+    def _c_states_matter(self) -> bool:
+        """Whether an exit from a C-state may take a notable part of the bound. The CPU of a task with gaps is
+        never idle.
+        """
+        deepest_us = self.facts.cpu.idle.deepest_latency_us
+        if self.requirement.metric == "gap" or deepest_us == "none":
+            return False
+        return deepest_us is None or deepest_us * NS_PER_UNIT["us"] >= LEAST_EXIT * self.requirement.bound_ns
+
     def for_failure(self) -> str:
         """Propose the first that applies: a real-time priority, the culprit that alone breaks the bound or
         took most of the time, the remedy of a mark, another culprit, C-states, an explanation of the largest
         value, the kernel, a real machine, an isolated CPU, or the audit. What the run refused is not
         proposed.
         """
-        step, blame = self.step, self.done.blame
+        step = self.step
+        blame = None if self.done.blame_of is None else self.done.blame_of(self.task)
         keys = key_names(probe_of(step))
         if step.parameters.get("policy") == "other" and "policy" in keys:
             return f"measure at a real-time priority: {self.again({'policy': 'fifo', 'priority': '98'})}"
@@ -266,19 +280,18 @@ class NextStep:
             and (blame.time_share >= MOST or blame.worst_ns > self.requirement.bound_ns)
         ):
             return against_culprit
-        if (thread := _without_priority(step)) is not None:
-            return (
-                f"give thread {thread} a real-time priority (chrt -f, or pthread_setschedparam){self._repeat}"
-            )
-        for mark in step.marks:
-            if mark.remedy and mark.severity != Severity.NOTE:
+        if _without_priority(step, self.task):
+            how = "chrt -f, or pthread_setschedparam"
+            return f"give thread {self.task} a real-time priority ({how}){self._repeat}"
+        for mark in step.doubts_on(self.requirement.metric):
+            if mark.remedy:
                 return mark.remedy
         if against_culprit is not None:
             return against_culprit
         dma_latency = step.parameters.get("dma_latency_us")
-        # The engine reports `off` as a negative number. A task with gaps polls, so its CPU is never idle.
-        polls = self.requirement.metric == "gap"
-        if isinstance(dma_latency, int) and dma_latency < 0 and "dma-latency" in keys and not polls:
+        # The engine reports `off` as a negative number.
+        sleeps_deep = isinstance(dma_latency, int) and dma_latency < 0 and self._c_states_matter
+        if sleeps_deep and "dma-latency" in keys:
             return f"keep the CPUs out of deep C-states: {self.again({'dma-latency': '0'})}"
         if _is_one_event(step) and "explain" in keys and not is_explained(step.key.parameters):
             command = tuple(word for word in self.done.command if word != "--no-explain")

@@ -7,6 +7,7 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 from rtgauge.analysis.confidence import Counted, activations_needed, design_effect, upper_bound
@@ -88,8 +89,14 @@ def _is_late(verdict: Verdict) -> bool:
     return bool(verdict.evidence.get("violations_possible"))
 
 
-BlameOf = Callable[[Record, Step, Requirement], Blame | None]
-"""Finds the culprit that made a step late by a requirement."""
+BlameOf = Callable[[Record, Step, Requirement, str | None], Blame | None]
+"""Finds the culprit that made a step, or one thread of a watched program, late by a requirement."""
+
+
+def done_of(record: Record, step: Step, requirement: Requirement, blame_of: BlameOf | None) -> Done:
+    """Return what the step's run measured, and how to find its culprits, for `judge`."""
+    done = Done.of_run(record.run, record.steps)
+    return done if blame_of is None else replace(done, blame_of=partial(blame_of, record, step, requirement))
 
 
 def judge_run(
@@ -110,15 +117,11 @@ def judge_run(
     measured = [
         step for step in record.steps if any(summary.metric == requirement.metric for summary in step.series)
     ]
-    done = Done.of_run(record.run, record.steps)
     judged: list[tuple[Step, Verdict]] = []
-    causes: dict[str, str | None] = {}
     for step in measured:
         facts = record.system(step.key.targets.get("self", ""))
-        blame = None if blame_of is None else blame_of(record, step, requirement)
-        verdict = judge(requirement, step, record.windows(step), facts, done=replace(done, blame=blame))
-        judged.append((step, verdict))
-        causes[step.id] = None if blame is None or not _is_late(verdict) else blame.cause
+        done = done_of(record, step, requirement, blame_of)
+        judged.append((step, judge(requirement, step, record.windows(step), facts, done=done)))
     decisive = worst([verdict for _, verdict in judged])
     if decisive is None:
         return [
@@ -134,13 +137,24 @@ def judge_run(
     whole = decisive.model_copy(
         update={
             "step": None,
-            "cause": causes.get(decisive.step or ""),
+            "cause": _cause(requirement, record, decisive, blame_of),
             "reason": reason,
             "evidence": {**decisive.evidence, "decided_by": decisive.step, "steps": tally},
             "exposure": exposure_of(requirement, judged, record.run),
         }
     )
     return [_with_left_out(whole, record.run), *(verdict for _, verdict in judged)]
+
+
+def _cause(
+    requirement: Requirement, record: Record, decisive: Verdict, blame_of: BlameOf | None
+) -> str | None:
+    """Return what made the step or the thread that decides late; None if nothing did, or if it is unknown."""
+    if blame_of is None or not _is_late(decisive):
+        return None
+    step = next(step for step in record.steps if step.id == decisive.step)
+    blame = blame_of(record, step, requirement, decisive.evidence.get("task"))
+    return None if blame is None else blame.cause
 
 
 def _with_left_out(whole: Verdict, run: Run) -> Verdict:

@@ -256,9 +256,12 @@ def test_only_the_threads_that_a_requirement_is_about_are_blamed(path: Path) -> 
     both = blame_of(record, step, parse_requirement("response<=50us"))
     assert both is not None
     assert both.name == "task hog"
+    control = blame_of(record, step, parse_requirement("response<=50us"), "control")
     one = blame_of(record, step, parse_requirement("period=2ms response<=50us"))
     assert one is not None
     assert one.name == "irq 31 (virtio-net)"
+    assert one == control
+    assert blame_of(record, step, parse_requirement("response<=50us"), "gone") is None
 
 
 def test_of_two_bounds_the_culprit_is_of_the_one_that_was_broken(path: Path) -> None:

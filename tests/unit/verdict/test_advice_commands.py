@@ -115,12 +115,21 @@ def test_an_imported_steps_advice_is_about_the_machine_that_was_measured():
 
 def test_a_watched_thread_without_a_real_time_priority_gets_one_before_marks_are_mended():
     one, _ = step([5], marks=[mark("switches-missing", Severity.DOUBTFUL)])
-    one.series[0].labels = {"task": "control"}
     one = one.model_copy(
         update={"results": [Result(name="thread", labels={"task": "control"}, values={"policy": "other"})]}
     )
-    following = NextStep(Done.of_step(one), one, parse_requirement("latency<=1us"), RT)
+    following = NextStep(Done.of_step(one), one, parse_requirement("latency<=1us"), RT, "control")
     assert following.for_failure().startswith("give thread control a real-time priority")
+    assert "priority" not in replace(following, task="other").for_failure()
+
+
+def test_a_mark_on_another_metric_is_not_what_to_mend():
+    doubt = mark("switches-missing", Severity.DOUBTFUL).model_copy(update={"series": 1})
+    one, _ = step([5], marks=[doubt])
+    other = one.series[0].model_copy(update={"series": 1, "metric": "execution"})
+    one = one.model_copy(update={"series": [*one.series, other]})
+    advice = NextStep(Done.of_step(one), one, parse_requirement("latency<=1us"), RT).for_failure()
+    assert "isolate a CPU" in advice
 
 
 @pytest.mark.parametrize(("requirement", "proposed"), [("latency<=1us", True), ("gap<=1us", False)])
@@ -131,11 +140,24 @@ def test_a_poller_never_sleeps_so_deep_c_states_are_not_its_trouble(requirement:
     assert ("C-states" in advice) is proposed
 
 
+@pytest.mark.parametrize(
+    ("deepest_us", "bound", "proposed"),
+    [(None, "1ms", True), (100, "1ms", True), (99, "1ms", False), (890, "1ms", True), ("none", "1us", False)],
+)
+def test_c_states_are_proposed_if_their_exits_matter_for_the_bound(
+    deepest_us: int | str | None, bound: str, proposed: bool
+):
+    one, _ = step([5], parameters={"policy": "fifo", "dma_latency_us": -1})
+    facts = Facts.model_validate({"cpu": {"idle": {"deepest_latency_us": deepest_us}}})
+    advice = NextStep(Done.of_step(one), one, parse_requirement(f"latency<={bound}"), facts).for_failure()
+    assert ("C-states" in advice) is proposed
+
+
 @pytest.mark.parametrize(("worst_ns", "first"), [(900, False), (2_000, True)])
 def test_a_culprit_that_alone_breaks_the_bound_comes_before_marks(worst_ns: int, first: bool):
     one, _ = step([5], marks=[mark("steal", Severity.DOUBTFUL)])
     blame = Blame("task hog", 0.3, worst_ns, is_own_work=False, remedy="move hog")
-    done = replace(Done.of_step(one), blame=blame)
+    done = replace(Done.of_step(one), blame_of=lambda _: blame)
     advice = NextStep(done, one, parse_requirement("latency<=1us"), RT).for_failure()
     assert advice.startswith("move hog") is first
 

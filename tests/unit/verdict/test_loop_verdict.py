@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -15,6 +15,7 @@ from rtgauge.record.model import LoadReport, Mark, Result, Step, StepKey, Verdic
 from rtgauge.record.summary import summarise_step
 from rtgauge.record.windows import Windows
 from rtgauge.verdict.decision import judge
+from rtgauge.verdict.next_step import Blame, Done
 from rtgauge.verdict.requirement import parse_requirement
 from tests.unit.windows import info, row, windows_of
 
@@ -120,6 +121,26 @@ def test_each_thread_is_judged_by_itself() -> None:
     judged = watched(Thread("good"), late, text="latency<=1ms hardness=97%")
     assert judged.word == FAILS
     assert judged.evidence["task"] == "late"
+
+
+def test_the_advice_is_for_the_thread_that_decides() -> None:
+    late = Thread("bad", responses=[9 * MS] * 20_000)
+    step, windows = step_of(Thread("good"), late, Thread("last"))
+
+    def blame_of(task: str | None) -> Blame:
+        return Blame("-", 1.0, 9 * MS, is_own_work=False, remedy=f"mend {task}")
+
+    done = replace(Done.of_step(step), blame_of=blame_of)
+    verdict = judge(parse_requirement("response<=1ms"), step, windows, done=done)
+    assert verdict.word is FAILS
+    assert verdict.next.startswith("mend bad,")
+
+
+def test_a_doubt_about_another_thread_is_no_doubt() -> None:
+    doubt = MarkKind.ACTIVATIONS_UNKNOWN.mark("-")
+    other = Thread("other", marks=[doubt], values={"period_ns": 9 * MS})
+    assert watched(Thread("good"), other, text="period=1ms latency<=1ms").word is HOLDS
+    assert watched(Thread("good"), other, text="period=9ms latency<=1ms").word is not HOLDS
 
 
 def test_a_thread_with_few_activations_does_not_hide_the_others() -> None:

@@ -295,21 +295,25 @@ def remedy_of(ranked: RankedCulprit, facts: Facts) -> Remedy | None:
     return Remedy(rules[0].id, remedy)
 
 
-def blame_of(record: Record, step: Step, requirement: Requirement) -> Blame | None:
+def blame_of(record: Record, step: Step, requirement: Requirement, task: str | None = None) -> Blame | None:
     """Return the culprit that took the most time of the explained latencies above the requirement's bound, or
-    of all if none is above; None if none was explained. Of a watched program, only the threads that the
-    requirement is about count.
+    of all if none is above; None if none was explained. Of a watched program, only the thread `task` counts,
+    or, if it is None, the threads that the requirement is about.
 
     Raises RecordError for a damaged record.
     """
     if MOMENTS not in step.checksums:
         return None
     (each,) = explained_steps(record, [step])
+    loops = loops_of(step)
     judged = {
-        series for loop in chosen_loops(requirement, step, loops_of(step)) for series in loop.series.values()
+        series
+        for loop in chosen_loops(requirement, step, loops)
+        if task in {None, loop.task}
+        for series in loop.series.values()
     }
     explanations, blocked = (
-        [known for known in explained if not judged or known.moment.series in judged]
+        [known for known in explained if not loops or known.moment.series in judged]
         for explained in (each.explanations, each.blocked)
     )
     bounds = {bound.metric: bound.bound_ns for bound in requirement.each}
