@@ -22,11 +22,11 @@ EXTENSION = Extension(
         "watch": Command(
             MEASURE, "Watch your own program: does it keep its period?", "rtgauge.cli.watch:watch"
         ),
-        "probe": Command(MEASURE, "Measure one thing, with all its parameters.", "rtgauge.cli.probe:app"),
+        "probe": Command(MEASURE, "Measure with one probe and all its parameters.", "rtgauge.cli.probe:app"),
         "show": Command(
-            UNDERSTAND, "Show a record: the answer, tables, its page, causes.", "rtgauge.cli.show:show"
+            UNDERSTAND, "Show a record: answer, tables, page and causes.", "rtgauge.cli.show:show"
         ),
-        "list": Command(UNDERSTAND, "List the records, the oldest first.", "rtgauge.cli.show:list_records"),
+        "list": Command(UNDERSTAND, "List the records, oldest first.", "rtgauge.cli.show:list_records"),
         "compare": Command(
             UNDERSTAND, "Compare records, or the loads or deployments of one.", "rtgauge.cli.compare:compare"
         ),

@@ -284,7 +284,7 @@ def test_of_what_both_ends_saw_the_document_has_all(tmp_path, monkeypatch, capsy
         (["--within", "-2us"], "negative"),
         (["--alpha", "5"], "not between 0 and 1"),
         (["--scale", "bits"], "neither percent nor counts"),
-        (["--baseline", "nonsense"], "is not one of the sides"),
+        (["--baseline", "nonsense"], "does not name a side"),
         (["nowhere"], "there is no such folder"),
     ],
 )

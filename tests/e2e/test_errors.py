@@ -58,7 +58,7 @@ CPUS = sorted(os.sched_getaffinity(0))
         ("run --bogus", "(see rtgauge run --help)"),
         (
             "run quick --require latency<=1ms --require p99<=1ms",
-            "--require was given 2 times; give it once (see rtgauge run --help)",
+            "--require was given 2 times, but takes one value; give it once (see rtgauge run --help)",
         ),
         ("probe wakeup --duration 1s --duration 2s", "--duration was given 2 times"),
         ("store list --store a --store b", "--store was given 2 times"),

@@ -237,8 +237,8 @@ def test_a_program_that_does_nothing_is_no_measurement() -> None:
 @pytest.mark.parametrize(
     ("words", "status", "error"),
     [
-        ((), 2, "name a running program"),
-        (("--pid", 1, "--", "true"), 2, "name a running program"),
+        ((), 2, "say which program to watch"),
+        (("--pid", 1, "--", "true"), 2, "say which program to watch"),
         (("--", "/no/such/program"), 2, "cannot be started: no such file"),
         (("--", "true"), 3, "ended at once, with status 0"),
         (("--pid", 4194303), 2, "there is no process"),

@@ -223,4 +223,4 @@ def test_explain_says_that_a_plan_of_kernel_space_has_nothing_for_it(tmp_path: P
         "run", plan, "--explain", "--target", "ssh://board", env={"PATH": str(tmp_path)}
     )  # there is no ssh: nothing is measured
     assert done.returncode == 3
-    assert "--explain does nothing here" in done.stderr
+    assert "--explain has no effect" in done.stderr

@@ -36,7 +36,7 @@ def test_a_wire_that_is_not_there() -> None:
 
 def test_firmware_goes_to_the_drive_of_a_board_and_to_nothing_else(tmp_path: Path) -> None:
     said = error_line(rtgauge("instrument", "flash", UF2, "--drive", tmp_path), 2)
-    assert "not a board's drive" in said
+    assert "not the drive of a board" in said
     (tmp_path / "INFO_UF2.TXT").write_text(
         "UF2 Bootloader v3.0\nModel: Raspberry Pi RP2\nBoard-ID: RPI-RP2\n"
     )

@@ -26,7 +26,10 @@ def pairs(sides: Sequence[Side], baseline: str | None) -> list[tuple[Side, Side]
     if several baselines suit a side equally well.
     """
     if not sides:
-        raise InputError("no record has a finished step with latencies to compare")
+        raise InputError(
+            "none of the records has a finished step with latencies to compare; name other records "
+            "(rtgauge list)"
+        )
     if len(sides) < 2:
         raise InputError(
             f"there is only one side, '{sides[0].label}': name a second record, or a record with several "
@@ -63,7 +66,7 @@ def _candidates(sides: Sequence[Side], baseline: str | None) -> list[Side]:
     by_trait = [side for side in sides if baseline in side.traits.values()]
     labels = [side.label for side in sides]
     if not (exact or of_record or by_trait):
-        raise InputError(f"--baseline {baseline} is not one of the sides{nearest(baseline, labels)}")
+        raise InputError(f"--baseline {baseline} does not name a side{nearest(baseline, labels)}")
     return exact or of_record or by_trait
 
 
@@ -89,5 +92,7 @@ def _partner(side: Side, chosen: Sequence[Side]) -> Side:
     alike = [one for one, number in zip(alike, shared, strict=True) if number == max(shared)]
     if len(alike) > 1:
         labels = ", ".join(repr(candidate.label) for candidate in alike)
-        raise InputError(f"'{side.label}' could be compared with {labels}: choose one with --baseline")
+        raise InputError(
+            f"'{side.label}' has several possible baselines, {labels}: choose one with --baseline"
+        )
     return alike[0]

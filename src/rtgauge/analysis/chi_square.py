@@ -37,7 +37,9 @@ class Test(Model):
     degrees_of_freedom: int | None = None
     critical: float | None = None
     p_value: float | None = Field(
-        default=None, description="None for a statistic in percent, which has no chi-square distribution"
+        default=None,
+        description="None if the statistic is in percent, because it then does not follow a chi-square "
+        "distribution",
     )
     rejected: bool | None = None
     bins: int | None = None
@@ -103,8 +105,8 @@ def paper_test(
     cannot = _empty(side, baseline)
     if len(baseline.bins) == 1 and cannot is None:
         cannot = (
-            f"the baseline has only one bin, {int(baseline.bins[0])} us: any histogram reshaped to it would "
-            f"equal it, so there is nothing to test"
+            f"all samples of the baseline lie in one bin, {int(baseline.bins[0])} us, so the test cannot "
+            "tell any other histogram from it"
         )
     if cannot is not None:
         return Test(scale=scale, cannot=cannot)

@@ -91,7 +91,7 @@ def _says(corrected: tuple[float, float, float], options: Options, row: Quantile
         return f"differs by more than {within} at {where}"
     if different < options.alpha:
         return f"differs at {where}, but perhaps by less than {within}"
-    return f"no difference is shown at {where}, but the sides may differ by more than {within}"
+    return f"does not clearly differ at {where}, but may differ by more than {within}"
 
 
 def _why_no_interval(side: Side, quantile: str, *, alone: bool) -> str | None:

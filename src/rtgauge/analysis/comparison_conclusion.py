@@ -175,7 +175,7 @@ def _one(
     if whole is Finding.SAME:
         both = f"{side} and {baseline} are the same within {within}{under}"
         return Conclusion(whole, f"{runs}{both} at {at[Finding.SAME]}")
-    both = f"{runs}no difference is shown between {side} and {baseline}"
+    both = f"{runs}{side} and {baseline} do not clearly differ"
     between = f"{both}{under} at {at[Finding.NOT_SHOWN]}"
     return Conclusion(whole, f"{between}{same or f'; they may still differ by more than {within}'}")
 
@@ -247,7 +247,9 @@ def conclude(
     `load`: the load of all sides, or None. `repeat`: the command to suggest if a side has a single run.
     """
     if not rows:
-        return Conclusion(Finding.UNKNOWN, "nothing can be compared, because one side has no samples")
+        return Conclusion(
+            Finding.UNKNOWN, "the sides cannot be compared, because one of them measured nothing"
+        )
     within = f"{within_ns / 1_000:g} us"
     pairs: dict[tuple[str, str], list[QuantileDifference]] = {}
     for row in rows:
@@ -263,10 +265,8 @@ def conclude(
     if all(row.repeated for row in rows):
         return conclusion
     if repeat is None:
-        return replace(
-            conclusion, text=f"{conclusion.text}; one run per side cannot show whether this is chance"
-        )
-    return replace(conclusion, next=f"repeat the runs to see whether this is chance: {repeat}")
+        return replace(conclusion, text=f"{conclusion.text}; with one run per side, this may be chance")
+    return replace(conclusion, next=f"this may be chance; repeat the runs to find out: {repeat}")
 
 
 REPEATS = 5

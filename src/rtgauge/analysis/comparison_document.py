@@ -34,15 +34,14 @@ class SideFigures(Model):
     """The figures of one side, as measured and with missed activations filled in."""
 
     label: str
-    record: str = Field(description="the folder of the side's first record")
+    record: str = Field(description="folder of the first record on this side")
     records: list[str] = Field(
         default_factory=list[str],
-        description="the folders of the side's records; records with the same label are one side",
+        description="folders of the records on this side; records with the same label form one side",
     )
     runs: int = Field(
         default=1,
-        description="the number of runs: the number of records if there are several, otherwise the number "
-        "of repeats",
+        description="number of records on this side; if there is only one record, the number of its repeats",
     )
     steps: list[str]
     traits: dict[str, str]
@@ -87,7 +86,7 @@ class QuantileDifference(Model):
     baseline: str
     quantile: str
     side_runs_ns: list[int] = Field(
-        default_factory=list[int], description="the value of the quantile in each run of the side"
+        default_factory=list[int], description="value of the quantile in each run on this side"
     )
     baseline_runs_ns: list[int] = Field(default_factory=list[int])
     paired: bool = Field(
@@ -101,20 +100,20 @@ class QuantileDifference(Model):
     baseline_ns: int
     baseline_is_at_least: bool = False
     difference_ns: int | None = Field(
-        description="side_ns minus baseline_ns; None if one of them or both are only lower bounds"
+        description="side_ns minus baseline_ns; None if one of them is only a lower bound"
     )
     bin_ns: int = Field(
         default=0,
-        description="width of the wider one of the two histogram bins that the quantiles lie in; "
-        "the difference is no more precise than that",
+        description="the two quantiles lie in histogram bins; this is the larger bin width. The difference "
+        "cannot be more precise",
     )
     no_interval: str | None = Field(
-        default=None, description="why there is no interval; None if there is one"
+        default=None, description="why no interval could be calculated; None if there is one"
     )
     low_ns: int | None = Field(
         default=None,
-        description="the lower end of the interval, widened by the widths of the bins; None if there is no "
-        "interval or no lower limit",
+        description="lower end of the interval, after widening it by the bin widths; None if there is no "
+        "interval or it has no lower end",
     )
     high_ns: int | None = None
     p_different: float | None = None
@@ -141,8 +140,8 @@ class TailEstimate(Model):
     assumptions: list[TailAssumption]
     levels: list[TailLevel]
     not_estimated: list[int] = Field(
-        description="the numbers of activations that have no estimate, because they are far more than the "
-        "sample has or fewer than a block has"
+        description="numbers of activations for which rtgauge gives no estimate: far more than were "
+        "measured, or fewer than in one block"
     )
 
 
@@ -152,33 +151,35 @@ class Comparison(Model):
     schema_version: int = SCHEMA_VERSION
     quantity: str = Field(
         default="latency",
-        description="the compared quantity, such as latency, switch or (for a task set) response",
+        description="quantity that is compared, such as latency, switch or (for a task set) response",
     )
-    task: str | None = Field(default=None, description="the compared task, if the records have task sets")
+    task: str | None = Field(default=None, description="task that is compared, if the records have task sets")
     title: str = Field(
         default="",
-        description="the task, or the quantity and observer, that distinguishes this document in a list",
+        description="what distinguishes this document from others in a list: its task, or its quantity and "
+        "who observed it",
     )
     alpha: float
     within_ns: int
     outcome: Finding | None = Field(
         default=None,
-        description="the conclusion in a word; it is `cannot tell` if no difference is shown, or each side "
-        "has a single run",
+        description="the conclusion in a word; `cannot tell` if the runs show no difference, or if each "
+        "side has a single run",
     )
     conclusion: str = Field(default="", description="the conclusion in one sentence")
     values: str | None = Field(
         default=None,
-        description="both sides' values where they differ most, in words; None if none are shown",
+        description="values of both sides at the quantile where they differ most, in words; None if the "
+        "sides do not clearly differ",
     )
-    next: str | None = Field(default=None, description="what to do to find out more")
+    next: str | None = Field(default=None, description="what the user can do to find out more")
     worse: list[str] = Field(
         default_factory=list[str],
-        description=("the sides that repeated runs show to be worse than their baseline at any quantile"),
+        description=("sides that are worse than their baseline at any quantile, as repeated runs show"),
     )
     undetermined: list[str] = Field(
         default_factory=list[str],
-        description=("the sides that may be worse: they have one run, or no interval at any quantile"),
+        description=("sides that may be worse: they have only one run, or every quantile lacks an interval"),
     )
     verdicts: dict[str, Verdict] = Field(
         default_factory=dict[str, Verdict],

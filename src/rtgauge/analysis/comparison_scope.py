@@ -24,7 +24,9 @@ def scopes_of(records: Sequence[Record], metric: str | None) -> list[Scope]:
     steps = [step for record in records for step in record.steps]
     tasks = _task_scopes([step for step in steps if step.tasks], metric)
     if metric is not None and not tasks:
-        raise InputError("--metric applies only to task sets, and the records have none; leave out --metric")
+        raise InputError(
+            "--metric applies only to task sets, which these records do not contain; leave out --metric"
+        )
     tabulated = has_several_operations(records)
     operations = _operation_scopes(steps) if tabulated else []
     timing = timing_scopes(records)

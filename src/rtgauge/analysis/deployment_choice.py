@@ -55,14 +55,13 @@ def choose(comparison: Comparison) -> ChosenDeployment:
     if paper.best is not None:
         return ChosenDeployment(
             deployments[paper.best],
-            "this deployment has the smallest chi-square statistic of all deployments that are not rejected "
-            "against "
-            "Single",
+            "this deployment does not differ significantly from Single, and has the smallest chi-square "
+            "statistic",
         )
     least = _least(comparison.pairs)
     if least is None:
         causes = "; ".join(f"{pair.side}: {pair.paper.cannot}" for pair in comparison.pairs)
-        raise MeasureError(f"no deployment can be chosen ({causes})")
+        raise MeasureError(f"cannot choose a deployment ({causes})")
     reason = (
         "every deployment differs significantly from Single; the chosen one differs least (chi-square "
         f"statistic {least.paper.statistic:.1f}, critical value {least.paper.critical:.1f})"
@@ -75,8 +74,7 @@ def choose_deployment(record: Record) -> ComparedDeployments:
     idle = replace(record, steps=[step for step in record.steps if step.key.load == IDLE])
     if UNIPROCESSOR not in {step.key.deployment for step in idle.steps}:
         raise MeasureError(
-            f"no deployment can be chosen: {UNIPROCESSOR}, the baseline, could not be measured"
-            " on this machine"
+            f"cannot choose a deployment: the baseline, {UNIPROCESSOR}, could not be measured on this machine"
         )
     sides = sides_of([idle])
     if len(sides) == 1:

@@ -135,7 +135,7 @@ def fit(maxima: npt.ArrayLike) -> Gev:
     """
     x = np.asarray(maxima, dtype=np.float64)
     if len(x) < 3 or float(np.ptp(x)) == 0:
-        raise ValueError("a distribution can be fitted only to at least three maxima that are not all equal")
+        raise ValueError("fitting a distribution needs at least three maxima that are not all equal")
     centre, spread = float(np.median(x)), float(np.std(x))  # scale the numbers to about 1
     scaled = (x - centre) / spread
     location, scale, shape = (float(part) for part in _moments(np.sort(scaled)))
@@ -376,8 +376,8 @@ def estimate(
         )
     if len(set(maxima)) < 10:
         return cannot(
-            f"the largest values of all windows have only {plural(len(set(maxima)), 'different value')}; at "
-            f"least 10 are needed"
+            f"the maxima of all windows take only {plural(len(set(maxima)), 'different value')}; at least "
+            "10 are needed"
         )
     tests = assumptions(maxima)
     if runs is not None and len(set(runs)) > 1:
@@ -385,9 +385,11 @@ def estimate(
     fitted = fit(maxima)
     broken = [f"{BROKEN[test.name]} (p = {test.p_value:.2g})" for test in tests if not test.holds]
     if fitted.shape >= HEAVY:
-        broken.append(f"the tail is too heavy (shape {fitted.shape:.2f})")
+        broken.append(f"the largest values grow too fast to extrapolate (shape {fitted.shape:.2f})")
     if fitted.shape <= -0.5:
-        broken.append(f"the shape, {fitted.shape:.2f}, is below -0.5, so no interval can be calculated")
+        broken.append(
+            f"an interval cannot be calculated, because the shape, {fitted.shape:.2f}, is below -0.5"
+        )
     if broken:
         return cannot("; ".join(broken), tests, fitted)
     within = [n for n in activations if size < n <= FURTHEST * total]

@@ -57,28 +57,32 @@ def highest_hz(lateness_ns: float | None, fraction: Fraction = HALF) -> float | 
 class Limit(Model):
     """A quantile of the lateness, and the frequency that this allows. Bounds are one-sided."""
 
-    hardness: float = Field(description="the share of activations that stay within the lateness: 0.95 or 1")
+    hardness: float = Field(description="share of activations that are at most this late: 0.95 or 1")
     ns: int | None = Field(
-        description="the lateness that this share of activations stays within; None if too many answers "
-        "were lost to give a value"
+        description="largest lateness of this share of activations; None if too many answers were lost to "
+        "give a value"
     )
     low_ns: int | None = Field(
-        description="the lower bound of ns at the given confidence; if hardness is 1, the largest lateness "
-        "measured"
+        description="lower bound of ns at the given confidence; if hardness is 1, the largest measured "
+        "lateness"
     )
     high_ns: int | None = Field(
-        description="the upper bound of ns at the given confidence; None if hardness is 1 or the sample is "
-        "too small"
+        description="upper bound of ns at the given confidence; None if hardness is 1 or too little was "
+        "measured"
     )
-    hz: float | None = Field(description="the highest frequency that ns allows; None if nothing limits it")
+    hz: float | None = Field(
+        description="highest frequency that ns allows; None if ns does not limit the frequency"
+    )
     at_most: bool = Field(
         default=False,
         description=(
-            "whether the sample is outside the bins; the lateness is then at most ns, and the frequency at "
-            "least hz"
+            "whether the value lies outside the histogram; then the lateness is at most ns, and the "
+            "frequency is at least hz"
         ),
     )
-    low_hz: float = Field(description="the frequency that high_ns allows; 0 if no frequency can be promised")
+    low_hz: float = Field(
+        description="frequency that high_ns allows; 0 if even the lowest frequency is not certain"
+    )
     high_hz: float | None
 
 
@@ -105,11 +109,12 @@ class Line(Model):
         "any other sample"
     )
     median_ns: int | None = Field(
-        description="the median of the signed lateness; the limits use absolute values"
+        description="median of the lateness, which is negative for early activations; `limits` use its "
+        "absolute value"
     )
     median_at_most: bool = Field(
         default=False,
-        description="whether the median is outside the bins; it may then be any value up to median_ns",
+        description="whether the median lies outside the histogram; then it may be any value up to median_ns",
     )
     limits: list[Limit]
     supposes_independence: bool = Field(
@@ -121,7 +126,7 @@ class Line(Model):
         description="the period of the measurement; None if it was random or is unknown"
     )
     extremes: list[Extreme] = Field(default_factory=list[Extreme])
-    no_extremes: str | None = Field(default=None, description="why there is no extreme-value estimate")
+    no_extremes: str | None = Field(default=None, description="why rtgauge gives no extreme-value estimate")
     worst_mark: Severity | None = None
 
     def limit(self, hardness: Fraction) -> Limit:

@@ -160,10 +160,7 @@ def decide(
     """
     values = np.asarray(log_ratios, dtype=np.float64)
     if not (np.abs(values) <= MOST_LOG_RATIO).all() or not 0 < larger_than < math.inf:
-        raise InputError(
-            "a gate cannot judge these values: both sides must have positive finite values, and the change "
-            "must be above 0"
-        )
+        raise InputError("a gate can judge only positive finite values, and only a change above 0")
     wanted = math.log1p(larger_than)
     planned = looks(max_pairs, before)
     passing = first_pass(max_pairs, rare, before)

@@ -20,8 +20,8 @@ class GateWish(Model):
 
     series: str | None = Field(
         default=None,
-        description="the series that decides; if None, the series of the load with the largest values in "
-        "the first pairs",
+        description="series by which the gate decides; None: the series whose load has the largest values "
+        "in the first pairs",
     )
     quantile: str = Field(default="p99.9", pattern=rf"^({'|'.join(map(re.escape, NAMES))})$")
     larger_than: float = Field(default=0.1, gt=0, description="the smallest change that matters; 0.1 is 10 %")
@@ -32,20 +32,21 @@ class GateWish(Model):
         "bound",
     )
     extended_from: tuple[int, ...] = Field(
-        default=(), description="the earlier values of max_pairs, before rtgauge resume raised it"
+        default=(), description="values of max_pairs before `rtgauge resume` raised it"
     )
     rare: float | None = Field(
         default=None,
         description=(
-            "a share of boots; the gate passes only after enough pairs to catch a state of the machine that "
+            "share of boots; the gate passes only after enough pairs to find a state of the machine that "
             "occurs in this share of boots"
         ),
     )
     kernels: tuple[str | None, str | None] = Field(
-        default=(None, None), description="text that each side's kernel release must contain"
+        default=(None, None), description="text that the kernel release must contain, for each side"
     )
     allowed_marks: list[str] = Field(
-        default_factory=list[str], description="the marks of doubtful runs that the gate counts nevertheless"
+        default_factory=list[str],
+        description="marks that make a run doubtful, but do not exclude it from this gate",
     )
 
 

@@ -24,7 +24,7 @@ class Cost(Model):
     steps: list[str]
     count: int
     mean_ns: float
-    p99_ns: int = Field(description="the largest p99 of the repeats")
+    p99_ns: int = Field(description="p99 of the repeat with the largest p99")
     max_ns: int
     worst_mark: Severity | None
 
@@ -37,7 +37,8 @@ class System(Model):
     policy: str
     load: str
     clock_cost_ns: float | None = Field(
-        description="the cost of one clock reading, which each figure includes (paper sec. 3.4)"
+        description="time that one reading of the clock takes; each figure includes it (Garre et al. 2014, "
+        "sec. 3.4)"
     )
     costs: list[Cost]
 
@@ -62,8 +63,8 @@ class Taken(Model):
     """The time (ns) that one cause took from a task that was always ready to run."""
 
     cause: str = Field(
-        description="task, interrupt, below (hardware, firmware or a hypervisor), or undetermined "
-        "(interrupt or below)"
+        description="task; interrupt; below (hardware, firmware or a hypervisor); or undetermined (an "
+        "interrupt, or below)"
     )
     gaps: int
     taken_ns: int
@@ -100,7 +101,7 @@ class Happened(Place):
     operation: str
     tries: int
     met: int
-    what: str = Field(description="the intended effect in words; it happened in `met` of the `tries`")
+    what: str = Field(description="the intended effect in words; `met` of the `tries` had it")
 
 
 class Microbenchmarks(Model):

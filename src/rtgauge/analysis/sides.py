@@ -280,7 +280,7 @@ def sides_of(
     compared, RecordError for a damaged record.
     """
     if len({record.path.resolve() for record in records}) < len(records):
-        raise InputError("a record is named twice; name it once")
+        raise InputError("a record is named twice; name each record once")
     conditions = _conditions(records, scope)
     if not conditions:
         return []
@@ -322,8 +322,8 @@ def _check_emulated(sides: Mapping[str, Mapping[str, str]]) -> None:
     others = [label for label in sides if label not in emulated]
     if emulated and others:
         raise InputError(
-            f"these sides cannot be compared: '{emulated[0]}' has an emulated processor and '{others[0]}' a "
-            f"real one, and emulated times say nothing about real ones; --force compares them anyway"
+            f"these sides cannot be compared, because '{emulated[0]}' has an emulated processor and "
+            f"'{others[0]}' has a real one; to compare them anyway, add --force"
         )
 
 
@@ -349,5 +349,5 @@ def _measured(step: Step) -> dict[str, str]:
         "quantity": "none" if total is None else total.metric,
         "unit": "none" if total is None else total.unit,
         "interval": format_duration(interval) if isinstance(interval, int) else "unknown",
-        "version of the definition of a release": str(definitions_of(step)),
+        "definition of a release (version)": str(definitions_of(step)),
     }

@@ -38,13 +38,13 @@ class SustainedPoint(Model):
     step: str
     repeat: int
     period_ns: int = Field(description="the time from one activation to the next")
-    cycles: int = Field(description="the number of cycles, measured and lost together")
+    cycles: int = Field(description="number of cycles, including lost ones")
     lost: int = Field(description="the number of missed activations, or of stimuli without an answer")
     not_made: int = Field(
         default=0,
         description=(
-            "in response, the number of stimuli that the master was too late to send; they do not count "
-            "against the slave"
+            "for the probe response, the number of stimuli that the master was too late to send; the slave "
+            "did not lose them"
         ),
     )
     over_half: int = Field(description="the number of cycles later than half a period, including lost cycles")
@@ -58,11 +58,12 @@ class RepeatResult(Model):
 
     repeat: int
     sustained_ns: int | None = Field(
-        description="the shortest period such that no cycle was lost and every stimulus was sent at this "
-        "and all longer periods; None if there is none"
+        description="shortest period at which, as at all longer periods, every stimulus was sent and every "
+        "cycle kept; None if every period lost one"
     )
     failing_ns: int | None = Field(
-        description="the next shorter period, at which a stimulus was lost or not sent; None if not measured"
+        description="next shorter period, at which a stimulus was lost or not sent; None if no shorter "
+        "period was measured"
     )
     by_master: bool = Field(
         default=False,
@@ -85,29 +86,30 @@ class SustainedCurve(Model):
     record: str
     probe: str
     load: str
-    cycles: int = Field(description="the smallest number of cycles at any point")
-    points: list[SustainedPoint] = Field(description="the points; the longest period comes first")
+    cycles: int = Field(description="number of cycles of the point that has the fewest")
+    points: list[SustainedPoint] = Field(description="the points, from the longest period to the shortest")
     found: list[RepeatResult]
     sustained_ns: int | None = Field(
-        description="the shortest period that every repeat sustained; None if a repeat found none"
+        description="shortest period that every repeat sustained; None if a repeat sustained none of its "
+        "periods"
     )
     spread_ns: tuple[int, int] | None = Field(
-        description="the shortest and longest period that the repeats sustained"
+        description="shortest and longest `sustained_ns` of the repeats"
     )
     coverage: float = Field(
-        description="the probability that the spread contains the median of many more repeats"
+        description="probability that the median of many more repeats lies within the spread"
     )
     loss_at_most: float | None = Field(
-        description="the upper bound of the share of cycles lost at the sustained period, at 95 % "
-        "confidence, if losses come in bursts as long as at the next shorter period"
+        description="with 95 % confidence, at most this share of cycles is lost at the sustained period, "
+        "if losses come in bursts as long as at the next shorter period"
     )
     burst_period_ns: int | None = Field(
         default=None,
-        description="the next shorter period with losses, which shows how long their bursts are; if None, no "
-        "period shows bursts, and loss_at_most assumes independent losses",
+        description="next shorter period with losses, which shows how many cycles a burst loses; None: "
+        "bursts were not seen, so loss_at_most assumes independent losses",
     )
     no_end: bool = Field(
-        description="whether no cycle was lost at any measured period, so that a shorter one may be sustained"
+        description="whether every measured period was sustained, so that a shorter one may be sustained too"
     )
 
     @property

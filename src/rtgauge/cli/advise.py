@@ -57,15 +57,15 @@ def advise(
     """Recommend how to implement a real-time task.
 
     The answer is user space, PREEMPT_RT, a kernel module, Xenomai or hardware. It follows the flowchart of
-    Brown & Martin (2010) with your measured values. It shows the evidence for each decision, missing
-    measurements that could change the answer, the costs of the choice, what has changed since 2010, and the
-    command for the next measurement. Records of several machines have an answer for each machine. Do not use
-    it for safety-critical systems.
+    Brown & Martin (2010) with your measured values. It shows the evidence for each decision and the costs
+    of the choice, and what has changed since 2010. It also names missing measurements that could change the
+    answer, and the command for the next one. If the records are from several machines, each machine gets an
+    answer. Do not use it for safety-critical systems.
 
     \b
     Examples:
       rtgauge advise --require "period=1ms hardness=95%"
-          where to start, before anything is measured
+          which solution to try first, before you measure
       rtgauge advise --require "latency<=200us" RECORD
       rtgauge advise --require "response<=500us hardness=95%" STOCK RT
           two kernels as evidence
@@ -76,7 +76,7 @@ def advise(
 
     \b
     Exit status:
-      0  a solution was measured under load and clearly meets the requirement
+      0  a solution clearly meets the requirement, as measured under load
       1  no software solution is left
       2  wrong input
       4  measurements are missing
@@ -99,7 +99,7 @@ def advise(
     thresholds = with_thresholds(flowchart.thresholds, black=black, marginal=marginal, trouble=trouble)
     paths = list(records or [])
     if len({real_path(path) for path in paths}) < len(paths):
-        raise InputError("a record is named twice; name it once")
+        raise InputError("a record is named twice; name each record once")
     opened = [open_record(path) for path in paths]
     machines = machines_of(opened) or {None: ""}
     advices = {

@@ -31,7 +31,9 @@ def _interval(text: str) -> str:
 
 def _priority(text: str) -> str:
     if text.isdigit() and int(text) > 99:
-        raise InputError(f"-p {text}: -p is the priority, 1 to 99; for a period, give --interval {text}us")
+        raise InputError(
+            f"-p {text}: -p sets the priority, 1 to 99; to set a period, give --interval {text}us"
+        )
     return f"--priority={text}"
 
 
@@ -54,18 +56,20 @@ HABITS: dict[str, Callable[[str], str]] = {
 }
 """Short option of cyclictest (-i -D -a -p) or rtla (-c -d) -> ours. Numbers have those tools' units."""
 NOT_OURS = {
-    "-m": "rtgauge locks its memory by default (--memory-lock)",
-    "--mlockall": "rtgauge locks its memory by default (--memory-lock)",
-    "-t": "rtgauge measures with a thread on each CPU; choose CPUs with --cpu",
-    "-S": "rtgauge measures with a thread on each CPU; choose CPUs with --cpu",
-    "--smp": "rtgauge measures with a thread on each CPU; choose CPUs with --cpu",
-    "-q": "rtgauge prints a summary at the end; for other programs, add --json",
+    "-m": "leave this out, because rtgauge locks its memory by default (--memory-lock)",
+    "--mlockall": "leave this out, because rtgauge locks its memory by default (--memory-lock)",
+    "-t": "leave this out, because rtgauge measures with a thread on each CPU; choose CPUs with --cpu",
+    "-S": "leave this out, because rtgauge measures with a thread on each CPU; choose CPUs with --cpu",
+    "--smp": "leave this out, because rtgauge measures with a thread on each CPU; choose CPUs with --cpu",
+    "-q": "leave this out, because rtgauge prints only a summary at the end; add --json for output that "
+    "programs can read",
     "-P": "give the priority with --priority and the policy with --policy",
-    "-n": "rtgauge waits with clock_nanosleep by default (--timer)",
+    "-n": "leave this out, because rtgauge waits with clock_nanosleep by default (--timer)",
     "-l": "give how long to measure with --duration, or how many activations with --count",
-    "-b": "end at a latency with --stop-at TIME",
-    "-T": "end at a latency with --stop-at TIME",
-    "-H": "rtgauge always keeps a histogram; rtgauge export --format parquet --windows writes it",
+    "-b": "to end the measurement at a latency above TIME, give --stop-at TIME",
+    "-T": "to end the measurement at a latency above TIME, give --stop-at TIME",
+    "-H": "leave this out, because rtgauge always keeps a histogram; write it with: rtgauge export --format "
+    "parquet --windows",
 }
 """Option of cyclictest or rtla that rtgauge does not have -> what does the same."""
 
@@ -97,7 +101,7 @@ def rewritten(arguments: Sequence[str]) -> list[str]:
             result.append(_deadline(word.partition("=")[2], words))
             takes = False
         elif words[0] in SHORT and word in NOT_OURS:
-            raise InputError(f"{word} is not an option here: {NOT_OURS[word]}")
+            raise InputError(f"this command does not have the option {word}: {NOT_OURS[word]}")
         elif words[0] in SHORT and word in HABITS and following is not None:
             if words[0] == "watch" and word == "-p":
                 result.append(f"--pid={following}")

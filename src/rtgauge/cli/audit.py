@@ -92,8 +92,8 @@ def audit(
 ) -> None:
     """Check the machine's settings for real-time use.
 
-    This compares kernel, boot and run-time settings with rules from the papers and the kernel's
-    documentation. The exit status is 1 if a finding is serious.
+    This compares the settings of the kernel, of the boot and at run time with rules from papers and from
+    the kernel's documentation. The exit status is 1 if a finding is serious.
 
     \b
     Examples:
@@ -105,7 +105,10 @@ def audit(
     """
     if facts_only:
         if for_ is not None or rules is not None or profile is not None or script or details or show_all:
-            raise InputError("--facts checks nothing; leave out the other options, or leave out --facts")
+            raise InputError(
+                "--facts only shows the machine's facts and checks no rules; leave out --facts or the "
+                "other options"
+            )
         _print_facts(target, json=json)
         return
     if profile is not None:

@@ -202,7 +202,7 @@ def _compared(
             if len(sides) < 2:
                 left_out.append(part.title)
         if left_out:
-            said = f"left out, because there is nothing to compare it with: {', '.join(left_out)}"
+            said = f"left out, because only one side measured this: {', '.join(left_out)}"
             print_labelled("", said, Console(stderr=True), width=0)
     elif len(groups) > 1:
         sides_of(records, force=asked.force)  # raises the error that names the difference
@@ -243,7 +243,7 @@ def _status(verdicts: Mapping[str, Verdict], comparisons: Sequence[Comparison] |
     if undetermined or not comparisons:
         whose = f" about {' and '.join(undetermined)}" if undetermined else ""
         typer.echo(
-            f"--fail-if-worse cannot tell{whose}; give each side at least two runs with enough samples",
+            f"--fail-if-worse cannot tell{whose}; measure each side at least twice, and for longer",
             err=True,
         )
         return EXIT_CANNOT_TELL

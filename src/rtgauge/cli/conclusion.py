@@ -71,8 +71,8 @@ def judged(record: Record, require: str | None, *, allow_left_out: bool = False)
         require = require if require is not None else record.run.requirement
         if require is None:
             raise InputError(
-                "--allow-left-out has an effect only with a requirement, and this record has none; give one "
-                "with --require"
+                "--allow-left-out works only with a requirement, which this record lacks; give one with "
+                "--require"
             )
     if require is not None:
         from rtgauge.explain.analysis.culprits import blame_of
@@ -101,7 +101,7 @@ def _cut_off(record: Record) -> list[str]:
     """Return a line for each step that was cut off."""
     return [
         f"{step.id} was cut off after {format_span((step.end_ns - step.start_ns) / NS_PER_S)}; rtgauge "
-        f"resume measures it again from the beginning."
+        "resume measures it again from the beginning."
         for step in record.steps
         if step.end_reason in STOPPED_EARLY and step.start_ns is not None and step.end_ns is not None
     ]

@@ -27,7 +27,7 @@ app = typer.Typer(
     no_args_is_help=True,
     help="""Show or change the deployment of the cores.
 
-A deployment sets C-states, hyper-threading, the number of cores, and isolation.
+A deployment is a set of settings: C-states, hyper-threading, the number of cores, and CPU isolation.
 
 \b
 Names (Delgado & Choi 2020, table 1): CHM HM HMI M MI Single.
@@ -39,17 +39,17 @@ Settings: c-states=on|off  smt=on|off  cores=all|N  isolate=off|all|CPUS
 \b
 Examples:
   rtgauge deploy show
-      which deployments this machine supports
+      show which deployments this machine supports
   rtgauge deploy show MI
-      what MI would change
+      show what MI would change
   rtgauge deploy apply c-states=off,isolate=1
-      apply, until `rtgauge restore --applied`
+      keep these settings until `rtgauge restore --applied`
   rtgauge deploy cmdline MI
-      the boot parameters for it
+      print its boot parameters
   rtgauge deploy apply MI --target ssh://root@board
       on another machine
   rtgauge run --deployment HM,MI,Single
-      measure in each of them; restored afterwards
+      measure in each of them, and restore the settings afterwards
 """,
 )
 Name = Annotated[
@@ -103,7 +103,7 @@ def apply(name: Name, target: Target = "local") -> None:
     deployment = parse_deployment(name)
     if deployment.name == AS_IS:
         raise InputError(
-            "as-is changes nothing; undo an applied deployment with: rtgauge restore "
+            "as-is means that nothing is changed; to undo a deployment, use: rtgauge restore "
             f"--applied{target_option(target)}"
         )
     with open_target(target, run_id(deployment.name), f"rtgauge deploy apply {deployment.name}") as opened:
@@ -156,10 +156,12 @@ def cmdline(name: Name, target: Target = "local") -> None:
         )
     )
     cannot = why_not(deployment, machine)
-    no_tickless = "nohz_full= is left out, because this kernel was built without CONFIG_NO_HZ_FULL"
+    no_tickless = (
+        "the parameters leave out nohz_full=, because this kernel was built without CONFIG_NO_HZ_FULL"
+    )
     hints = [no_tickless] if deployment.isolates and not tickless else []
     hints += (
-        [f"as booted now, this machine does not support this deployment: {cannot.reason}"]
+        [f"without these parameters, this machine does not support the deployment: {cannot.reason}"]
         if cannot is not None
         else []
     )

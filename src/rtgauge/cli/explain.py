@@ -29,7 +29,7 @@ def show_explained(record: Record, step: str | None, *, json: bool) -> None:
 
     explained = explained_steps(record, with_one_step(record, step).steps)
     if not explained:
-        raise InputError("this record has no explained latencies; measure again with --explain")
+        raise InputError("this record does not explain any latency; measure again with --explain")
     if json:
         typer.echo(explained_document(str(record.path), explained).model_dump_json(indent=1))
         return

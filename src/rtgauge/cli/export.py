@@ -66,10 +66,11 @@ def export(
 ) -> None:
     """Export the statistics of a record for other tools.
 
-    csv, parquet: one row per step and CPU, with its conditions and all statistics. json: the whole document.
-    junit: a test case per step. openmetrics: for node_exporter's textfile collector. markdown: tables. kcidb:
-    results for kernel CI. trace.dat, perfetto: the kernel's events around the largest latencies of one
-    explained step, for trace-cmd and KernelShark, or ui.perfetto.dev.
+    csv, parquet: one row per step and CPU, with its conditions and all statistics. json: the whole
+    document. junit: one test case per step. openmetrics: metrics for node_exporter's textfile collector.
+    markdown: the tables. kcidb: results for kernel CI (KCIDB). trace.dat, perfetto: the kernel's events
+    around the largest latencies of one explained step; open trace.dat with trace-cmd or KernelShark, and
+    perfetto with ui.perfetto.dev.
 
     \b
     Examples:
@@ -82,7 +83,7 @@ def export(
 
       rtgauge export RECORD --format kcidb --kernel-tree ~/linux --origin mylab
 
-    Exit status: 0; with --require or --allow-left-out as for rtgauge run.
+    Exit status: 0; with --require or --allow-left-out, the same as rtgauge run.
     """
     from rtgauge.cli.conclusion import judged
     from rtgauge.cli.record_argument import open_record, with_one_step
@@ -91,7 +92,7 @@ def export(
     from rtgauge.verdict.worst import exit_status
 
     if form in GONE:
-        raise InputError(f"rtgauge no longer writes {form}; use {GONE[form]}")
+        raise InputError(f"rtgauge cannot write {form} any more; use {GONE[form]}")
     if form not in formats():
         raise InputError(f"unknown format '{form}'{nearest(form, formats())}")
     source = with_one_step(judged(open_record(record), require, allow_left_out=allow_left_out), step)

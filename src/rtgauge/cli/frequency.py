@@ -39,8 +39,8 @@ def show_frequency(
     if not frequencies and not searched:
         names = ", ".join(str(record.path) for record in records)
         raise InputError(
-            f"{names}: there is no finished wakeup, response or periodic step; measure one, e.g. with: "
-            f"rtgauge run quick"
+            f"{names}: wakeup, response or periodic was not measured to the end; measure one of them, e.g. "
+            "with: rtgauge run quick"
         )
     if json:
         typer.echo(FrequencyDocument(tables=frequencies, sustained=searched).model_dump_json(indent=1))

@@ -145,7 +145,7 @@ def gate(
     if baseline is None or candidate is None:
         raise InputError("name both sides: --baseline A --candidate B (targets, deployments or KEY=VALUE)")
     if boot not in (None, EACH_RUN):
-        raise InputError(f"--boot {boot}: give {EACH_RUN} (lab guests only)")
+        raise InputError(f"--boot {boot}: give {EACH_RUN}, and only with guests of the lab")
     wish = deciding.wish(larger_than, (baseline_kernel, candidate_kernel), require, rare)
     sides = Alternation(
         sides=(baseline, candidate),

@@ -15,9 +15,9 @@ from rtgauge.errors import InputError, MeasureError
 if TYPE_CHECKING:
     from rtgauge.instrument.session import Loopback
 
-HELP = """Manage the instrument that measures from outside the machine: a Raspberry Pi Pico.
+HELP = """Manage the instrument, a Raspberry Pi Pico that measures from outside the machine.
 
-docs/instrument.md describes its wiring, its firmware and what it can measure.
+docs/instrument.md describes how to wire it, its firmware, and what it can measure.
 
 \b
 Examples:
@@ -27,14 +27,16 @@ Examples:
   rtgauge probe response --path gpio:gpiochip0:27,17 --instrument serial:
 """
 NONE_HERE = (
-    "No instrument is plugged in. Put the firmware on a new board with: rtgauge instrument flash FILE.uf2"
+    "Did not find an instrument; plug one in. Put the firmware on a new board with: rtgauge instrument "
+    "flash FILE.uf2"
 )
 
 app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
 Address = Annotated[
     str,
     typer.Argument(
-        metavar="[ADDRESS]", help="serial:/dev/ttyACM0 or serial:ID; serial: if only one is plugged in."
+        metavar="[ADDRESS]",
+        help="Which instrument: serial:/dev/ttyACM0 or serial:ID, or just serial: if only one is plugged in.",
     ),
 ]
 
@@ -77,7 +79,7 @@ def list_instruments(json: Json = False) -> None:
         typer.echo(f"{each['address']}  {each['id']}  {each['firmware'] or each['problem']}")
     for drive in waiting:
         typer.echo(
-            f"{drive}  this board waits for firmware; flash it with: rtgauge instrument flash FILE.uf2"
+            f"{drive}  this board has no firmware yet; flash it with: rtgauge instrument flash FILE.uf2"
         )
     if not listed and not waiting:
         typer.echo(NONE_HERE)
@@ -95,10 +97,10 @@ def selftest(
     ] = False,
     json: Json = False,
 ) -> None:
-    """Let the instrument measure its resolution, and its own offset or the offset of the wires.
+    """Let the instrument measure its resolution and its own latency.
 
-    This takes a second. With --wire, first connect GP2 to GP3 with a wire or the wires of your set-up, and
-    give the result to --wire-offset.
+    This takes a second. With --wire, the instrument measures the latency of your wires instead: first connect
+    GP2 to GP3 with them, and later give the result to --wire-offset.
 
     \b
     Examples:
@@ -145,8 +147,8 @@ def selftest(
         )
     if state.missed or loopback.offset_ns is None or (not wire and loopback.offset_ns != (0, 0)):
         raise MeasureError(
-            f"the instrument missed {state.missed} of {state.stimuli} of its own edges; do not measure with "
-            f"it"
+            f"the instrument missed {state.missed} of the {state.stimuli} edges that it made; do not "
+            "measure with it"
         )
 
 
@@ -196,12 +198,15 @@ def flash_firmware(
 
     flash.check_uf2(file)
     if drive is not None and not (drive / "INFO_UF2.TXT").is_file():
-        raise InputError(f"{drive} is not a board's drive: it has no INFO_UF2.TXT")
+        raise InputError(
+            f"{drive} is not the drive of a board, because it has no INFO_UF2.TXT; name the drive that "
+            "appears when you hold BOOTSEL and plug the board in"
+        )
     if address is not None:
         Session.open(address).bootloader()
     target = drive or flash.wait_for_drive()
     flash.flash(file, target)
     typer.echo(
-        f"{file.name} was written to the board at {target}. The board restarts by itself; check it with: "
-        f"rtgauge instrument list"
+        f"wrote {file.name} to the board at {target}. The board restarts by itself; check it with: rtgauge "
+        "instrument list"
     )

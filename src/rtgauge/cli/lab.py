@@ -28,7 +28,7 @@ from rtgauge.lab.ssh import ssh_command
 if TYPE_CHECKING:
     from rtgauge.system.cokernel_needs import Need
 
-HELP = """Boot real kernels in virtual machines.
+HELP = """Boot real kernels in virtual machines (guests).
 
 The kernels are Debian's, stock or PREEMPT_RT, for x86-64 and arm64, or your own, e.g. with Xenomai.
 
@@ -40,14 +40,16 @@ Examples:
   rtgauge lab shell debian-rt
   rtgauge lab stop debian-rt
 
-Latencies of an emulated guest say nothing about a real machine, so they never give a verdict.
+The latencies of an emulated guest say nothing about a real machine, so the verdict on them is always
+"cannot tell".
 """
 
 app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
 Name = Annotated[
     str,
     typer.Argument(
-        metavar="NAME", help="debian, debian-rt, debian-arm64, debian-rt-arm64, or a guest of your own."
+        metavar="NAME",
+        help="Name of the guest: debian, debian-rt, debian-arm64, debian-rt-arm64, or one that you added.",
     ),
 ]
 
@@ -102,9 +104,9 @@ def build(
     name: Name,
     fresh: Annotated[bool, typer.Option("--fresh", help="Rebuild with Debian's newest packages.")] = False,
 ) -> None:
-    """Build a guest's image from Debian packages.
+    """Build the image of a guest from Debian packages.
 
-    An existing image is kept; --fresh rebuilds it.
+    An existing image is kept unless you add --fresh.
 
     \b
     Examples:
@@ -149,10 +151,11 @@ def boot(
         ),
     ] = False,
 ) -> None:
-    """Boot a guest and wait until ssh answers.
+    """Boot a guest and wait until it answers over ssh.
 
-    This builds the image first if necessary. With --icount, the guest's clock counts its instructions instead
-    of following the host's clock, so a busy host does not affect its latencies.
+    This first builds the image if necessary. With --icount, the clock in the guest counts the guest's
+    instructions instead of following the host's clock, so a busy host does not affect latencies in the
+    guest.
 
     \b
     Examples:

@@ -91,7 +91,10 @@ def _refuse_repeats(command: Any) -> None:
             for option, times in times_given.items():
                 single = option.param_type_name == "option" and not (option.multiple or option.is_flag)
                 if single and times > 1:
-                    ctx.fail(f"{max(option.opts, key=len)} was given {times} times; give it once")
+                    ctx.fail(
+                        f"{max(option.opts, key=len)} was given {times} times, but takes one value; give it "
+                        "once"
+                    )
             return values, rest, order
 
         parser.parse_args = parse_args

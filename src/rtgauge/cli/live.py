@@ -24,8 +24,8 @@ Live = Annotated[
         "--live",
         metavar="[ADDRESS:PORT]",
         help=(
-            "Serve a page that shows the measurement as it runs. An address that other machines can reach "
-            "(0.0.0.0:8377) needs a token."
+            "Serve a page that shows the measurement while it runs. If other machines can reach the "
+            "address (e.g. 0.0.0.0:8377), the page asks for a token."
         ),
     ),
 ]

@@ -42,10 +42,10 @@ First steps:
   rtgauge run --require "period=1ms latency<=200us"
                                is this machine good enough?
   rtgauge watch -- ./control   does my program keep its period?
-  rtgauge show latest          the last record again; --page for the page
+  rtgauge show latest          show the last record again; --page for the page
   rtgauge tune --require "period=1ms latency<=100us"
                                which settings help here?
-  rtgauge help COMMAND         help for one command
+  rtgauge help COMMAND         show the help for one command
 """
 
 
@@ -58,7 +58,7 @@ def _clear_errors() -> Generator[None]:
         raise RtgaugeError("interrupted", EXIT_INTERRUPTED) from None
     except MemoryError:
         raise RtgaugeError(
-            "there is not enough memory: free some, or raise the limit with ulimit -v"
+            "there is not enough memory: free some memory, or raise the limit with ulimit -v"
         ) from None
     except OSError as error:
         where = f"{error.filename}: " if error.filename is not None else ""
@@ -190,7 +190,7 @@ def _instead(command: str, message: str) -> str:
     having = [probe.name for probe in PROBES.values() if name in key_names(probe)]
     if command == "rtgauge run" and having:
         other = f"use {hints.OPTION_OF_WORD[name]}, or " if name in hints.OPTION_OF_WORD else ""
-        return f": {other}give --set {name}=VALUE, a parameter of {', '.join(having)}"
+        return f": {other}give --set {name}=VALUE, which sets this parameter of {', '.join(having)}"
     if command.startswith("rtgauge probe ") and having:
         return (
             f": the probes {', '.join(having)} have this option"
@@ -207,7 +207,7 @@ def _check_date() -> None:
         time.gmtime(int(date))
     except (ValueError, OverflowError, OSError):
         raise InputError(
-            f"SOURCE_DATE_EPOCH={date!r} is not a time in seconds: unset it, or correct it"
+            f"SOURCE_DATE_EPOCH={date!r} is not a time in seconds: correct or unset it"
         ) from None
 
 

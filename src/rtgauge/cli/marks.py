@@ -24,10 +24,10 @@ def marks(
         ),
     ] = None,
 ) -> None:
-    """Explain marks: what each one means, and what to do about it.
+    """Explain what each mark means, and what to do about it.
 
-    A mark is a doubt about a measurement. A note is worth knowing; a doubtful step cannot show that a
-    requirement holds; an invalid step decides nothing.
+    A mark is a named doubt about a measurement. A note does not change the answer. A doubtful step cannot
+    show that a requirement holds. An invalid step does not count.
 
     \b
     Examples:
@@ -47,7 +47,9 @@ def explain_mark(name: str) -> None:
 
     console, kind = Console(), KIND_OF_NAME.get(name)
     if kind is None:
-        print_text(console, f"{name}: this mark comes from another version of rtgauge")
+        print_text(
+            console, f"{name}: another version of rtgauge made this mark, so its meaning is not known here"
+        )
         return
     print_text(console, f"{name} ({' or '.join(kind.value.severities)}): {kind.value.meaning}")
     if kind.value.remedy:

@@ -35,24 +35,23 @@ RecordArgument = Annotated[
     typer.Argument(
         metavar="RECORD",
         autocompletion=completion.records,
-        help="A record: its folder, the beginning of its name in rtgauge-runs, latest, or latest~1 for the "
-        "one before.",
+        help="A record: its folder, the beginning of its name in rtgauge-runs, or latest; latest~1 is "
+        "the record before the latest.",
     ),
 ]
 Require = Annotated[
     str | None,
     typer.Option(
         metavar="TEXT",
-        help='Requirement to check, e.g. "period=1ms latency<=200us hardness=99%", by which 99 % of '
-        "activations "
-        "must be in time.",
+        help='Requirement to check, e.g. "period=1ms latency<=200us hardness=99%"; with hardness=99%, '
+        "99 % of the activations must meet it.",
     ),
 ]
 AllowLeftOut = Annotated[
     bool,
     typer.Option(
         "--allow-left-out",
-        help="Let the requirement hold even if a load or a step could not be measured.",
+        help="Let the verdict be `holds` even if a load or a step could not be measured.",
     ),
 ]
 Details = Annotated[
@@ -63,17 +62,20 @@ WaitForLock = Annotated[
     typer.Option(
         "--wait",
         metavar="TIME",
-        help="How long to wait for a machine that another run holds; by default, rtgauge does not wait.",
+        help="How long to wait if another run is using the machine; by default, rtgauge does not wait.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 JsonAlone = Annotated[
-    bool, typer.Option("--json", help="Print one JSON document; everything else goes to standard error.")
+    bool,
+    typer.Option(
+        "--json", help="Print the result as one JSON document, and everything else on standard error."
+    ),
 ]
 Fraction = Annotated[
     str,
     typer.Option(
-        metavar="PART", help="Fraction of the period that the latency may take, e.g. 0.5, 1/3, 25%."
+        metavar="PART", help="Largest allowed latency as a fraction of the period, e.g. 0.5, 1/3, 25%."
     ),
 ]
 
@@ -245,8 +247,8 @@ class Deciding:
             raise InputError(f"--larger-than: {error}") from None
         if require is None and matters < LEAST_CHANGE:
             raise InputError(
-                f"--larger-than {larger_than}: give at least {LEAST_CHANGE:.0%}; "
-                "the histograms cannot show a smaller change"
+                f"--larger-than {larger_than}: give at least {LEAST_CHANGE:.0%}, because the histograms "
+                "cannot show a smaller change"
             )
         try:
             share = None if rare is None else parse_percent(rare)
@@ -255,7 +257,8 @@ class Deciding:
         least = PASS_FROM if share is None else max(PASS_FROM, boots_to_show(share))
         if rare is not None and self.max_pairs is not None and self.max_pairs < least:
             raise InputError(
-                f"--rare {rare} takes {least} pairs, but --max-pairs allows {self.max_pairs}; leave one out"
+                f"--rare {rare} takes {least} pairs, but --max-pairs allows only {self.max_pairs}; leave "
+                "out one of the two"
             )
         return GateWish(
             series=self.series,

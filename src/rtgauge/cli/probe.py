@@ -9,9 +9,7 @@ import typer
 
 from rtgauge.cli.lazy_group import LazyGroup
 
-HELP = """Measure with one probe, without a plan.
-
-The record is kept only with --save.
+HELP = """Measure with one probe, without a plan. To keep the record, add --save.
 
 \b
 Examples:

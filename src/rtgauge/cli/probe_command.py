@@ -37,13 +37,13 @@ NOTATIONS = {"TIME": DurationNs, "CPUS": CpuList, "US|off": DmaLatencyUs, "on|of
 """Metavar -> type, for values that are not plain text or numbers. The type's validator identifies a field."""
 LOAD_HELP = f"Load during the measurement: {', '.join(load_names())}."
 SAMPLES_HELP = (
-    "Write every sample to FILE, as CSV (.csv), Parquet (.parquet) or otherwise binary, with one file per "
-    "series."
+    "Write every sample to FILE, one file per series: CSV if it ends in .csv, Parquet if it ends in "
+    ".parquet, else binary."
 )
 REQUIRE_HELP = 'Requirement to check, e.g. "{bounds}<=200us".'
-SAVE_HELP = "Keep the record, as rtgauge run does."
-OUT_HELP = "Folder for the record of --save."
-JSON_HELP = "Print one JSON document; everything else goes to standard error."
+SAVE_HELP = "Keep the record, as `rtgauge run` does."
+OUT_HELP = "With --save, folder for the record."
+JSON_HELP = "Print the result as one JSON document, and everything else on standard error."
 
 
 def _metadata(annotation: Any) -> list[Any]:
@@ -166,7 +166,7 @@ def _example(command: str) -> str:
 def _help(probe: AnyProbe, called: str) -> str:
     examples = "\n".join(_example(f"{called} {arguments}") for arguments in probe.examples)
     about = probe.about or f"{probe.help[:1].upper()}{probe.help[1:]}."
-    return f"{about}\n\n\b\nExamples:\n{examples}\n\nExit status: see rtgauge run --help."
+    return f"{about}\n\n\b\nExamples:\n{examples}\n\nExit status: the same as rtgauge run (see its --help)."
 
 
 def with_options(
@@ -223,11 +223,11 @@ def _search(probe: AnyProbe, search: Search, given: Mapping[str, Any]) -> int:
 
     if given.get("require") is not None:
         raise InputError(
-            f"--require cannot be combined with --search, which finds {search.finds}; leave out --require"
+            f"--search finds {search.finds}, so it cannot check a requirement; leave out --require"
         )
     if given["save"]:
         raise InputError(
-            f"--save cannot be combined with --search; rtgauge run {search.study} keeps its record"
+            f"--search does not keep a record; leave out --save, or use: rtgauge run {search.study}"
         )
     shared = {name: given[name] for name in ("load", "target", "repeats", "details", "wait")}
     return run_search(probe.name, search, _values(probe, given), as_json=given["json"], **shared)

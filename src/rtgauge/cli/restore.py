@@ -52,19 +52,19 @@ def restore(
         ),
     ] = False,
 ) -> None:
-    """Put back everything that rtgauge changed: what a killed run left, deployments, tunings, locks.
+    """Put back everything that a killed run left changed: settings, deployments and locks.
 
-    This also works after a power failure. What `rtgauge deploy apply` or `rtgauge tune apply` put in force
-    stays, unless you add --applied.
+    This also works after a power failure. Settings made by `rtgauge deploy apply` or `rtgauge tune apply`
+    stay, unless you add --applied.
 
     \b
     Examples:
       rtgauge restore
-          this machine; the next run would also restore them
+          restore this machine; the next run would also do this
       rtgauge restore --target ssh://root@board
           on another machine
       rtgauge restore --release --target ssh://root@board
-          end a run there whose host is gone
+          end a run on that machine if its host is gone
       rtgauge restore --applied
           also undo `rtgauge deploy apply` and `rtgauge tune apply`
 
@@ -89,5 +89,5 @@ def _tuning_undone() -> bool:
     back, left = uninstall(0.0, lambda reason: typer.echo(reason, err=True))
     for line in left:
         typer.echo(f"left as it is: {line}")
-    typer.echo(f"put back {plural(back, 'setting')} and removed the files of the tuning")
+    typer.echo(f"put back {plural(back, 'setting')} and removed the files that the tuning had installed")
     return True

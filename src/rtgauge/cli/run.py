@@ -160,11 +160,13 @@ class OverPlan:
         for name in DIRECT:
             value = getattr(self, name)
             if value is not None and name in parameters:
-                raise InputError(f"--{name} and --set {name}= set the same parameter; give only one")
+                raise InputError(f"--{name} and --set {name}= set the same parameter; give only one of them")
             if value is not None:
                 parameters[name] = value
         if self.boot not in (None, EACH_RUN, EACH_DEPLOYMENT):
-            raise InputError(f"--boot {self.boot}: give {EACH_RUN} or {EACH_DEPLOYMENT} (lab guests only)")
+            raise InputError(
+                f"--boot {self.boot}: give {EACH_RUN} or {EACH_DEPLOYMENT}, and only with guests of the lab"
+            )
         if self.duration is not None:
             parameters["duration"] = self.duration
         return Overrides(
@@ -390,15 +392,15 @@ def run(
     study = registry.adaptive_study(plan, overrides) if plan in registry.studies() else None
     if study is not None and (given := given_options(turns)):
         raise InputError(
-            f"the study {plan} chooses its steps itself; leave out {given[0]}, which works only with a plan"
+            f"the study {plan} chooses its own steps, but {given[0]} works only with a plan; leave it out"
         )
     chosen = turns.plan(plan, overrides, over.boot) if study is None else study.plan()
     if chosen.require is not None:
         check_answerable(parse_requirement(chosen.require), chosen.steps, plan)
     if over.explain and all(step.space == "kernel" for step in chosen.steps):
         typer.echo(
-            "--explain does nothing here: it covers tasks in user space, and all steps of this plan measure "
-            "in kernel space",
+            "--explain has no effect: it explains only tasks in user space, but every step of this plan "
+            "measures in kernel space",
             err=True,
         )
     raise typer.Exit(

@@ -33,7 +33,7 @@ class SearchDocument(BaseModel):
     """The document that `--json` prints."""
 
     run: Run
-    answer: str = Field(description="the first line that the terminal prints")
+    answer: str = Field(description="first line of the output on the terminal")
     results: list[SerializeAsAny[BaseModel]]
     systems: dict[str, Facts]
 

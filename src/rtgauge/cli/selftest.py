@@ -119,8 +119,8 @@ def selftest(
     result = self_test(record)
     if result is None and run.state != "interrupted":
         raise MeasureError(
-            "nothing could be explained here, because the kernel's events cannot be recorded; see the marks "
-            "with: rtgauge show latest"
+            "cannot explain any latency, because the kernel's events cannot be recorded; the marks say "
+            "why: rtgauge show latest"
         )
     if json:
         typer.echo(selftest_document(str(path), result).model_dump_json(indent=1))

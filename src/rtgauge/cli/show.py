@@ -64,7 +64,7 @@ class Parts:
         """The option that was given; None for the summary. Raises InputError for more than one."""
         given = [name for name in ("why", "frequency", "marks") if getattr(self, name)]
         if len(given) > 1:
-            raise InputError(f"--{given[0]} and --{given[1]} cannot be combined; give one of them")
+            raise InputError(f"--{given[0]} and --{given[1]} exclude each other; give one of them")
         if self.step is not None and not self.why:
             raise InputError("--step needs --why")
         return given[0] if given else None
@@ -142,7 +142,8 @@ def show(
     if resumer is not None and resumer.show is not None:
         if part is not None or judge.require is not None or files != Files():
             raise InputError(
-                f"{records[0]} is {resumer.kind}, which has only its answer; name one of its records"
+                f"{records[0]} is {resumer.kind}, for which rtgauge can show only the answer; name one of "
+                "its records"
             )
         return resumer.show(records[0], json)
     opened = open_record(records[0])
@@ -240,13 +241,13 @@ def list_records(
     out: Annotated[Path, typer.Argument(metavar="DIR", help="Folder of records.")] = RECORDS,
     json: Json = False,
 ) -> None:
-    """List the records in a folder, the oldest first.
+    """List the records in a folder, oldest first.
 
     \b
     Examples:
       rtgauge list
       rtgauge show NAME
-          commands accept the first column as RECORD; latest is the last one
+          NAME is a name in the first column; latest is the newest record
     """
     from json import dumps
 

@@ -116,7 +116,7 @@ def tune(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Write files that keep the settings after a boot: sysctl.d, systemd, tuned, rt-conf.",
+            help="Write files that set the kept settings at each boot: sysctl.d, systemd, tuned, rt-conf.",
         ),
     ] = None,
     about: Annotated[
@@ -147,31 +147,32 @@ def tune(
 ) -> None:
     """Find the settings that make this machine meet a requirement, and prove that they help.
 
-    First rtgauge measures the machine as it is and explains large latencies. Then it tries the remedies, then
-    all safe settings together, then fewer of them. Each test measures pairs of runs in random order. At most
-    one tuning in 100 keeps a setting that does not help. rtgauge puts everything back at the end, and after
-    Ctrl-C or kill -9. It never touches the network, the console, thermal limits or the root disk.
+    First rtgauge measures the machine as it is and explains large latencies. Then it tries the remedies,
+    then all safe settings together, then fewer of them. Each test measures pairs of runs, with and without
+    the settings, in random order. At most one tuning in 100 keeps a setting that does not help. rtgauge
+    restores all settings at the end, and after Ctrl-C or kill -9. It never touches the network, the
+    console, thermal limits or the root disk.
 
     \b
     Examples:
       rtgauge tune --dry-run
-          what could be tried here; changes nothing
+          show what rtgauge could try on this machine, and change nothing
       rtgauge tune --require "period=1ms latency<=100us hardness=99.9%"
-          half an hour, on all CPUs
+          help real-time tasks on all CPUs; takes half an hour
       rtgauge tune --require "latency<=50us" --cpu 1 --load cpu,network
-          for real-time tasks on CPU 1
+          help real-time tasks on CPU 1
       rtgauge tune --require "latency<=50us" --cpu 1 -- ./control
-          the wake-ups of your own program decide
+          help the wake-ups of your own program
       rtgauge tune --about timer-migration
-          the advice, and what was measured here
+          show the advice, and what was measured on this machine
       rtgauge resume latest --budget 1h
           continue, with more time
       rtgauge resume latest --files keep
-          files that keep the settings after a boot
+          write files that set the kept settings at each boot
 
     \b
     Exit status:
-      0    the requirement holds, with or without the kept settings
+      0    the requirement holds, either with the kept settings or without any
       1    the requirement still fails
       2    wrong input
       3    could not measure
@@ -187,15 +188,14 @@ def tune(
     if boot not in (None, EACH_DEPLOYMENT):
         raise InputError(f"--boot {boot}: give {EACH_DEPLOYMENT}")
     if pid is not None and command:
-        raise InputError("give --pid PID or a command to start, not both")
+        raise InputError("--pid and a command exclude each other; give only one of them")
     if command and require is None:
         raise InputError('say which requirement the program must meet: --require "latency<=100us"')
     with _program(command, pid, target) as watched:
         by_boot = boot is not None and target.startswith(LAB)
         if isolate is not None and (cpu is not None or watched is not None):
             raise InputError(
-                "--isolate chooses the CPUs itself and cannot move a program; leave out --cpu, and give no "
-                "program"
+                "--isolate chooses the CPUs itself and cannot move a program; leave out --cpu and the program"
             )
         chosen = names_option("--only", only), names_option("--without", without)
         scope = Scope(cpus_option(cpu), watched, *chosen, by_boot, isolate)
@@ -238,10 +238,11 @@ def apply_kept(
     ],
     wait: WaitForLock = "0",
 ) -> None:
-    """Put in force the settings that a tuning kept, now and at each boot.
+    """Apply the settings that a tuning kept, now and at each boot.
 
     This writes /etc/sysctl.d/rtgauge-tune.conf and a systemd unit. `rtgauge restore --applied` undoes it.
-    Only settings that rtgauge itself tries can be applied, from a folder that no other user can change.
+    The folder must be one that only you can change, and may contain only settings that rtgauge tune itself
+    tries.
 
     \b
     Examples:
@@ -261,7 +262,8 @@ def apply_kept(
     count = plural(len(values), "setting")
     typer.echo(f"applied {len(installed.values)} of {count}, now and at each boot")
     typer.echo(
-        f"undo this with: rtgauge restore --applied; look for drift with: rtgauge audit --profile {kept}"
+        "undo this with: rtgauge restore --applied; check later whether the settings still hold with: "
+        f"rtgauge audit --profile {kept}"
     )
 
 
@@ -297,7 +299,7 @@ def _tell_about(name: str, folder: Path) -> None:
         typer.echo(line)
     table = measured(rule, folder)
     if table is None:
-        typer.echo(f"Not measured here: no record in {folder} tested this setting")
+        typer.echo(f"This setting was not tested in any record in {folder}")
     else:
         typer.echo()
         print_tables([table], Console())
@@ -320,7 +322,8 @@ def names_option(option: str, text: str | None) -> list[str]:
     names = [name.strip() for name in (text or "").split(",") if name.strip()]
     if text is not None and not names:
         raise InputError(
-            f"{option} '{text}' contains no name; give names separated by commas, or leave out {option}"
+            f"{option} '{text}' does not contain a name; give names separated by commas, or leave out "
+            f"{option}"
         )
     return names
 
@@ -360,7 +363,7 @@ def _plan(
         raise InputError(f"--larger-than: {error}") from None
     duration_ns = duration_option("--duration", times[1])
     if duration_ns == 0:
-        raise InputError(f"--duration {times[1]} measures nothing; give a time such as 12s")
+        raise InputError(f"--duration {times[1]} is too short to measure anything; give a time such as 12s")
     return tune_plan(
         parse_requirement(require),
         offer.candidates,
@@ -476,7 +479,7 @@ def _keep(result: TuneResult, record: Record, folder: Path) -> None:
 
     files = keep_files(result, record)
     if not files:
-        typer.echo(f"{folder} was not written, because the tuning kept no setting", err=True)
+        typer.echo(f"{folder} was not written, because the tuning did not keep any setting", err=True)
         return
     with clear_errors(folder, option="--files"):
         own = OwnFolder.made(folder)

@@ -74,7 +74,7 @@ def _started_here(command: list[str], settle_s: float, threads: str | None) -> G
             time.sleep(0.02)
         if process.poll() is not None:
             raise MeasureError(
-                f"{command[0]} ended at once, with status {process.returncode}, so there is nothing to watch"
+                f"{command[0]} cannot be watched, because it ended at once, with status {process.returncode}"
             )
         yield process.pid
     finally:
@@ -89,20 +89,20 @@ def _started_here(command: list[str], settle_s: float, threads: str | None) -> G
 COMMAND = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="-- CMD", help="Program to start on the target and watch; it is ended afterwards."
+        metavar="-- CMD", help="Program to start on the target and watch; rtgauge ends it afterwards."
     ),
 ]
 EXPLAIN = Annotated[
     bool,
-    typer.Option("--explain/--no-explain", help="Explain the largest latencies from the kernel's events."),
+    typer.Option("--explain/--no-explain", help="Use the kernel's events to explain the largest latencies."),
 ]
 
 
 def _watch(command: list[str] | None, **given: Any) -> None:
     if sum((given["pid"] is not None, given["program"] is not None, bool(command))) != 1:
         raise InputError(
-            "name a running program with --pid PID or --program NAME, or give a command to start: rtgauge "
-            "watch -- CMD"
+            "say which program to watch: a running one with --pid PID or --program NAME, or one to start: "
+            "rtgauge watch -- CMD"
         )
     if not command:
         raise typer.Exit(measure_probe(PROBE, given))

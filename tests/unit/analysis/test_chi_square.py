@@ -82,7 +82,7 @@ def test_identical_histograms_have_no_statistic_and_are_not_rejected():
 def test_a_baseline_of_one_bin_an_empty_sample_and_equal_ones_are_refused():
     one, more, none = histogram([9]), histogram([5, 50, 5]), histogram([])
     for test, why in (
-        (paper_test(more, one), "only one bin"),
+        (paper_test(more, one), "in one bin"),
         (paper_test(none, more), "sample is empty"),
         (paper_test(more, none), "baseline is empty"),
     ):

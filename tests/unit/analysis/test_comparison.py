@@ -203,13 +203,13 @@ BEYOND, DIFFERENT, SAME = (0.001, 1.0, 0.001), (0.001, 1.0, 1.0), (1.0, 0.001, 1
         (
             [difference("p50", 900)],
             "cannot tell",
-            "no difference is shown between after and before under cpu at p50; they may still differ by more than 2 us",
+            "after and before do not clearly differ under cpu at p50; they may still differ by more than 2 us",
             None,
         ),
         (
             [difference("p50", 10, p=SAME), difference("p99", 900)],
             "cannot tell",
-            "no difference is shown between after and before under cpu at p99; the same within 2 us at p50",
+            "after and before do not clearly differ under cpu at p99; the same within 2 us at p50",
             None,
         ),
         (
@@ -221,7 +221,7 @@ BEYOND, DIFFERENT, SAME = (0.001, 1.0, 0.001), (0.001, 1.0, 1.0), (1.0, 0.001, 1
             ),
             None,
         ),
-        ([], "cannot tell", "nothing can be compared, because one side has no samples", None),
+        ([], "cannot tell", "the sides cannot be compared, because one of them measured nothing", None),
     ],
 )
 def test_the_answer_of_two_sides(rows, outcome, sentence, values):
@@ -264,7 +264,7 @@ def test_the_answer_says_in_how_many_pairs_the_difference_has_its_sign():
             [difference("p50", 900, runs=(1, 1))],
             "cannot tell",
             (
-                "In these two runs, no difference is shown between after and before at p50; they may still "
+                "In these two runs, after and before do not clearly differ at p50; they may still "
                 "differ by more than 2 us"
             ),
         ),
@@ -296,9 +296,9 @@ def test_of_single_runs_the_sentence_says_what_they_measured_and_the_command_tha
 ):
     found = conclude(rows, alpha=0.05, within_ns=2_000, repeat="COMMAND")
     assert (found.outcome, found.text) == (outcome, sentence)
-    assert found.next == "repeat the runs to see whether this is chance: COMMAND"
+    assert found.next == "this may be chance; repeat the runs to find out: COMMAND"
     alone = conclude(rows, alpha=0.05, within_ns=2_000)
-    assert alone.text == f"{sentence}; one run per side cannot show whether this is chance"
+    assert alone.text == f"{sentence}; with one run per side, this may be chance"
     assert alone.next is None
 
 
@@ -445,7 +445,7 @@ def test_which_of_two_that_are_as_near_is_meant_has_to_be_said(tmp_path):
     )
     with pytest.raises(
         InputError,
-        match=r"loop:mqueue' could be compared with .*loop:eventfd.*loop:pipe.*choose one with --baseline",
+        match=r"loop:mqueue' has several possible baselines.*loop:eventfd.*loop:pipe.*choose one with --baseline",
     ):
         pairs(sides, None)
 

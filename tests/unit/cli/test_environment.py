@@ -47,7 +47,7 @@ def test_a_date_that_is_none_is_refused(record: Path, value: str) -> None:
     done = rtgauge("show", "--page", record, SOURCE_DATE_EPOCH=value)
     assert done.returncode == 2
     assert done.stderr == (
-        f"rtgauge: SOURCE_DATE_EPOCH={value!r} is not a time in seconds: unset it, or correct it\n"
+        f"rtgauge: SOURCE_DATE_EPOCH={value!r} is not a time in seconds: correct or unset it\n"
     )
 
 

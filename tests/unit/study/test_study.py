@@ -192,7 +192,7 @@ def test_where_single_was_not_measured_the_study_ends_without_a_choice(tmp_path:
     study = adaptive_study("delgado2020", Overrides())
     record = Record(tmp_path, a_run({}, []), [], {})
     assert not study(record)
-    with pytest.raises(MeasureError, match="Single, the baseline, could not be measured"):
+    with pytest.raises(MeasureError, match="baseline, Single, could not be measured"):
         choose_deployment(record)
 
 

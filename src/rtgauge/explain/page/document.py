@@ -32,12 +32,14 @@ class CulpritEntry(Model):
 class RankedEntry(CulpritEntry):
     """A culprit with its figures over all explained latencies of its step."""
 
-    outliers: int = Field(description="the number of latencies in which this culprit took the most time")
+    outliers: int = Field(
+        description="number of latencies in which this culprit took more time than any other"
+    )
     outlier_share: float
     ns: int
     time_share: float
     worst_ns: int
-    rules: list[str] = Field(description="the names of the audit rules that concern this kind of culprit")
+    rules: list[str] = Field(description="names of the audit rules that apply to this kind of culprit")
 
 
 class PartEntry(CulpritEntry):
@@ -68,7 +70,7 @@ class BlockedEntry(LatencyEntry):
     """One sleep that another thread ended, explained like a latency."""
 
     owners: list[str]
-    lent: str = Field(description="the priority lent to the lock's owner; empty if none was lent")
+    lent: str = Field(description="priority that the lock's owner inherited; empty if it inherited none")
 
 
 class ExplainedStepEntry(Model):
@@ -78,8 +80,8 @@ class ExplainedStepEntry(Model):
     culprits: list[RankedEntry] = Field(description="the culprits, ranked by the time that they took")
     latencies: list[LatencyEntry]
     blocked: list[BlockedEntry] = Field(
-        description="explained sleeps that another thread ended: sleeps for locks whose owners had a lower "
-        "priority, and the longest other sleeps"
+        description="explained sleeps that another thread ended: waits for a lock whose owner had a "
+        "lower priority, and the longest of the other sleeps"
     )
 
 
@@ -100,17 +102,15 @@ class SelfTestDocument(Model):
 
     record: SystemText
     passed: bool
-    conclusion: str = Field(default="", description="the first line that the terminal prints")
+    conclusion: str = Field(default="", description="first line of the output on the terminal")
     too_busy: bool = False
     kinds: list[KindResult] = Field(default_factory=list[KindResult])
-    others: int = Field(
-        default=0, description="the number of explained latencies that were not caused by a stall"
-    )
+    others: int = Field(default=0, description="number of explained latencies that a stall did not cause")
     not_tried: dict[str, str] = Field(
         default_factory=dict[str, str], description="kind of stall -> why it was not tried"
     )
     invalid: dict[str, str] = Field(
-        default_factory=dict[str, str], description="kind of stall -> why its measurement is invalid"
+        default_factory=dict[str, str], description="kind of stall -> why its measurement does not count"
     )
 
 
