@@ -24,7 +24,6 @@ import footprint
 import instructions
 import latency_by_turns
 import latency_together
-import response
 import short_interval
 import startup
 import summarise_samples
@@ -73,7 +72,6 @@ PARTS: dict[str, Callable[[argparse.Namespace], Findings]] = {
     "latency": lambda chosen: latency_together.measure(chosen.cpu, chosen.rounds, chosen.slice),
     "latency-by-turns": lambda chosen: latency_by_turns.measure(chosen.cpu, chosen.rounds, chosen.slice),
     "instructions": lambda chosen: instructions.measure(chosen.cpu),
-    "response": lambda chosen: response.measure(chosen.cpu, chosen.rounds, chosen.slice),
     "interval": lambda _: short_interval.measure(),
     "summarise": lambda chosen: summarise_samples.measure(chosen.cpu),
     "compare": lambda chosen: compare_records.measure(chosen.cpu),
@@ -83,14 +81,14 @@ PARTS: dict[str, Callable[[argparse.Namespace], Findings]] = {
 
 
 def of_extension(path: Path) -> Callable[[argparse.Namespace], Findings]:
-    """Measures the part in ext/NAME/bench/NAME.py, which has `measure()`."""
+    """Measures the part in ext/NAME/bench/NAME.py, which has `measure()`, with what was chosen."""
 
-    def measure(_: argparse.Namespace) -> Findings:
+    def measure(chosen: argparse.Namespace) -> Findings:
         spec = importlib.util.spec_from_file_location(f"bench_{path.stem}", path)
         assert spec is not None and spec.loader is not None
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
-        return module.measure()
+        return module.measure(chosen)
 
     return measure
 

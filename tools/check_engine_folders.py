@@ -19,8 +19,7 @@ MAY_INCLUDE = {
     "agent": {"base", "trace"},
     "kmod": {"base", "rt"},
     "harness": {"base", "rt", "trace"},
-    "signal": {"base", "rt", "kmod", "harness"},
-    "probes": {"base", "rt", "trace", "agent", "kmod", "harness", "signal"},
+    "probes": {"base", "rt", "trace", "agent", "kmod", "harness"},
 }
 """Folder -> the folders whose headers its files include: each is named before."""
 SHARED = "../kmod/rtgauge_kmod.h"

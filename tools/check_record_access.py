@@ -32,6 +32,7 @@ PACKAGES = (
     "ext/tire",
     "ext/schedulability/analysis",
     "ext/schedulability/page",
+    "ext/signal/page",
     "study",
 )
 """Packages that handle records."""

@@ -35,7 +35,7 @@ emulator.onPin = (pin, state, cycle) => {
   if (delay !== null && !script.distances) emulator.drive(script.answerPin, level, cycle + delay);
 };
 
-// A datagram of rtgauge's signal path: its mark and its number, here even for low and odd for high (docs/paths.md).
+// A datagram of rtgauge's signal path: its mark and its number, here even for low and odd for high (ext/signal/README.md).
 const MARK = Buffer.from('rtgauge1');
 const OVER = -2n;
 const datagram = (number) => {

@@ -19,8 +19,8 @@ import pytest
 from rtgauge.probe.descriptor import TRACE_INSTANCE
 from rtgauge.probe.explain_parameters import EXPLAIN_INSTANCE
 from tests.e2e.test_permissions import ORDINARY
-from tests.e2e.test_signal import engines, instance_of, instances, wait_until_removed
 from tests.support.cli import PATIENCE_S, good, invoke, rtgauge, start, wait_until
+from tests.support.trace_instance import engines, instance_of, instances, wait_until_removed
 
 pytestmark = [pytest.mark.root, pytest.mark.tracefs, pytest.mark.real_time]
 HOG = """

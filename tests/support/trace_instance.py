@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""An instance of tracefs with a test's own events, and what it recorded."""
+"""Instances of tracefs: a test's own with its events, and the ones in which the kernel records for engines."""
 
 from __future__ import annotations
 
@@ -7,11 +7,13 @@ import os
 import subprocess
 from contextlib import contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
+
+from tests.support.cli import wait_until
 
 if TYPE_CHECKING:
     from collections.abc import Generator
-    from pathlib import Path
 
 PAGE = os.sysconf("SC_PAGE_SIZE")
 
@@ -85,3 +87,44 @@ def trace_instance(tmp_path: Path, name: str | None = None) -> Generator[TraceIn
             folder.rmdir()
     finally:
         subprocess.run(["umount", root], check=True)
+
+
+def instances() -> list[str]:
+    """The instances of tracefs, seen in a mount namespace of their own."""
+    script = (
+        "mountpoint -q /sys/kernel/tracing || mount -t tracefs tracefs /sys/kernel/tracing; ls "
+        "/sys/kernel/tracing/instances"
+    )
+    return subprocess.run(
+        ["unshare", "--mount", "sh", "-c", script], capture_output=True, text=True, check=True
+    ).stdout.split()
+
+
+def wait_until_removed(name: str) -> None:
+    """Wait until this instance is gone. Another test may have one of the same name by now, on a machine of its
+    own that shares this kernel.
+    """
+    wait_until(lambda: name not in instances(), f"{name} to be removed")
+
+
+def instance_of(pid: int, option: str = "--trace-instance") -> str | None:
+    """The instance of tracefs in which the kernel records for this engine; None if there is none."""
+    try:
+        words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+    except OSError:
+        return None
+    found = (word.removeprefix(f"{option}=") for word in words if word.startswith(f"{option}="))
+    return next(found, None)
+
+
+def engines(verb: str, option: str = "--trace-instance") -> list[int]:
+    """Processes of the engine with this verb and an instance: only a test of one file starts such."""
+    found: list[int] = []
+    for folder in Path("/proc").glob("[0-9]*"):
+        try:
+            words = (folder / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if verb.encode() in words[1:2] and instance_of(int(folder.name), option):
+            found.append(int(folder.name))
+    return found

@@ -5,6 +5,7 @@ largest tire that keeps 100 Hz.
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import statistics
@@ -78,7 +79,7 @@ def _frontier(solver: str, threads: int) -> tuple[int, int]:
     return low, high
 
 
-def measure() -> Findings:
+def measure(_: argparse.Namespace) -> Findings:
     """Speeds, their ratios, and the real-time frontier of every solver."""
     if os.geteuid():
         raise CannotMeasure("the real-time runs need root")

@@ -7,8 +7,6 @@ import pytest
 
 from rtgauge.errors import InputError
 from rtgauge.plan.plan import Overrides, load_plan
-from rtgauge.record.model import Result
-from rtgauge.report.signal_path import _counts
 from rtgauge.units import format_multiple
 
 
@@ -17,11 +15,6 @@ from rtgauge.units import format_multiple
 )
 def test_a_factor_has_no_power_of_ten(factor: float, text: str) -> None:
     assert format_multiple(factor) == text
-
-
-def test_the_lateness_of_a_master_is_a_time() -> None:
-    result = Result(name="counts", labels={}, values={"stimuli": 9, "late-by-max-ns": 33_585_411})
-    assert _counts(result) == "9 stimuli, the master was late by up to 33.6 ms"
 
 
 def test_a_study_is_proposed_like_a_preset() -> None:

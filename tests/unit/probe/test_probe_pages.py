@@ -24,7 +24,7 @@ VERB = re.compile(r'^PROBE\("([\w-]+)"', re.MULTILINE)
 
 
 def test_each_probe_of_the_engine_has_its_descriptor():
-    sources = [*ROOT.glob("engine/probes/**/*.c"), *ROOT.glob("ext/*/engine/*.c")]
+    sources = [*ROOT.glob("engine/probes/**/*.c"), *ROOT.glob("ext/*/engine/**/*.c")]
     verbs = [verb for path in sources for verb in VERB.findall(path.read_text(encoding="utf-8"))]
     assert sorted(verbs) == sorted(PROBES)
 

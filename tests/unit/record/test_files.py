@@ -296,7 +296,7 @@ ALLOWED = {
     "target/engine_path.py", "system/kernel_modules.py",
     # Into the step's folder, below the record's descriptor; the writer renames the record itself.
     "record/writer.py",
-    "runner/engine.py", "runner/measurers/instrument_latmon.py",
+    "runner/engine.py", "ext/signal/measurers/instrument_latmon.py",
     "ext/importers/other_tool.py", "load/lifecycle.py", "target/ssh.py",
     "runner/measurers/autotune.py",
     # An unreadable store is moved aside under its own name.

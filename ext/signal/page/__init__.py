@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""The tables and figures of the probes on a signal path."""
