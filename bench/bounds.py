@@ -31,16 +31,16 @@ from rtgauge.analysis import gate
 from rtgauge.analysis.comparison import Options as ComparisonOptions
 from rtgauge.analysis.comparison import quantile_differences
 from rtgauge.analysis.confidence import Counted, design_effect, upper_bound
-from rtgauge.analysis.dependent_quantile import cautious_error_of_sum
 from rtgauge.analysis.frequency import Options as FrequencyOptions
 from rtgauge.analysis.frequency import line_of
+from rtgauge.analysis.median_of_runs import median_interval
 from rtgauge.plan.alternation import first_sides
 from rtgauge.record.model import Step, Verdict, VerdictWord
 from rtgauge.record.windows import Windows
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.requirement import Requirement
 from rtgauge.verdict.run_verdict import exposure_of
-from rtgauge_ext.tire.analysis.estimate import mean_of
+from rtgauge_ext.tire.analysis.estimate import median_of, ratio_of
 
 Draw = Callable[[str, np.random.Generator], dict[str, bool]]
 """Draws one measurement of a machine of this kind. Returns for each printed bound whether it holds."""
@@ -198,15 +198,12 @@ def lost(kind: str, generator: np.random.Generator) -> dict[str, bool]:
 
 
 def history(number: int) -> Draw:
-    """The interval of a quantile over boots."""
+    """The interval of the median of boots."""
 
     def draw(kind: str, generator: np.random.Generator) -> dict[str, bool]:
-        from scipy.special import stdtrit
-
         levels, truth = boots(kind, number, generator)
-        error, freedom = cautious_error_of_sum(levels - levels.mean())
-        held = abs(levels.mean() - truth) <= float(stdtrit(freedom, 0.975)) * error / number
-        return {f"history, {number} boots": bool(held)}
+        low, high = median_interval(levels.tolist()) or (-np.inf, np.inf)
+        return {f"history, median of {number} boots": low <= truth <= high}
 
     return draw
 
@@ -223,12 +220,19 @@ def pairs(kind: str, generator: np.random.Generator) -> dict[str, bool]:
     return {"gate and tune, interval of 12 pairs": decision.low <= 0 <= decision.high}
 
 
-def tire(kind: str, generator: np.random.Generator) -> dict[str, bool]:
-    """The mean of five repeats."""
-    levels, truth = boots(kind, 5, generator)
-    estimate = mean_of((levels + 10).tolist())
-    assert estimate.low is not None and estimate.high is not None
-    return {"tire, mean of 5 repeats": estimate.low - 10 <= truth <= estimate.high - 10}
+def tire(number: int) -> Draw:
+    """The median of repeats, and the speed-up, which is a ratio of two medians."""
+
+    def draw(kind: str, generator: np.random.Generator) -> dict[str, bool]:
+        (levels, truth), (others, _) = (boots(kind, number, generator) for _ in range(2))
+        median = median_of(np.exp(levels).tolist())
+        ratio = ratio_of(np.exp(levels).tolist(), np.exp(others).tolist())
+        return {
+            f"tire, {what} of {number} repeats": (each.low or 0) <= true <= (each.high or np.inf)
+            for what, each, true in (("median", median, np.exp(truth)), ("speed-up", ratio, 1.0))
+        }
+
+    return draw
 
 
 DRAWS: list[Draw] = [
@@ -241,9 +245,9 @@ DRAWS: list[Draw] = [
     *(frequency(runs) for runs in (1, 5)),
     *(comparison(runs) for runs in (1, 5)),
     lost,
-    *(history(number) for number in (12, 20, 40)),
+    *(history(number) for number in (3, 6, 12, 20, 40)),
     pairs,
-    tire,
+    *(tire(number) for number in (3, 6)),
 ]
 
 

@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.optimize import brentq
 from scipy.signal import lfilter
-from scipy.special import ndtr
+from scipy.special import ndtr, ndtri
 
 MEDIAN_NS = 20_000
 SIGMA = 0.35
@@ -32,6 +32,8 @@ BURSTS, EPISODES, DRIFTS = 20, 20, 20
 
 BOOT_SPREAD, SLOW, SLOW_SHARE = 0.04, math.log(1.5), 1 / 7
 """The standard deviation of a boot's level, and how much slower how many boots are."""
+MEDIAN_LEVEL = BOOT_SPREAD * float(ndtri(0.5 / (1 - SLOW_SHARE)))
+"""The median level of boots of which SLOW_SHARE are slow, all of them above it."""
 
 KINDS = ("independent", "bursty", "episodic", "drifting", "repeated")
 
@@ -107,7 +109,7 @@ class Machine:
 
 
 def boots(kind: str, number: int, generator: np.random.Generator) -> tuple[npt.NDArray[np.float64], float]:
-    """Return the level (a logarithm) of each boot or run in order, and its mean in the long run.
+    """Return the level (a logarithm) of each boot or run in order, and its median in the long run.
 
     bursty: one boot in seven is slower by half. episodic: such a state lasts for two boots on average.
     drifting: AR(1), 0.5 from boot to boot. repeated: heavy tails (Student's t with 3 degrees of freedom).
@@ -115,14 +117,14 @@ def boots(kind: str, number: int, generator: np.random.Generator) -> tuple[npt.N
     levels = generator.normal(0, BOOT_SPREAD, number)
     match kind:
         case "bursty":
-            return levels + SLOW * (generator.random(number) < SLOW_SHARE), SLOW * SLOW_SHARE
+            return levels + SLOW * (generator.random(number) < SLOW_SHARE), MEDIAN_LEVEL
         case "episodic":
             slow = np.empty(number, dtype=bool)
             slow[0] = generator.random() < SLOW_SHARE
             for boot in range(1, number):
                 leaves = 0.5 if slow[boot - 1] else 0.5 * SLOW_SHARE / (1 - SLOW_SHARE)
                 slow[boot] = slow[boot - 1] ^ (generator.random() < leaves)
-            return levels + SLOW * slow, SLOW * SLOW_SHARE
+            return levels + SLOW * slow, MEDIAN_LEVEL
         case "drifting":
             return np.asarray(
                 lfilter([math.sqrt(0.75)], [1, -0.5], generator.normal(0, BOOT_SPREAD, number + 20))

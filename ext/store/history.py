@@ -14,7 +14,7 @@ from pydantic import Field
 from sqlalchemy import select
 
 from rtgauge.analysis import gate
-from rtgauge.analysis.dependent_quantile import cautious_error_of_sum
+from rtgauge.analysis.median_of_runs import LEAST_RUNS, median_interval
 from rtgauge.errors import InputError
 from rtgauge.extension import Document
 from rtgauge.record.marks import is_doubt
@@ -42,7 +42,9 @@ MOST_NAMED = 5
 
 
 class HistoryGroup(Model):
-    """Consecutive runs with the same kernel, commit, day, ... Quantiles are geometric means."""
+    """Consecutive runs with the same kernel, commit, day, ... A quantile is the median of the boots; a boot
+    with several runs counts with their geometric mean.
+    """
 
     group: str
     first: str
@@ -51,9 +53,8 @@ class HistoryGroup(Model):
     boots: int = Field(description="number of boots with a run, even if none of their runs counts")
     quantiles_ns: dict[str, int | None]
     low_ns: int | None = Field(
-        description="lower end of the 95 % interval of the quantile, calculated from the differences "
-        "between boots. It allows for slow changes from boot to boot, but assumes that fewer than 20 "
-        "boots are independent. Null for fewer than two boots"
+        description="lower end of the 95 % interval of the median, calculated from the differences between "
+        f"boots. It allows for boots that resemble the boot before. Null for fewer than {LEAST_RUNS} boots"
     )
     high_ns: int | None
     max_ns: int | None
@@ -301,22 +302,14 @@ def _pooled_spread(parts: Sequence[Sequence[float]]) -> float | None:
 
 def _group(name: str, points: Sequence[Point], quantile: str) -> HistoryGroup:
     boots = _boots(points, quantile)
-    levels = _levels(boots, quantile)
-    low = high = None
-    if len(levels) > 1:
-        from scipy.special import stdtrit
-
-        mean = float(np.mean(levels))
-        error, freedom = cautious_error_of_sum(np.asarray(levels) - mean)
-        half = float(stdtrit(freedom, 0.975)) * error / len(levels)
-        low, high = (_ns(mean + sign * half) for sign in (-1, 1))
+    low, high = map(_ns, median_interval(_levels(boots, quantile)) or (None, None))
     return HistoryGroup(
         group=name,
         first=points[0].started,
         last=points[-1].started,
         runs=len(points),
         boots=len({_boot_of(point) for point in points}),
-        quantiles_ns={each: _mean_ns(points, each) for each in QUANTILES},
+        quantiles_ns={each: _median_ns(points, each) for each in QUANTILES},
         low_ns=low,
         high_ns=high,
         max_ns=max(
@@ -331,13 +324,13 @@ def _group(name: str, points: Sequence[Point], quantile: str) -> HistoryGroup:
     )
 
 
-def _mean_ns(points: Sequence[Point], quantile: str) -> int | None:
-    logs = [math.log(value) for point in points if (value := _value(point, quantile)) is not None]
-    return _ns(float(np.mean(logs))) if logs else None
+def _median_ns(points: Sequence[Point], quantile: str) -> int | None:
+    levels = _levels(_boots(points, quantile), quantile)
+    return _ns(float(np.median(levels))) if levels else None
 
 
-def _ns(log: float) -> int | None:
-    return round(math.exp(log)) if log < math.log(2**63) else None
+def _ns(log: float | None) -> int | None:
+    return None if log is None or log >= math.log(2**63) else round(math.exp(log))
 
 
 def _change(

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from rtgauge.analysis.median_of_runs import LEAST_RUNS
 from rtgauge.record.pairs import DEFAULT_PAIRS
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
@@ -61,7 +62,10 @@ def spread(history: History) -> str | None:
     return f"{history.quantile} varies {', '.join(varies)}{found}"
 
 
-FEW_BOOTS = "With fewer than 20 boots, they also assume that the boots are independent."
+INTERVALS = (
+    "The 95 % intervals are calculated from the differences between boots. They bound the median boot; a "
+    "state in which fewer than half of the boots are may lie outside."
+)
 
 
 def table(history: History, by: str) -> Table:
@@ -74,13 +78,11 @@ def table(history: History, by: str) -> Table:
         rows.append([group.group, str(group.runs), str(group.boots), *figures, doubtful])
     quantiles = (*history.groups[0].quantiles_ns, f"{history.quantile}, 95 %", "max")
     columns = [*texts(by), *numbers("runs", "boots", *quantiles, "doubtful")]
-    intervals = any(group.low_ns is not None for group in history.groups)
-    over_boots = (
-        "The 95 % intervals are calculated from the differences between boots. They assume that these boots "
-        "show every state of the machine."
-    )
-    notes = [f"{over_boots} {FEW_BOOTS}"] if intervals else []
-    return Table("Geometric means over the runs, in us", columns, rows, notes).without_empty()
+    intervals = [group.low_ns is not None for group in history.groups]
+    notes = [INTERVALS] if any(intervals) else []
+    if not all(intervals):
+        notes.append(f"A 95 % interval needs at least {LEAST_RUNS} boots.")
+    return Table("Medians of the boots, in us", columns, rows, notes).without_empty()
 
 
 def figure(history: History) -> Figure | None:

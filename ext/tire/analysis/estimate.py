@@ -1,16 +1,18 @@
 # SPDX-License-Identifier: MIT
-"""Computes estimates with confidence intervals: means, ratios, and lines by weighted least squares."""
+"""Computes estimates with confidence intervals: medians, ratios, and lines by weighted least squares."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from statistics import median_high, median_low
 
 import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
+from rtgauge.analysis.median_of_runs import median_error, median_interval
 from rtgauge.record.model import Model
 
 CONFIDENCE = 0.95
@@ -58,33 +60,34 @@ def combined_dof(parts: Sequence[tuple[float, float]]) -> float:
     return total**2 / below if below > 0 else min(dof for _, dof in parts)
 
 
-def moments(values: Sequence[float]) -> tuple[float, float, int]:
-    """Return (mean, variance of the mean, degrees of freedom)."""
-    mean = math.fsum(values) / len(values)
-    if len(values) == 1:
-        return mean, 0.0, 0
-    variance = math.fsum((value - mean) ** 2 for value in values) / (len(values) - 1)
-    return mean, variance / len(values), len(values) - 1
+def _median(values: Sequence[float]) -> float:
+    """Return the median of positive values; of an even number, the geometric mean of the middle two."""
+    return math.sqrt(median_low(values) * median_high(values))
 
 
-def mean_of(values: Sequence[float]) -> Estimate:
-    """Return the mean of independent repeats, with an interval from Student's t."""
-    mean, variance, dof = moments(values)
-    return with_error(mean, variance, dof, len(values))
+def median_of(values: Sequence[float]) -> Estimate:
+    """Return the median of repeats with positive values, in the order of measurement."""
+    low, high = median_interval(list(map(math.log, values))) or (None, None)
+    return Estimate(
+        value=_median(values),
+        low=None if low is None else math.exp(low),
+        high=None if high is None else math.exp(high),
+        measurements=len(values),
+    )
 
 
 def ratio_of(above: Sequence[float], below: Sequence[float]) -> Estimate:
-    """Return the ratio of two means of positive values. Its interval comes from their logarithms (Welch), and
-    is never below zero.
+    """Return the ratio of two medians of positive values, each in the order of measurement. Its interval
+    comes from their logarithms, with the fewer degrees of freedom of both, and is never below zero.
     """
-    top, bottom = (moments(list(map(math.log, values))) for values in (above, below))
-    dof = combined_dof([top[1:], bottom[1:]])
-    value = math.fsum(above) / len(above) / (math.fsum(below) / len(below))
-    number = len(above) + len(below)
-    if dof <= 0:
+    top, bottom = (median_error(list(map(math.log, values))) for values in (above, below))
+    value, number = _median(above) / _median(below), len(above) + len(below)
+    if top is None or bottom is None:
         return Estimate(value=value, measurements=number)
-    factor = math.exp(student(dof) * math.sqrt(top[1] + bottom[1]))
-    return Estimate(value=value, low=value / factor, high=value * factor, measurements=number)
+    half = student(min(top.freedom, bottom.freedom)) * math.hypot(top.error, bottom.error)
+    return Estimate(
+        value=value, low=value * math.exp(-half), high=value * math.exp(half), measurements=number
+    )
 
 
 @dataclass(frozen=True)

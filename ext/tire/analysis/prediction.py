@@ -10,7 +10,14 @@ from pydantic import Field
 
 from rtgauge.record.model import Model, Severity, worst_severity
 from rtgauge_ext.tire.analysis.cost_model import lines_of
-from rtgauge_ext.tire.analysis.estimate import Estimate, Uncertain, WeightedLine, mean_of, quotient, ratio_of
+from rtgauge_ext.tire.analysis.estimate import (
+    Estimate,
+    Uncertain,
+    WeightedLine,
+    median_of,
+    quotient,
+    ratio_of,
+)
 from rtgauge_ext.tire.analysis.runs import SERIAL, WHOLE, FastRun
 
 
@@ -66,7 +73,7 @@ def speed_points(runs: Sequence[FastRun]) -> list[SpeedPoint]:
                 free_running=free_running,
                 nodes=nodes,
                 threads=threads,
-                step_ns=mean_of([run.step_ns for run in repeats]),
+                step_ns=median_of([run.step_ns for run in repeats]),
                 step_max_ns=max(longest, default=None),
                 speed_up=speed_up,
                 efficiency=None if speed_up is None else _per_thread(speed_up, threads),

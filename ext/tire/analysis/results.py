@@ -12,7 +12,7 @@ from rtgauge.analysis.record_names import system_name
 from rtgauge.record.model import Model, Severity, Step, worst_severity
 from rtgauge.record.reader import Record
 from rtgauge_ext.tire.analysis.cost_model import CostModel, cost_model
-from rtgauge_ext.tire.analysis.estimate import Estimate, mean_of
+from rtgauge_ext.tire.analysis.estimate import Estimate, median_of
 from rtgauge_ext.tire.analysis.frontier_search import Frontier
 from rtgauge_ext.tire.analysis.prediction import (
     PredictedFrontier,
@@ -212,7 +212,8 @@ class TireResults(Model):
     against_serial: list[AgainstSerial]
     cost: CostModel | None
     switch_ns: dict[str, Estimate] = Field(
-        description="mean cost of a task switch under each policy, from the probe switch"
+        description="cost of a task switch under each policy, the median of the means of the runs of the "
+        "probe switch"
     )
     predictions: list[Prediction]
     maps: list[RealTimeMap]
@@ -223,13 +224,14 @@ class TireResults(Model):
 
 
 def switch_costs(steps: Sequence[Step]) -> dict[str, Estimate]:
-    """Return the mean cost of a switch between two tasks for each policy, from the probe `switch`."""
+    """Return the cost of a switch between two tasks for each policy, from the probe `switch`."""
     means: dict[str, list[float]] = {}
     for step in steps:
         of_two = step.key.probe == "switch" and step.key.parameters.get("tasks") == 2
-        if of_two and step.total is not None and step.total.mean_ns is not None:
-            means.setdefault(str(step.key.parameters.get("policy")), []).append(step.total.mean_ns)
-    return {policy: mean_of(values) for policy, values in means.items()}
+        mean_ns = step.total.mean_ns if of_two and step.total is not None else None
+        if mean_ns is not None and mean_ns > 0:
+            means.setdefault(str(step.key.parameters.get("policy")), []).append(mean_ns)
+    return {policy: median_of(values) for policy, values in means.items()}
 
 
 def frontier_rows(

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from rtgauge.analysis.median_of_runs import FEW_RUNS, LEAST_RUNS
 from rtgauge.record.marks import is_doubt
 from rtgauge.record.model import Severity
 from rtgauge.report.table import Table, numbers, ranked, texts
@@ -84,8 +85,10 @@ def speed_grid(results: TireResults, points: Sequence[SpeedPoint], title: str) -
         return None
     notes = [
         (
-            "Brackets contain the 95 % interval of independent repeats. `times serial` is how many times as "
-            "fast as the serial solver a run is, with the same number of nodes."
+            "step: the mean time of a step, in the median of the repeats. Brackets contain the 95 % interval "
+            f"of a ratio of medians. It needs {LEAST_RUNS} repeats, and is much narrower from {FEW_RUNS} on. "
+            "`times serial` is how many times as fast as the serial solver a run is, with the "
+            "same number of nodes."
         )
     ]
     if results.too_short:

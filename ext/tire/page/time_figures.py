@@ -6,6 +6,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from operator import attrgetter
 
+from rtgauge.analysis.median_of_runs import LEAST_RUNS
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 from rtgauge_ext.tire.analysis.estimate import Estimate
@@ -135,12 +136,13 @@ def time_figure(results: TireResults, suffix: str) -> Figure | None:
                 charts[title] = _time_chart(results, shown, f"{over}. {_summary(results, shown)}")
     notes = [
         (
-            f"The mean time of a step is multiplied by {SIMULATED_STEPS}, for {SIMULATED_S} s of simulation "
-            f"in steps of 10 ms. Points below the dashed line are faster than real time."
+            f"The mean time of a step, in the median of the repeats, is multiplied by {SIMULATED_STEPS}, for "
+            f"{SIMULATED_S} s of simulation in steps of 10 ms. Points below the dashed line are faster than "
+            "real time."
         ),
         (
-            "Bars are 95 % intervals of the mean of independent repeats. Both axes are logarithmic; the "
-            "paper's are not."
+            f"Bars are 95 % intervals of the median of at least {LEAST_RUNS} repeats. Both axes are "
+            "logarithmic; the paper's are not."
         ),
     ]
     title = "Real-fast: computation time by number of nodes (drawn like figs. 5 to 7 of Garre et al.)"
@@ -184,7 +186,7 @@ def threads_figure(results: TireResults, suffix: str) -> Figure | None:
             "The speed-up is the solver's step time on one thread, divided by its step time on several. The "
             "efficiency is the speed-up per thread."
         ),
-        "Bars are 95 % intervals of independent repeats.",
+        f"Bars are 95 % intervals of the ratio of medians, if both have at least {LEAST_RUNS} repeats.",
     ]
     return Figure.of(f"tire-threads{suffix}", "What threads gain", charts, notes)
 

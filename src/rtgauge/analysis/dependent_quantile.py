@@ -111,12 +111,12 @@ MOST_TERMS = 4
 """`cautious_error_of_sum` averages at most this many transforms: changes as slow as half of it count."""
 
 
-def cautious_error_of_sum(scores: npt.NDArray[np.float64]) -> SumError:
+def cautious_error_of_sum(scores: npt.NDArray[np.float64], terms: int = MOST_TERMS) -> SumError:
     """Return the standard error of the sum of a serially dependent series, shape (windows,), of at least two
-    windows. It is at least the error of independent windows.
+    windows. It is at least the error of independent windows. `terms`: as for `error_of_sum`.
     """
     number = len(scores)
-    error, freedom = error_of_sum(scores, MOST_TERMS)
+    error, freedom = error_of_sum(scores, terms)
     return SumError(max(error, math.sqrt(number / (number - 1) * float(scores @ scores))), freedom)
 
 

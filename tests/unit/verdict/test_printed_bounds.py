@@ -18,6 +18,7 @@ from rtgauge.analysis.confidence import Counted, design_effect, lower_bound, ran
 from rtgauge.analysis.frequency import Options as FrequencyOptions
 from rtgauge.analysis.frequency import line_of
 from rtgauge.analysis.gate_rate import PairCounts, decide_rate
+from rtgauge.analysis.median_of_runs import median_interval
 from rtgauge.instrument.clock import ClockComparison
 from rtgauge.record.explain_report import paired_cost
 from rtgauge.report.conclusion import exposure_text
@@ -25,7 +26,7 @@ from rtgauge.units import format_share, round_up
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.requirement import Requirement
 from rtgauge.verdict.run_verdict import exposure_of
-from rtgauge_ext.tire.analysis.estimate import mean_of, ratio_of
+from rtgauge_ext.tire.analysis.estimate import median_of, ratio_of
 from rtgauge_ext.tire.analysis.frontier_search import DeadlineCounts, FrontierSearch, state_of
 from rtgauge_ext.tire.analysis.results import real_time_maps
 from tests.support.repeated_runs import side_of, windows_of
@@ -148,11 +149,18 @@ def test_a_gate_of_a_bound(events: list[tuple[int, int]]):
 @given(
     st.lists(st.floats(1, 1e9), min_size=1, max_size=8), st.lists(st.floats(1, 1e9), min_size=1, max_size=8)
 )
-def test_means_and_ratios_of_the_tire(above: list[float], below: list[float]):
-    for estimate in (mean_of(above), ratio_of(above, below)):
+def test_medians_and_ratios_of_the_tire(above: list[float], below: list[float]):
+    for estimate in (median_of(above), ratio_of(above, below)):
         if estimate.low is not None and estimate.high is not None:
             assert estimate.low <= estimate.value * (1 + 1e-9)
             assert estimate.value * (1 - 1e-9) <= estimate.high
+
+
+@given(st.lists(st.floats(0, 40), min_size=3, max_size=40))
+def test_the_median_of_runs(levels: list[float]):
+    interval = median_interval(levels)
+    assert interval is not None
+    assert interval[0] <= np.median(levels) <= interval[1]
 
 
 @given(st.lists(st.integers(0, 1_000), min_size=1, max_size=5), st.integers(1, 400))
