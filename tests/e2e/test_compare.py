@@ -205,7 +205,7 @@ def test_an_empty_and_an_all_equal_side_and_a_baseline_of_one_bin_are_said_in_wo
     assert "HM: the sample is empty" in out
     assert "MI: the baseline has only one bin, 5 us" in out
     assert (
-        "Single: no estimate is possible from this sample: the largest values of all windows have only 1 different value"
+        "cannot estimate rarer values from this sample: the largest values of all windows have only 1 different value"
         in " ".join(out.split())
     )
     assert "no side" not in out

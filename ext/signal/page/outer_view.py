@@ -26,9 +26,10 @@ DIFFERENCE = "outside minus inside"
 SHOWN = ("min", "mean", "std", "p50", "p99", "p99.9", "max")
 FIGURES = {field: title for field, title in TITLES.items() if title in SHOWN}
 NOTE = (
-    "Times are in us. The difference is between figures, not between single samples; it shows the "
-    "delay that the machine's own clock does not see. If both counted the same samples, the difference of "
-    "the means is also the mean of the differences. No clock offset or drift is subtracted."
+    "Times are in us. The difference is taken between figures, not between single samples; it shows the "
+    "delay that the machine's own clock does not see. If both clocks measured the same samples, the "
+    "difference of the means is also the mean of the differences. rtgauge subtracts neither a clock offset "
+    "nor a drift."
 )
 MIDDLE = ("std", "p50", "p99")
 """Columns that a narrow terminal or page leaves out."""

@@ -39,8 +39,8 @@ OVERALL_NOTES = (
         "the wire's kernel module, as an oscilloscope would show them."
     ),
     (
-        "cyclictest: min/max of its wake-ups in the same record under the same load, if the plan runs it; "
-        "cyclictest measures neither a line nor an answer."
+        "cyclictest: min/max of its wake-up latencies in the same record under the same load, if the plan "
+        "runs it; cyclictest measures neither a line nor an answer."
     ),
 )
 PARTS_NOTES = (
@@ -66,7 +66,7 @@ WORDS = {
     "early-answer": "before their stimulus",
     "double-edge": "more than one edge at once",
     "late-answer": "after their timeout",
-    "compared": "time stamps of the wire compared",
+    "compared": "compared with the wire's time stamps",
     "not_compared": "without one",
     "split": "split into parts",
     "not_split": "not split",

@@ -76,14 +76,14 @@ def print_advice(advice: Advice, console: Console) -> None:
         print_text(console, f"differs  {advice.differs}")
     if advice.by_the_paper is not None:
         print_text(
-            console, f"paper    with the same evidence, the paper's own chart ends at: {advice.by_the_paper}"
+            console, f"paper    the paper's own chart, with the same evidence, ends at: {advice.by_the_paper}"
         )
     limits = advice.thresholds
     scale = (
-        f"clearly in the black up to {limits['black']:g} times the bound, marginal up to "
-        f"{limits['marginal']:g}, in trouble up to {limits['trouble']:g}"
+        f"up to {limits['black']:g} times the bound is clearly in the black, up to {limits['marginal']:g} "
+        f"marginal, up to {limits['trouble']:g} in trouble"
     )
-    print_text(console, f"scale    {scale}, off the map beyond")
+    print_text(console, f"scale    {scale}, and above that off the map")
     _heading(console, "The walk")
     names = {stage.way: stage.name for stage in advice.walk}
     for number, stage in enumerate(advice.walk, 1):
@@ -101,7 +101,7 @@ def print_advice(advice: Advice, console: Console) -> None:
     _listed(console, f"What {whom} costs", advice.costs)
     _listed(console, "What today's kernels changed", advice.today)
     if advice.not_measured:
-        _heading(console, "Not measured, but it could change the answer")
+        _heading(console, "Missing measurements that could change the answer")
         for question in advice.not_measured:
             print_text(console, f"- {question.what}: {question.changes}")
             print_text(console, Text(printable(question.command), style="cyan"), 4)

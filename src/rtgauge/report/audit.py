@@ -78,9 +78,11 @@ def print_audit(
     full.
     """
     chosen = (
-        "given by --for" if document.purpose_from == "asked" else ("the running kernel; --for names another")
+        "given with --for"
+        if document.purpose_from == "asked"
+        else "the running kernel; choose another with --for"
     )
-    guest = "unknown whether a virtual machine" if document.guest is None else "a virtual machine"
+    guest = "may be a virtual machine" if document.guest is None else "a virtual machine"
     guest = "not a virtual machine" if document.guest is False else guest
     console.print(Text(document.conclusion, style="bold red" if document.serious else "bold"))
     machine = f"{document.host} · Linux {document.kernel} · {document.architecture} · {guest}"

@@ -113,11 +113,11 @@ def _table(title: str, entries: list[_Counted]) -> Table:
 
 
 PUT_BACK = {
-    None: "not yet, when this was written",
+    None: "not yet, when the record was written",
     "restored": "yes",
-    "gone": "no: its group or thread no longer exists",
-    "left-changed-by-other": "no: something else has changed it since",
-    "left-under-another": "no: a later run set it too",
+    "gone": "no: the control group or thread no longer exists",
+    "left-changed-by-other": "no: another program has changed it since",
+    "left-under-another": "no: a later run also set it",
     "dropped-after-reboot": "by a reboot",
     "failed": "failed",
 }
@@ -169,11 +169,11 @@ def deployment_table(report: DeploymentReport) -> DeploymentTable:
     parts += ["not all put back" if left else "all put back"]
     parameters = f"with {report.boot_words}" if report.boot_words else "without any parameters"
     booted = (
-        f"The machine was booted for this deployment, {parameters}. After the boot it was in the deployment "
-        f"{report.recognised or 'none'}."
+        f"rtgauge booted the machine for this deployment, {parameters}. After the boot, the machine was in "
+        f"the deployment {report.recognised or 'none'}."
     )
     noted = (
-        f"{plural(report.noted, 'setting')} that hotplug or moved tasks may also change "
+        f"{plural(report.noted, 'setting')} that CPU hotplug or moving tasks may also change "
         f"{'was' if report.noted == 1 else 'were'}"
     )
     without = f"{', '.join(report.not_found)} {'has' if len(report.not_found) == 1 else 'have'}"
@@ -181,7 +181,7 @@ def deployment_table(report: DeploymentReport) -> DeploymentTable:
     notes = applying(
         (report.by == "boot", booted),
         (report.not_in_effect, f"This kernel was built without {', '.join(report.not_in_effect)}."),
-        (report.isolated, f"CPU {report.isolated} was reserved for measuring."),
+        (report.isolated, f"rtgauge reserved CPU {report.isolated} for measuring."),
         (report.noted, f"{noted} saved before and restored afterwards."),
         (report.controller, also),
         (report.not_found, f"{without} no IRQ thread whose priority could be raised."),

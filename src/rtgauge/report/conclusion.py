@@ -202,7 +202,7 @@ def exposure_text(exposure: Exposure, what: str = "break the bound") -> str:
     if exposure.assumes_independence:
         excluded += " if violations are independent"
     elif exposure.between_runs:
-        excluded += " if other runs differ as these runs do"
+        excluded += " if further runs vary as these runs do"
     else:
         excluded += " in this run" if exposure.runs == 1 else " in these runs"
     if exposure.per_hour_excluded is not None:

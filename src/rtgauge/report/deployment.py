@@ -56,7 +56,7 @@ def print_settings(
         if isinstance(action, Note):
             noted += len(action.paths)
         elif isinstance(action, Gather):
-            _line(console, f"  every task that can be moved is moved to {action.group}")
+            _line(console, f"  rtgauge would move every task that can be moved to {action.group}")
         else:
             for setting in action.settings:
                 refusable = "" if setting.essential else "   (may be refused)"
@@ -64,7 +64,9 @@ def print_settings(
     if not any(isinstance(action, Write) for action in actions):
         _line(console, "  nothing would change: the machine is already in this state")
     if noted:
-        changed = f"{plural(noted, 'setting')} that this may also change {'is' if noted == 1 else 'are'}"
+        changed = (
+            f"{plural(noted, 'setting')} that these changes may also affect {'is' if noted == 1 else 'are'}"
+        )
         _line(console, f"  {changed} saved before and restored afterwards")
 
 
@@ -86,7 +88,7 @@ def print_applied(applied: Applied, console: Console, where: str = "") -> None:
     for line in refusals(report):
         _line(console, f"  {line}")
     if applied.group is not None:
-        reached = "`rtgauge run` measures there; move a shell there with:"
+        reached = "`rtgauge run` measures on it; move a shell to it with:"
         _line(console, f"CPU {report.isolated} is reserved: {reached}")
         _line(console, f"  echo $$ > {applied.group}/cgroup.procs")
 

@@ -53,7 +53,7 @@ def _cpus(online: str | None, model: str | None) -> str:
 def _machine(machine: Virtualization) -> str:
     kind = machine.kind
     if kind is None:
-        text = "unknown whether a virtual machine"
+        text = "may be a virtual machine"
     elif kind is False:
         text = "not a virtual machine"
     else:
@@ -192,7 +192,7 @@ def _power(idle: Idle, frequency: Frequency) -> Rows:
 def _deployment(deployment: PresentDeployment) -> Rows:
     named = value(deployment.name)
     if deployment.of_the_six is False:
-        named += " (none of the paper's six)"
+        named += " (none of the six deployments of Delgado and Choi, 2020)"
     return [
         ("Deployment", named),
         ("C-states", value(deployment.c_states)),
@@ -244,7 +244,8 @@ def _firmware(firmware: Firmware) -> Rows:
     flaws = firmware.mitigations or {}
     affected = [(name, value(text)) for name, text in flaws.items() if text != "Not affected"]
     unaffected = (
-        f"of {plural(len(flaws), 'known flaw')}, {len(flaws) - len(affected)} do not affect this processor"
+        f"{plural(len(flaws), 'known flaw')} in all; {len(flaws) - len(affected)} do not affect this "
+        "processor"
     )
     return [*_simple(firmware), ("Mitigations", unaffected if flaws else UNKNOWN), *affected]
 

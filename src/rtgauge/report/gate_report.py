@@ -41,18 +41,19 @@ def basis(result: GateResult) -> list[str]:
         line = (
             f"Runs of the same side differ from one another by {spread}."
             if result.require is None
-            else f"The rate of violations differs between runs of the same side by {spread}."
+            else f"On the same side, the rate of violations differs from run to run by {spread}."
         )
         if result.found is not None:
             line += (
-                f" {plural(change.pairs, 'pair')} would find a change of {format_change(result.found)} in "
-                f"nine of ten cases"
+                f" In nine of ten cases, {plural(change.pairs, 'pair')} would find a change of "
+                f"{format_change(result.found)}"
             )
             line += (
-                f"; to find {format_change(result.larger_than)} takes {plural(result.pairs_needed, 'pair')}."
+                f"; to find a change of {format_change(result.larger_than)}, measure "
+                f"{plural(result.pairs_needed, 'pair')}."
                 if result.pairs_needed is not None
-                else f"; to find {format_change(result.larger_than)} takes too many pairs, so measure longer "
-                f"runs."
+                else f"; to find a change of {format_change(result.larger_than)} takes too many pairs, so "
+                "measure longer runs."
             )
         lines.append(line)
     if (
@@ -62,7 +63,7 @@ def basis(result: GateResult) -> list[str]:
     ):
         lines.append(
             f"{plural(result.violations_needed, 'violation')} on the candidate's side would show that it is "
-            f"worse, if they come in bursts like the measured ones."
+            "worse, if violations come in bursts like the measured ones."
         )
     if (rare := _rare_states(result)) is not None:
         lines.append(rare)
@@ -82,7 +83,9 @@ def basis(result: GateResult) -> list[str]:
         lines.append(f"{side.side}: {exposure_text(exposure, what)}.")
     aside = [pair for pair in result.pairs if pair.why_not is not None]
     if aside and result.primary is not None and result.primary.pairs:
-        lines.append(f"{plural(len(aside), 'pair')} did not count, the first because: {aside[0].why_not}.")
+        lines.append(
+            f"{plural(len(aside), 'pair')} did not count; the reason for the first: {aside[0].why_not}."
+        )
     if (stolen := _stolen(result)) is not None:
         lines.append(stolen)
     return lines + [f"Left out: {text}." for text in result.left_out]
@@ -117,7 +120,7 @@ def series_table(result: GateResult) -> Table:
         what = "latency of the runs" if result.require is not None else f"{result.quantile} of the runs"
         times = [format_time(baseline), format_time(candidate), format_change(candidate / baseline - 1)]
         rows.insert(1, [f"largest {what}", *times, "", "", str(result.primary.pairs), "not judged"])
-    uncorrected = "The intervals of series that are not judged are not corrected for the number of series."
+    uncorrected = "The intervals of the series that are not judged ignore that there are several series."
     notes = [uncorrected] if result.others else []
     title = f"Change of {_measure(result)}, candidate against baseline"
     return Table(title, columns, rows, notes).without_empty()
@@ -249,7 +252,11 @@ def _rare_states(result: GateResult) -> str | None:
     if result.outcome not in {GateOutcome.NOT_WORSE, GateOutcome.FAILS} or result.rarest_shown is None:
         return None
     pairs = 0 if result.primary is None else result.primary.pairs
-    more = "" if result.rare is not None else "; --rare 10% measures enough runs to catch one in 1 in 10"
+    more = (
+        ""
+        if result.rare is not None
+        else ("; --rare 10% measures enough runs to catch a state that occurs in 1 in 10")
+    )
     return (
         f"{plural(pairs, 'pair')} may have missed a state of the machine that occurs in fewer than 1 in "
         f"{1 / result.rarest_shown:.0f} runs (or boots){more}."

@@ -35,11 +35,10 @@ COKERNEL_METHOD = {
 }
 
 COMMON = (
-    "Nothing was subtracted from a latency, not even the cost of reading the clock. The largest values "
+    "rtgauge subtracts nothing from a latency, not even the cost of reading the clock. The largest values "
     "are exact. Quantiles are nearest-rank values, read from a histogram with a resolution of 1 % or better "
     "unless raw samples were kept. A quantile beyond the histogram's 10 s is a lower bound and is shown with "
-    "≥. "
-    "“Missed filled in” adds the latencies that the missed activations would have had if each had been "
+    "≥. “Missed filled in” adds the latencies that the missed activations would have had if each had been "
     "released when due. The warm-up is counted separately and appears in no figure except the course over "
     "time."
 )
@@ -59,7 +58,8 @@ def method_words(view: RecordView) -> list[str]:
     paragraphs = list(dict.fromkeys(_paragraph(key) for key in measured))
     foreign = dict.fromkeys(step.tool for step in view.record.steps if step.key.tool != "rtgauge")
     theirs = (
-        "have the figures that the tool printed; it chose what to count as a latency and what to leave out."
+        "have the figures that the tool printed; the tool chose what to count as a latency and what to leave "
+        "out."
     )
     others = [f"Steps measured by {tool} {theirs}" for tool in foreign]
     runtimes = dict.fromkeys(step.key.rt for step in view.record.steps)

@@ -64,7 +64,7 @@ def cost_grids(results: Microbenchmarks) -> list[Table]:
     costs = [system.clock_cost_ns for system in results.systems if system.clock_cost_ns is not None]
     clock = "The cost of reading the clock is not known."
     if costs:
-        clock = f"Each figure includes one reading of the clock, about {min(costs):.0f} ns."
+        clock = f"Each figure includes one reading of the clock, which takes about {min(costs):.0f} ns."
     marked: dict[tuple[str, Severity], list[str]] = {}
     for name, system in zip(names, results.systems, strict=True):
         for cost in system.costs:
@@ -118,8 +118,8 @@ def conclusion(results: Microbenchmarks) -> str | None:
         for name, operations in sorted(lowest.items(), key=lambda item: -len(item[1]))
     ]
     return (
-        f"Lowest worst case: {'; '.join(clauses)}. A maximum has no confidence interval, so repeat the runs "
-        f"before you choose by it."
+        f"The lowest worst case: {'; '.join(clauses)}. A maximum has no confidence interval, so repeat the "
+        "runs before you choose by it."
     )
 
 
@@ -161,9 +161,9 @@ def noise_grid(results: Microbenchmarks) -> Table | None:
         rows.append([name, _share(answer, answer.taken_ns), *cells, gaps, *longest])
     notes = [
         (
-            "Shares are of the time in which the task could see gaps. task: another task ran. interrupt: "
-            "the kernel counted an interrupt. below: the kernel counted nothing, so it was hardware, "
-            "firmware or a hypervisor."
+            "Each share is a part of the time in which the task could see gaps. task: another task ran. "
+            "interrupt: the kernel counted an interrupt. below: the kernel counted nothing, so it was "
+            "hardware, firmware or a hypervisor."
         )
     ]
     if "undetermined" in causes:
@@ -224,10 +224,10 @@ def inversion_grid(results: Microbenchmarks) -> Table | None:
     columns = ranked(columns, "section")
     notes = [
         (
-            f"starved: the high task did not get the lock within the probe's limit of {limits}; without a "
-            f"limit, it would wait for as long as the middle task computes."
+            f"starved: the high-priority task did not get the lock within the probe's limit of {limits}; "
+            "without a limit, it would wait for as long as the middle-priority task computes."
         ),
-        "sections: the longest wait, counted in critical sections of the low task.",
+        "sections: the longest wait, counted in critical sections of the low-priority task.",
     ]
     return Table("Priority inversion", [*(texts("system") if several else []), *columns], rows, notes)
 
@@ -249,15 +249,16 @@ class MicrobenchmarkPresenter(Presenter):
         if shares:
             share, answer = max(shares, key=lambda pair: pair[0])
             parts.append(
-                f"up to {share * 100:.3f} % of the time was taken from CPU {answer.cpu} under {answer.load}"
+                f"up to {share * 100:.3f} % of the time was taken from the task on CPU {answer.cpu} under "
+                f"{answer.load}"
             )
         starved = [answer.lock for answer in results.inversion if answer.answer == "starved"]
         if results.inversion:
             locks = ", ".join(dict.fromkeys(starved))
             parts.append(
-                f"the high task starved with these locks: {locks}"
+                f"the high-priority task starved with these locks: {locks}"
                 if starved
-                else "the high task did not starve with any lock"
+                else "the high-priority task starved with none of the locks"
             )
         return "; ".join(parts) or None
 

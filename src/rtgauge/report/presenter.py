@@ -149,9 +149,12 @@ def _cost_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
     if len(costs) == 1:
         return [f"recording the kernel's events {worst.words}"]
     if worst.low_ns <= 0:
-        return [f"recording the kernel's events has an unknown cost in all {len(costs)} steps"]
+        return [f"it is unknown what recording the kernel's events costs in any of the {len(costs)} steps"]
     return [
-        f"recording the kernel's events {worst.words} in {names[step.id]}, the most of {len(costs)} steps"
+        (
+            f"recording the kernel's events {worst.words} in {names[step.id]}, more than in any other of "
+            f"{len(costs)} steps"
+        )
     ]
 
 

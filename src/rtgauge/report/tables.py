@@ -100,7 +100,7 @@ def is_filled(table: Table) -> bool:
 
 def _counted(quantity: str, steps: Sequence[Step], rows: list[list[str]]) -> str:
     """Return a note that explains the counts in a table by load."""
-    text = f"{capital(quantity)} in us, all CPUs together. count: "
+    text = f"{capital(quantity)} in us, of all CPUs together. count: "
     text += f"{'activations' if quantity == LATENCY else 'samples'} measured"
     missed = dict.fromkeys(
         probe.missed for step in steps if (probe := probe_of(step)).shown.pooled and probe.missed is not None

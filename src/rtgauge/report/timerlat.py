@@ -23,7 +23,7 @@ class Timerlat(Presenter):
                     else ""
                 )
                 has_user = any(series.metric == "user-latency" for series in step.series)
-                older = "; there is no user-latency, because the kernel is older than timerlat_fd (Linux 6.5)"
+                older = "; user-latency is missing, because it needs timerlat_fd (Linux 6.5 or newer)"
                 thread = f"the thread is {result.values.get('thread')}{'' if has_user else older}"
                 lines.append(f"measured by the kernel's timerlat tracer{lost}; {thread}")
         return lines

@@ -72,8 +72,8 @@ def lateness_grid(table: FrequencyTable, *, first: bool = True) -> Table:
     largest = "100 % is the largest sample, which grows with the number of samples"
     signed = "The median is signed, but 95 % and 100 % are quantiles of absolute values"
     counts = (
-        "a missed activation counts with the latency it would have had, a lost answer as later than any "
-        "sample."
+        "a missed activation counts with the latency that it would have had, and a lost answer as later than "
+        "any sample."
     )
     notes = applying(
         (first, f"Times are in us. {largest}; a longer run finds a larger one."),
@@ -121,7 +121,7 @@ def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
     bounds = f"Each bound has a confidence of {table.confidence:.3g}; it is calculated from order statistics"
     supposed = [line.label for line in table.lines if line.supposes_independence]
     whose = "" if len(supposed) == len(table.lines) else f"{'; '.join(supposed)}: "
-    few = f"{whose}with one run of one window, the bounds assume independent samples"
+    few = f"{whose}the bounds come from a single window of one run and assume independent samples"
     rarely_noted = (
         "once in ...: the lateness that the extreme-value estimate expects to be exceeded once in that many "
         "activations."
@@ -239,7 +239,10 @@ def sustained_sentence(curve: SustainedCurve) -> str:
     if curve.sustained_ns is None:
         failed = sum(result.sustained_ns is None for result in curve.found)
         where = f" in {failed} of {repeats} repeats" if repeats > 1 else ""
-        return f"{curve.label}: cycles were lost at every measured period{where}, so no period is sustained"
+        return (
+            f"{curve.label}: cycles were lost at every measured period{where}, so the machine sustains none "
+            "of these periods"
+        )
     least = "at least " if curve.no_end else ""
     varies = curve.spread_ns is not None and curve.spread_ns[0] != curve.spread_ns[1]
     among = f" in all {repeats} repeats{f', {_spread(curve)}' if varies else ''}" if repeats > 1 else ""
@@ -258,7 +261,7 @@ def result_grid(curves: Sequence[SustainedCurve]) -> Table | None:
     rows: list[list[str]] = []
     near = f"the search cannot distinguish periods that differ by less than {RESOLUTION - 1:.0%}"
     notes = [
-        f"period: the shortest period such that no repeat lost a cycle at it or at a longer one; {near}.",
+        f"period: the shortest period at which no repeat lost a cycle, nor at any longer period; {near}.",
         (
             "loses: the longest period at which a cycle was lost, or (master) at which only the master was "
             "late."
@@ -277,7 +280,7 @@ def result_grid(curves: Sequence[SustainedCurve]) -> Table | None:
 
 def _notes(curve: SustainedCurve) -> list[str]:
     known = sum(result.sustained_ns is not None for result in curve.found)
-    spread = f"the spread of {known} repeats contains the median of many more repeats"
+    spread = f"the spread of these {known} repeats contains the median of many more repeats"
     by_master = any(result.by_master for result in curve.found)
     late = "at a shorter period only the master was late, so the slave may sustain that period"
     shortest = "nothing was lost at the shortest period either, so a shorter one may be sustained."
@@ -287,12 +290,11 @@ def _notes(curve: SustainedCurve) -> list[str]:
         bursts = (
             "losses are independent"
             if curve.burst_period_ns is None
-            else f"losses come in bursts as long as at {format_time(curve.burst_period_ns)}"
+            else f"losses come in bursts as long as the bursts at {format_time(curve.burst_period_ns)}"
         )
         notes.append(
-            f"at {format_time(curve.sustained_ns)}, at 95 % confidence at most "
-            f"{format_share(curve.loss_at_most, up=True)} of the cycles are lost if {bursts}; more cycles "
-            f"lower this limit."
+            f"at {format_time(curve.sustained_ns)}, at most {format_share(curve.loss_at_most, up=True)} of "
+            f"the cycles are lost (95 % confidence) if {bursts}; measuring more cycles lowers this limit."
         )
     return notes + applying(
         (by_master, f"{late}; measure with a master on another machine."),
@@ -314,7 +316,7 @@ def curve_grid(curve: SustainedCurve) -> Table:
     columns = {"lost": "lost", "not_made": "not made", "over_half": "over half", "long": "over 1 ms"}
     notes = ["over half: cycles later than half of the period, including lost ones."]
     if any(point.not_made for point in curve.points):
-        notes.insert(0, "not made: stimuli that the master was too late to send.")
+        notes.insert(0, "not made: stimuli that the master did not send because it was late.")
     else:
         del columns["not_made"]
     for period, points in periods.items():

@@ -40,7 +40,7 @@ DRAWN = ("latency", "response", "period")
 FIGURES = ("threads-distribution", "threads-course")
 MOST_DRAWN = 8
 """The most threads in a chart: the ones with the largest values."""
-BUSY = "Releases for which a thread did not wait have no latency, so they are in no curve."
+BUSY = "If a thread did not wait for a release, the release has no latency and appears in no curve."
 EACH_POINT = "Each point is the largest value in a window."
 
 
@@ -100,7 +100,7 @@ def _inversions(results: list[Result], task: str) -> list[str]:
     for name, lends in LOCKS.items():
         for entry in _counted(results, name, task, "by"):
             blocked = f"blocked {plural(entry.count, 'time')} on a lock of {entry.who}"
-            longest = f"which has a lower priority, for at most {us(entry.longest_ns)} us; {lends}"
+            longest = f"which has a lower priority, at most {us(entry.longest_ns)} us at a time; {lends}"
             lines.append(f"task {task}, priority inversion: {blocked}, {longest}")
     return lines
 
@@ -171,10 +171,10 @@ class WatchedThreads(Presenter):
             between = f"{cost.low_ns / 1000:.2f} to {cost.high_ns / 1000:.2f}"
             if cost.low_ns > 0:
                 cost_us = f"{cost.median_ns / 1000:.2f} us of CPU time each time that a thread runs"
-                lines.append(f"watching costs {cost_us} ({between}); explaining costs extra")
+                lines.append(f"watching costs {cost_us} ({between}); explaining latencies costs more")
             else:  # the program's own times vary by more
                 lines.append(
-                    f"watching has an unknown cost: {between} us of CPU time each time that a thread runs"
+                    f"what watching costs is uncertain: {between} us of CPU time each time that a thread runs"
                 )
         return lines
 

@@ -134,7 +134,7 @@ def test_a_rejected_side_that_is_better_everywhere_is_named(record):
     from rtgauge.report.compare.tables import folded_notes
 
     assert (
-        "nearest to Single is M; these sides are rejected, but lower at every quantile: HM."
+        "nearest to Single is M; these sides differ significantly, but are lower at every quantile: HM."
         in folded_notes(result)[1]
     )
 
@@ -469,7 +469,7 @@ def test_the_first_line_is_the_conclusion_and_details_are_asked_for(tmp_path, mo
     assert out.startswith("CANNOT TELL  In these two runs, cpu: ")
     assert "rtgauge run quick --repeats 5" in " ".join(out.split("\n\n")[0].split())
     assert "DOF" not in out
-    assert "Selection (chi-square): by the paper's convention" in out
+    assert "Selection (chi-square): by the convention of Delgado and Choi" in out
     assert "DOF" in run(monkeypatch, capsys, "compare", path, "--no-tails", "--details")[1]
 
 
@@ -591,7 +591,7 @@ def test_each_probe_of_records_with_several_is_compared_separately_on_one_page(t
     words = ("compare", "--side", f"stock={first}", "--side", f"rt={second}", "--no-tails")
     status, out = run(monkeypatch, capsys, *words, "--page", page)
     assert status == 0
-    assert out.startswith("Lowest worst case: ")
+    assert out.startswith("The lowest worst case: ")
     assert "stock, fifo" in out
     assert out.count("\nWakeup\n") == 1
     html = page.read_text(encoding="utf-8")

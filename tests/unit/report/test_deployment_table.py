@@ -41,7 +41,7 @@ def test_made_refused_and_moved_are_counted():
         [("set", ""), ("yes", "")],
         [("refused: the kernel manages this interrupt itself", "alarm"), ("it was not changed", "")],
     ]
-    assert table.notes == ["CPU 1 was reserved for measuring."]
+    assert table.notes == ["rtgauge reserved CPU 1 for measuring."]
 
 
 def test_a_preview_names_the_group_of_all_tasks():
@@ -50,7 +50,7 @@ def test_a_preview_names_the_group_of_all_tasks():
         print_settings(
             Deployment("MI", isolate="all"), None, [Gather("/sys/fs/cgroup/rtgauge-others")], console
         )
-    assert "every task that can be moved is moved to /sys/fs/cgroup/rtgauge-others" in printed.get()
+    assert "move every task that can be moved to /sys/fs/cgroup/rtgauge-others" in printed.get()
 
 
 @pytest.mark.parametrize("action", ["failed", "left-changed-by-other", "left-under-another", None])
@@ -81,9 +81,12 @@ def test_a_boot_for_it_is_told():
         )
     )
     assert table.notes == [
-        "The machine was booted for this deployment, with nosmt nohz_full=2. After the boot it was in the deployment MI.",
+        (
+            "rtgauge booted the machine for this deployment, with nosmt nohz_full=2. "
+            "After the boot, the machine was in the deployment MI."
+        ),
         "This kernel was built without nohz_full=2.",
-        "CPU 2 was reserved for measuring.",
+        "rtgauge reserved CPU 2 for measuring.",
     ]
     assert "without any parameters" in deployment_table(report(by="boot", boot_words="")).notes[0]
 

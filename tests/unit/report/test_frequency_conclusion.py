@@ -58,13 +58,13 @@ def curve(*repeats: tuple[int | None, int | None]) -> SustainedCurve:
         (
             curve((None, 100), (84, 77)),
             (
-                "response, idle: cycles were lost at every measured period in 1 of 2 repeats, so no period is "
-                "sustained"
+                "response, idle: cycles were lost at every measured period in 1 of 2 repeats, so the machine "
+                "sustains none of these periods"
             ),
         ),
         (
             curve((None, 100)),
-            "response, idle: cycles were lost at every measured period, so no period is sustained",
+            "response, idle: cycles were lost at every measured period, so the machine sustains none of these periods",
         ),
     ],
 )

@@ -29,7 +29,7 @@ def test_the_system_with_most_of_the_lowest_worst_cases_comes_first():
         inversion=[],
     )
     assert conclusion(results) == (
-        "Lowest worst case: rt, fifo at 2 of 3 (switch, preempt); stock, fifo at 1 of 3 (semaphore). "
+        "The lowest worst case: rt, fifo at 2 of 3 (switch, preempt); stock, fifo at 1 of 3 (semaphore). "
         "A maximum has no confidence interval, so repeat the runs before you choose by it."
     )
 

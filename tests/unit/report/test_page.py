@@ -215,7 +215,7 @@ def test_each_figure_says_its_numbers_in_words(tmp_path: Path):
     assert re.search(late, drawn["exceedance"]), drawn["exceedance"]
     assert "memory: up to 3.79 ms, 6 missed" in drawn["course"]
     page = html(record)
-    assert page.count("more than 0.1 % are later than 200 us") == 1
+    assert page.count("more than 0.1 % of the values are later than 200 us") == 1
     assert all(label for label in re.findall(r'class="chart"[^>]*aria-label="([^"]*)"', page))
 
 

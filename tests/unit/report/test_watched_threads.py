@@ -169,7 +169,7 @@ def test_what_watching_costs_is_that_of_stretches_in_pairs():
     assert (
         lines(THREAD, *costs)[-1]
         == "watching costs 0.30 us of CPU time each time that a thread runs (0.30 to 0.30); "
-        "explaining costs extra"
+        "explaining latencies costs more"
     )
     assert len(lines(THREAD, *costs[:4])) == 1
 
@@ -186,7 +186,7 @@ def test_what_watching_costs_is_not_a_number_where_the_program_differs_by_more()
         )
         for number in range(16)
     ]
-    assert lines(THREAD, *costs)[-1].startswith("watching has an unknown cost: -")
+    assert lines(THREAD, *costs)[-1].startswith("what watching costs is uncertain: -")
 
 
 def test_a_thread_without_a_value_is_left_out_of_the_course() -> None:
@@ -212,7 +212,7 @@ def test_the_distribution_and_the_course_of_each_thread_are_drawn_with_the_bound
     assert (distribution.name, course.name) == FIGURES
     assert "control: of 101, 2.97 % later than 300 us, none later than 9.00 ms" in distribution.description
     assert "1 % allowed" in distribution.description
-    assert "more than 1 % are later than 300 us" in distribution.notes[0]
+    assert "more than 1 % of the values are later than 300 us" in distribution.notes[0]
     assert "control: up to 9.00 ms" in course.description
     for figure in (distribution, course):
         assert "bound 300 us" in str(figure.specs)

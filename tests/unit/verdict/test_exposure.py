@@ -52,7 +52,7 @@ def test_a_rate_that_is_seen_is_not_excluded_by_more_of_it(tmp_path: Path) -> No
     assert exposure.violations > 1_000
     assert exposure.share_excluded > exposure.violations / exposure.activations
     assert exposure.next_s is None
-    assert " break the bound if other runs differ as these runs do, " in exposure_text(exposure)
+    assert " break the bound if further runs vary as these runs do, " in exposure_text(exposure)
     assert exposure_text(exposure).endswith("per hour")
 
 

@@ -206,7 +206,7 @@ def test_the_lines_say_whose_thread_it_was_and_what_the_kernel_dropped(both: Rec
     assert step_lines([step], names) == []
     result = Result(name="timerlat", values={"thread": "of the kernel", "dropped": 2, "dropped_events": 9})
     (line,) = step_lines([step.model_copy(update={"results": [result]})], names)
-    assert "of the kernel; there is no user-latency, because the kernel is older than timerlat_fd" in line
+    assert "of the kernel; user-latency is missing, because it needs timerlat_fd" in line
     assert "2 times" in line
 
 

@@ -80,7 +80,8 @@ def _qq_spec(side: Side, baseline: Side) -> tuple[vega.Part, str]:
     text = f"Q-Q plot of {side.label} against {baseline.label}"
     if line is not None:
         text += (
-            f": regression line slope {line.slope:.3f}, intercept {line.intercept:+.2f} us, r² {line.r2:.4f}"
+            f": the regression line has slope {line.slope:.3f}, intercept {line.intercept:+.2f} us and r² "
+            f"{line.r2:.4f}"
         )
     ruler = vega.mark("line", strokeWidth=1.3, style="muted", clip=True)
     x_axis = vega.log_axis("x:Q", low, high, f"{baseline.label} (us)")
@@ -99,9 +100,8 @@ def _qq(pairs: Sequence[tuple[Side, Side]]) -> Figure | None:
     if not drawn:
         return None
     note = (
-        "Points are quantiles at equal steps of probability, then the tail up to the largest value. The "
-        "regression "
-        "line is the least-squares line through the quantiles before the tail."
+        "Each point is a quantile: first at equal steps of probability, then in the tail up to the largest "
+        "value. The regression line is the least-squares fit to the quantiles before the tail."
     )
     specs, titles = [spec for spec, _ in drawn], [title for _, title in drawn]
     return Figure("qq", "Q-Q plots against the baseline", "; ".join(titles), specs, titles, [note])
@@ -133,7 +133,7 @@ def _factors(quantiles: Sequence[QuantileDifference]) -> Figure | None:
         (any(row.runs for row in rows), "Each ring is a pair of runs."),
         (
             any((row.low, row.high) != (None, None) for row in rows),
-            "A bar is the interval of the difference, divided by the baseline's value.",
+            "Each bar shows the confidence interval of the difference, divided by the baseline's value.",
         ),
     )
     return factors_figure(rows, title, notes)

@@ -74,8 +74,8 @@ def figures_grid(result: Comparison) -> Table:
             rows.append(["  missed filled in", whole(side.filled.count), "", *_figures(side.filled)])
     if any(side.missed for side in result.sides):
         notes.append(
-            "Missed activations are filled in with the latency they would have had: here in the second line "
-            "of a side, and in everything below."
+            "The second line of a side, and everything below this table, counts each missed activation with "
+            "the latency that it would have had."
         )
     by_record: dict[tuple[str, str], list[str]] = {}
     for side in result.sides:
@@ -125,7 +125,7 @@ def emulated_note(result: Comparison) -> str | None:
     if not emulated:
         return None
     if len(emulated) == len(result.sides):
-        differences = "Differences may come from the emulator and say nothing about a real processor."
+        differences = "The differences may come from the emulator, and say nothing about a real processor."
         return f"All sides are emulated. {differences}"
     hosts = ", ".join(dict.fromkeys(emulated))
     return f"Emulated: {hosts}. Times on an emulated processor cannot be compared with times on a real one."
@@ -284,16 +284,18 @@ def selection_notes(selections: Sequence[Selection], pairs: Sequence[Pair]) -> l
         statistics = {side: test.statistic for side, test in tests.items() if test.statistic is not None}
         least, several = min(statistics, key=lambda side: statistics[side], default=None), len(statistics) > 1
         if least is None:
-            nearest = f"nothing could be tested against {chosen.baseline}"
+            nearest = f"no side could be tested against {chosen.baseline}"
         elif chosen.best is None:
-            nearest = f"every side is rejected against {chosen.baseline}; the nearest is {least}"
-            nearest = nearest if several else f"{least} is rejected against {chosen.baseline}"
+            nearest = f"every side differs significantly from {chosen.baseline}; the nearest is {least}"
+            nearest = nearest if several else f"{least} differs significantly from {chosen.baseline}"
         else:
-            nearest = f"the nearest to {chosen.baseline} is {chosen.best}"
-            nearest = nearest if several else f"{chosen.best} is not rejected against {chosen.baseline}"
+            nearest = f"the side nearest to {chosen.baseline} is {chosen.best}"
+            same = f"{chosen.best} does not differ significantly from {chosen.baseline}"
+            nearest = nearest if several else same
         lower = ", ".join(chosen.rejected_but_lower)
-        lower = f"; these sides are rejected, but lower at every quantile: {lower}" if lower else ""
-        notes.append(f"By the paper's convention, {nearest}{lower}.")
+        but = "these sides differ significantly, but are lower at every quantile"
+        lower = f"; {but}: {lower}" if lower else ""
+        notes.append(f"By the convention of Delgado and Choi (2020), {nearest}{lower}.")
     return notes
 
 
@@ -312,17 +314,18 @@ def selection_grid(result: Comparison) -> Table:
             bins = plural(pair.paper.empty_bins_merged, "empty bin")
             notes.append(
                 f"{pair.side}: {bins} of the baseline "
-                f"{'was' if pair.paper.empty_bins_merged == 1 else 'were'} merged with the filled bin below."
+                f"{'was' if pair.paper.empty_bins_merged == 1 else 'were'} merged with the next lower bin "
+                "that has samples."
             )
     percent = any(pair.paper.scale.value == "percent" for pair in result.pairs)
     paper = (
         "The test uses bins of 1 us, reshaped to the baseline's range, with one degree of freedom per bin."
     )
-    threshold = "a fixed threshold for the size of a difference and has no significance level."
+    threshold = "a fixed threshold for the size of a difference, without a significance level."
     notes += selection_notes(result.selections, result.pairs)
     notes += applying(
         (True, paper),
-        (percent, f"If the input is percentages, the critical value is {threshold}"),
+        (percent, f"If the input is in percent, the critical value is {threshold}"),
     )
     figures = numbers("chi-square", "DOF", f"critical ({result.alpha:g})", "p")
     columns = [*texts("", "scale"), *figures, *texts("result")]
@@ -336,7 +339,7 @@ def doubtful_sides(result: Comparison) -> str | None:
         f"{doubtful} of {len(result.sides)} sides {'is' if doubtful == 1 else 'are'} marked doubtful or "
         f"invalid"
     )
-    return f"{of}, so the difference may come from the measurement." if doubtful else None
+    return f"{of}, so the difference may come from how they were measured." if doubtful else None
 
 
 def folded_notes(result: Comparison) -> list[str]:
@@ -351,9 +354,9 @@ def folded_notes(result: Comparison) -> list[str]:
     rejected = [pair.side for pair in result.pairs if pair.paper.rejected]
     tested = sum(pair.paper.cannot is None for pair in result.pairs)
     whose = f": {'; '.join(rejected)}" if rejected else ""
-    are = "is" if len(rejected) == 1 else "are"
-    share = f"{len(rejected)} of {plural(tested, 'side')} {are} rejected against the baseline"
-    return [settings, f"{SELECTION}: by the paper's convention, {share}{whose}."]
+    differ = "differs" if len(rejected) == 1 else "differ"
+    share = f"{len(rejected)} of {plural(tested, 'side')} {differ} significantly from the baseline"
+    return [settings, f"{SELECTION}: by the convention of Delgado and Choi (2020), {share}{whose}."]
 
 
 def _interval(row: QuantileDifference) -> str:
@@ -404,14 +407,15 @@ def _unit_notes(tested: Sequence[QuantileDifference]) -> list[str]:
             if paired
             else "The intervals are calculated from the runs (Welch)"
         )
-        means = f"Each value is a mean over {runs} runs per side"
+        means = f"Each value is the mean of {runs} runs per side"
         notes.append(f"{DIFFERENCES}. {means}. {intervals} and include the width of the bins.")
     single = any(len(row.side_runs_ns) == len(row.baseline_runs_ns) == 1 for row in tested)
     uneven = any(not row.repeated and len(row.side_runs_ns) != len(row.baseline_runs_ns) for row in tested)
     endless = any(row.low_ns is None or row.high_ns is None for row in tested)
     within = "The intervals cover the variation within a run, not the variation from run to run."
-    assumed = "rtgauge assumes that a single run varies like the runs of the other side; it has not "
-    "measured this."
+    assumed = (
+        "rtgauge assumes that a single run varies like the runs of the other side; it has not measured this."
+    )
     few = "no limit: too few independent samples lie beyond that quantile; measure for longer."
     return notes + applying(
         (single, f"{DIFFERENCES}, between two single runs. {within}"),
@@ -436,20 +440,20 @@ def quantile_grid(result: Comparison) -> Table:
     if tested:
         notes += _unit_notes(tested)
         notes.append(
-            f"p and the findings are corrected for all {len(tested)} comparisons (Holm); the intervals are "
-            "not."
+            f"p and the findings allow for all {len(tested)} comparisons (Holm's correction); the intervals "
+            "do not."
         )
     wide = [row for row in tested if row.bin_ns > result.within_ns]
     if wide:
         where = ", ".join(quantile for quantile in QUANTILES if any(row.quantile == quantile for row in wide))
         widest = format_time(max(row.bin_ns for row in wide))
-        bins = f"At {where}, bins are up to {widest} wide"
+        bins = f"At {where}, histogram bins are up to {widest} wide"
         within = f"within {result.within_ns / 1_000:g} us"
         notes.append(f"{bins}, so this comparison cannot show that two sides are the same {within}.")
     if any(finding(row, alpha=result.alpha) is Finding.NOT_SHOWN for row in tested):
         notes.append(
-            f"nothing shown: there may or may not be a difference of more than {result.within_ns / 1_000:g} "
-            f"us; longer or more runs may show one."
+            f"nothing shown: the sides may still differ by more than {result.within_ns / 1_000:g} us; longer "
+            "or more runs may show it."
         )
     if any(row.side_is_at_least or row.baseline_is_at_least for row in result.quantiles):
         notes.append("≥: samples lie above the histogram, so the value may be larger.")
@@ -491,12 +495,12 @@ def tail_grid(result: Comparison) -> Table:
     for why, labels in cannot.items():
         whose = "" if len(labels) == len(result.tails) > 1 else f"{'; '.join(labels)}: "
         samples = "this sample" if len(labels) == 1 else "these samples"
-        notes.append(f"{whose}no estimate is possible from {samples}: {why}.")
+        notes.append(f"{whose}rtgauge cannot estimate rarer values from {samples}: {why}.")
     confidence = f"{(1 - result.alpha) * 100:g} %"
     if columns:
         notes.append(
-            f"Times are in us, with {confidence} profile-likelihood intervals. This is an extrapolation, "
-            f"which assumes that nothing changes. A burst of late activations counts once."
+            f"Times are in us, with {confidence} profile-likelihood intervals. Extrapolating these values "
+            "assumes that nothing changes. A burst of late activations counts once."
         )
     heads = [*texts(""), *numbers("shape", *(f"10^{len(str(n)) - 1}" for n in columns))]
     return Table(f"{capital(result.quantity)} exceeded once in", heads, rows, notes)

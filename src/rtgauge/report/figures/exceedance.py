@@ -143,8 +143,8 @@ def corner_note(bound: Bound | None, quantity: str = LATENCY) -> str:
         broken = f"nothing may be {later} than {bound.words}"
         return f"A curve that enters the red area breaks the requirement: {broken}."
     return (
-        f"A curve that enters the red corner breaks the requirement: more than "
-        f"{format_share(bound.allowed)} are {later} than {bound.words}."
+        f"A curve that enters the red corner breaks the requirement: more than {format_share(bound.allowed)} "
+        f"of the values are {later} than {bound.words}."
     )
 
 
@@ -187,7 +187,7 @@ def _notes(source: Source, curves: Sequence[tuple[str, Curve]]) -> list[str]:
     points = _points_a_cpu(source)
     filled = any(kind == FILLED for kind, _ in curves)
     bounded = any(curve.upper_bound for _, curve in curves)
-    outside = "Samples that the other tool's histogram lacks are drawn at the largest value"
+    outside = "Samples that are missing from the other tool's histogram are drawn at the largest value"
     return applying(
         *((bound, corner_note(bound, name)) for name, bound in source.bounds.items()),
         (

@@ -76,7 +76,7 @@ def histogram(source: Source) -> Figure | None:
     text += "; ".join(f"{label}: {_largest(cpus)}" for label, cpus in source.measured.items())
     title = "Histograms" if many else f"{capital(names[0])} histogram"
     unplaced = sum(cpus[ALL].unplaced for cpus in source.measured.values() if ALL in cpus)
-    in_no_bin = f"Samples in no bin of the other tool's histogram, which are not drawn: {whole(unplaced)}."
+    in_no_bin = f"Not drawn, because the other tool's histogram has no bin for them: {whole(unplaced)}."
     notes = _notes(width, frames, latency=LATENCY in names)
     notes += applying((unplaced, in_no_bin), (many, "All charts of one quantity share their axes."))
     return Figure("histogram", title, text, [*charts.values()], [*charts], notes)
@@ -105,7 +105,7 @@ def _notes(width: int, frames: list[_Frame], *, latency: bool) -> list[str]:
         (True, f"The bins are {width} us wide; each CPU has a line.{missed}"),
         (width > 1, f"There are too many bins of 1 us to draw, so counts are sums over {width} us."),
         (wider, "Beyond 10 ms the bins are 1 % wide, so counts there come from wider bins."),
-        (below, "On the log axis the bin below 1 us begins at 0.5 us."),
+        (below, "On the logarithmic axis, the bin below 1 us begins at 0.5 us."),
     )
 
 

@@ -72,7 +72,7 @@ def log_figure(table: Table) -> Figure | None:
     endless = [line for line in table.lines if line.limits[-1].ns is None]
     unanswered = [f"{whole(line.missed)} of {whole(line.samples)} without an answer" for line in endless]
     undrawn = [f"{line.label} ({share})" for line, share in zip(endless, unanswered, strict=True)]
-    notes = [f"Not drawn, because it is unbounded: {what}." for what in undrawn]
+    notes = [f"Not drawn, because a lost answer has no upper limit: {what}." for what in undrawn]
     text = f"{table.title}: {'; '.join(map(caption_of, table.lines))}; {SERIAL}"
     title, height = f"{table.title}: 95 % and 100 % and known times", max(40, 30 * len(order))
     return Figure.single(_name(table, "log"), title, text, layers, height, notes)
