@@ -36,7 +36,10 @@ CONTROL_PREFIX = "rtg-ssh-"
 # On standard output, the mark follows the output of the login shell's start-up files. On standard error, the
 # mark reports the end. LC_ALL is set because rtgauge reads messages.
 WRAPPER = 'echo "$0"; export LC_ALL=C; ( {body}\n); echo "$0 $?" >&2'
-
+LONGEST_LINE = 8_000
+"""The longest line (bytes) for a login shell. Dropbear ends the connection if it gets one of over 9,000."""
+TAKE_WORDS = 'eval "set -- $(dd bs=1 count="$1" 2>/dev/null)"'
+"""Reads a longer command's words from the first $1 bytes of standard input, and not a byte more."""
 
 MOST_ANSWER = 64 << 20
 """The most bytes in one command's answer. A large machine's /proc has less than a tenth of this."""
@@ -67,6 +70,17 @@ def remote_command(body: str, words: Sequence[str], mark: str) -> str:
     if any("\0" in word for word in words):
         raise InputError("a name has a NUL byte, which no command line can contain")
     return " ".join(shlex.quote(word) for word in ("sh", "-c", WRAPPER.format(body=body), mark, *words))
+
+
+def command_to_send(body: str, words: Sequence[str], mark: str) -> tuple[str, bytes]:
+    """Return the line of `remote_command`, and what to send to its standard input before all else: the words,
+    if the line would be too long with them.
+    """
+    line = remote_command(body, words, mark)
+    if len(os.fsencode(line)) <= LONGEST_LINE:
+        return line, b""
+    sent = os.fsencode(shlex.join(words))
+    return remote_command(f"{TAKE_WORDS}\n{body}", [str(len(sent))], mark), sent
 
 
 class _Errors:
@@ -134,13 +148,17 @@ class Channel:
         connection: SshConnection,
         body: str,
         words: Sequence[str],
-        stdin: int | IO[bytes],
+        send: IO[bytes] | bytes | None = None,
         *,
         first: bool = False,
     ) -> None:
+        """`send`: what to send to its standard input, to the end; None: the caller sends it."""
         self._connection = connection
         self.mark = f"rtgauge-{secrets.token_hex(8)}"
-        command = [*connection.command(ask=first), remote_command(body, words, self.mark)]
+        line, ahead = command_to_send(body, words, self.mark)
+        if ahead and not isinstance(send, bytes | None):
+            raise InputError("a command that reads a file must be shorter")
+        command = [*connection.command(ask=first), line]
         self._arrived: bytearray = bytearray()
         self._finished = False
         self._errors = _Errors()
@@ -148,7 +166,7 @@ class Channel:
             # Only the first command may ask the user for a password. No other gets Ctrl-C from the terminal.
             self.process = subprocess.Popen(
                 command,
-                stdin=stdin,
+                stdin=subprocess.PIPE if isinstance(send, bytes | None) else send,
                 stdout=subprocess.PIPE,
                 stderr=self._errors.write,
                 start_new_session=not first,
@@ -163,6 +181,10 @@ class Channel:
                 raise MeasureError(f"ssh cannot be started: {error.strerror}") from None
             raise
         self._errors.begin()
+        whole = isinstance(send, bytes)
+        if whole or ahead:
+            data = ahead + send if whole else ahead
+            threading.Thread(target=_feed, args=(self.process, data, whole), daemon=True).start()
 
     def _more(self, deadline: float | None) -> bytes:
         """Return the bytes that have arrived on standard output; empty at its end.
@@ -305,13 +327,15 @@ def _control_folder() -> Path:
     )
 
 
-def _feed(process: subprocess.Popen[bytes], data: bytes) -> None:
-    """Write and close standard input, while another thread reads the output."""
+def _feed(process: subprocess.Popen[bytes], data: bytes, whole: bool) -> None:
+    """Write to standard input, and close it after the whole, while another thread reads the output."""
     assert process.stdin is not None  # noqa: S101 - Popen was asked for a pipe
     with contextlib.suppress(OSError, ValueError):
         process.stdin.write(data)
+        process.stdin.flush()
     with contextlib.suppress(OSError, ValueError):
-        process.stdin.close()
+        if whole:
+            process.stdin.close()
 
 
 class SshConnection:
@@ -355,16 +379,15 @@ class SshConnection:
         command += ["-p", str(self.address.port)] if self.address.port is not None else []
         return [*command, "--", self.address.host]
 
-    def channel(
-        self, body: str, words: Sequence[str] = (), stdin: int | IO[bytes] = subprocess.PIPE
-    ) -> Channel:
+    def channel(self, body: str, words: Sequence[str] = (), send: IO[bytes] | bytes | None = None) -> Channel:
         """Start the script `body` with `words` as its $1, $2, ... and return its channel.
 
-        `stdin`: as in Popen. Raises MeasureError if ssh cannot be started.
+        `send`: what to send to its standard input, to the end; None: the caller sends it. Raises MeasureError
+        if ssh cannot be started.
         """
         first = not self._asked and os.isatty(2)
         self._asked = True
-        return Channel(self, body, words, stdin, first=first)
+        return Channel(self, body, words, send, first=first)
 
     def run(
         self,
@@ -378,11 +401,8 @@ class SshConnection:
         Raises ConnectionBroken if the connection breaks or `timeout_s` is over before that, MeasureError if
         the output is too long.
         """
-        given = send if not isinstance(send, bytes) else subprocess.PIPE
-        channel = self.channel(body, words, given)
+        channel = self.channel(body, words, send)
         try:
-            if isinstance(send, bytes):
-                threading.Thread(target=_feed, args=(channel.process, send), daemon=True).start()
             output = channel.read_all(timeout_s)
         except TimeoutError:
             channel.kill()

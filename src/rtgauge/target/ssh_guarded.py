@@ -7,7 +7,6 @@ import contextlib
 import math
 import os
 import re
-import subprocess
 import sys
 import threading
 import time
@@ -396,9 +395,7 @@ def launch(
     when the command ends. Raises MeasureError if it cannot be started.
     """
     body, words = (LAUNCH, list(command)) if home is None else (LAUNCH_SESSION, [home, *command])
-    channel = connection.channel(
-        body, [engine, folder, "merge" if log is not None else "apart", *words], subprocess.PIPE
-    )
+    channel = connection.channel(body, [engine, folder, "merge" if log is not None else "apart", *words])
     return SshGuarded(connection, engine, channel, folder, keeper=keeper, log=log)
 
 

@@ -40,6 +40,34 @@ def connection() -> Iterator[SshConnection]:
     here.close()
 
 
+class Dropbear(Here):
+    """Ends if a command line is too long, as Dropbear does."""
+
+    def command(self, *, ask: bool) -> list[str]:
+        return ["/bin/sh", "-c", '[ ${#1} -le 9000 ] && exec /bin/sh -c "$1"', "sh"]
+
+
+@pytest.mark.parametrize("length", [100, 7_000, 100_000])
+def test_words_may_be_longer_than_a_command_line_of_the_target(length):
+    connection = Dropbear(SshAddress(host="board", user=None, port=None))
+    words = ["a\nb ' $x\n", "é" * length, ""]
+    script = """printf '%s\\0' "$@"; exec cat"""
+    try:
+        answer = connection.run(script, words, b"more\n")
+        channel = connection.channel(script, words)
+        assert channel.skip_to_mark()
+        said = channel.line(100)
+        channel.process.stdin.write(b"later\n")
+        channel.process.stdin.close()
+        said += channel.read_all()
+        ended = channel.finish()
+    finally:
+        connection.close()
+    arrived = "".join(f"{word}\0" for word in words).encode()
+    assert (answer.status, answer.stdout) == (0, arrived + b"more\n")
+    assert (ended.status, said) == (0, arrived + b"later\n")
+
+
 def test_what_is_sent_arrives(connection):
     data = bytes(range(256)) * 40_000
     answer = connection.run("cat; echo more >&2; exit 3", (), data)
@@ -65,7 +93,7 @@ def test_errors_without_end(connection, script):
 
 
 def test_a_greeting_without_end(connection):
-    channel = Channel(connection, "true", (), subprocess.PIPE)
+    channel = Channel(connection, "true", ())
     channel.mark = "never said"
     assert not channel.skip_to_mark()
     channel.kill()
