@@ -61,10 +61,11 @@ def print_rows(
     *,
     spare: Sequence[str] = (),
     name: str | None = None,
+    beneath: str | None = None,
 ) -> None:
-    """Print columns as wide as their longest text. If not all fit, drop columns of `spare`, the first one
-    first. If that is not enough, print each row as its `name` (default: the first column) with all its values
-    below.
+    """Print columns as wide as their longest text. If not all fit, print the cells of `beneath` below their
+    rows, and drop columns of `spare`, the first one first. If that is not enough, print each row below its
+    `name` (default: the first column).
 
     With rich, ten thousand lines would take seconds.
     """
@@ -73,48 +74,55 @@ def print_rows(
     lines, width = [tuple(headings), *rows], Console().width
     widths = [max(len(line[at]) for line in lines) for at in range(len(headings))]
     filled = [at for at in range(len(headings)) if any(line[at] for line in lines[1:])]
+    first = filled[0] if name is None else headings.index(name)
+    below = [at for at in filled if headings[at] == beneath]
 
-    def fits(columns: Sequence[int]) -> bool:
-        return sum(widths[at] for at in columns) + GAP * (len(columns) - 1) <= width
+    def left_over(columns: Sequence[int], indent: int = 0) -> int:
+        return width - indent - sum(widths[at] + GAP for at in columns) + GAP
 
-    kept, dropped = list(filled), list[int]()
-    for title in spare:
-        if fits(kept):
-            break
-        dropped = [*(at for at in kept if headings[at] == title), *dropped]
-        kept = [at for at in kept if headings[at] != title]
-    for at in dropped:  # a narrow one may fit now
-        if fits(sorted([*kept, at])):
-            kept = sorted([*kept, at])
-    if not fits(kept):
-        first = headings.index(name) if name is not None else filled[0]
-        typer.echo("\n".join(_stacked(headings, line, first, width) for line in lines[1:]))
-        return
-    gap = " " * GAP
-    typer.echo("\n".join(gap.join(line[at].ljust(widths[at]) for at in kept).rstrip() for line in lines))
-    if rest := [headings[at] for at in filled if at not in kept]:
+    def fitted(columns: Sequence[int], indent: int = 0) -> list[int]:
+        kept = list(columns)
+        dropped: list[int] = []
+        for title in spare:
+            if left_over(kept, indent) >= 0:
+                break
+            dropped = [*(at for at in kept if headings[at] == title), *dropped]
+            kept = [at for at in kept if headings[at] != title]
+        for at in dropped:  # a narrow one may fit now
+            if left_over([*kept, at], indent) >= 0:
+                kept = sorted([*kept, at])
+        return kept
+
+    above: list[int] = []
+    if left_over(filled) >= 0 or not below:
+        kept, below = fitted(filled), []
+    else:
+        kept = fitted([at for at in filled if at not in below])
+    if left_over(kept) < 0:
+        above, below = [first, *below], []
+        kept = fitted([at for at in filled if at not in above], GAP)
+    gap, indent = " " * GAP, " " * GAP * bool(above)
+    printed: list[str] = []
+    for number, line in enumerate(lines):
+        if above and number:
+            printed.append(gap.join(line[at] for at in above if line[at]))
+        printed.append((indent + gap.join(line[at].ljust(widths[at]) for at in kept)).rstrip())
+        if number and (text := gap.join(line[at] for at in below if line[at])):
+            printed.append(
+                fill(text, width, initial_indent=gap, subsequent_indent=gap, break_long_words=False)
+            )
+    typer.echo("\n".join(printed))
+    if rest := [headings[at] for at in filled if at not in {*kept, *above, *below}]:
         print_sentence(f"A wider terminal also shows: {', '.join(rest)}.")
 
 
-def print_sentence(text: str) -> None:
-    """Print a sentence, wrapped between words."""
+def print_sentence(text: str, *, err: bool = False) -> None:
+    """Print a sentence, wrapped between words. `err`: to standard error."""
     from rtgauge.cli.console import Console
     from rtgauge.report.prose import prose_width
 
-    typer.echo(fill(text, prose_width(Console()), break_long_words=False, break_on_hyphens=False))
-
-
-def _stacked(headings: Sequence[str], line: Sequence[str], first: int, width: int) -> str:
-    """Return a row as its name, and its other values with their headings below."""
-    text = ""
-    for heading, cell in zip(headings, line, strict=True):
-        if not cell or cell == line[first]:
-            continue
-        value = f"{heading} {cell}".strip()
-        last = text.rpartition("\n")[2]
-        fits = text and len(last) + len(value) + 3 <= width
-        text += f" · {value}" if fits else f"\n  {value}"
-    return line[first] + text
+    shown = fill(text, prose_width(Console()), break_long_words=False, break_on_hyphens=False)
+    typer.echo(shown, err=err)
 
 
 def parameter_texts(rows: Sequence[SeriesRow | History]) -> list[str]:

@@ -231,7 +231,7 @@ def list_store(
             for row, parameters in zip(document.series, parameter_texts(document.series), strict=True)
         ]
         headings = ("series", "parameters", "tool", "results", "machines", "last")
-        print_rows(headings, rows, spare=("tool", "machines", "results", "last"))
+        print_rows(headings, rows, spare=("tool", "machines", "results", "last"), beneath="parameters")
     if document.machines is not None:
         typer.echo(f"{plural(len(document.machines), 'machine')} in {store}")
         rows = [
@@ -245,7 +245,8 @@ def list_store(
             )
             for row in document.machines
         ]
-        print_rows(("host", "machine", "", "records", "first", "last"), rows, spare=("first", "records"))
+        headings = ("host", "machine", "", "records", "first", "last")
+        print_rows(headings, rows, spare=("first", "records", "last"))
         if any(row.shared for row in document.machines):
             print_sentence(
                 "shared: another machine with the same image may have this key; name each machine with: "
@@ -269,7 +270,7 @@ def _cells(row: RecordRow) -> tuple[str, ...]:
 def _say_missing(rows: Sequence[RecordRow]) -> None:
     gone = sum(row.missing for row in rows)
     if gone:
-        typer.echo(
+        print_sentence(
             f"{'the folder' if gone == 1 else 'the folders'} of {plural(gone, 'record')} no longer "
             f"{'exists' if gone == 1 else 'exist'}. The store keeps the figures; remove them with: rtgauge "
             "store rm",

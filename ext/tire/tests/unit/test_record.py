@@ -6,6 +6,7 @@ terminal.
 from __future__ import annotations
 
 import io
+import json
 import re
 from typing import TYPE_CHECKING
 
@@ -13,9 +14,12 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
+from typer.testing import CliRunner
 
 from ext.tire.tests.synthetic import Machine
 from ext.tire.tests.tire_records import PERIOD_NS, fast_step, tire_step, write_study
+from rtgauge.cli import search
+from rtgauge.cli.main import app
 from rtgauge.errors import RecordError
 from rtgauge.record.reader import Record
 from rtgauge.report.marks import gathered_marks
@@ -30,6 +34,7 @@ from rtgauge_ext.tire.page.presenter import chapters, figures_of, results_of
 if TYPE_CHECKING:
     from pathlib import Path
 
+    from rtgauge.record.model import Run
     from rtgauge_ext.tire.analysis.results import TireResults
 
 MACHINE = Machine(noise=0.005, begin={1: 300.0, 2: 4_000.0, 4: 21_000.0})
@@ -143,6 +148,20 @@ def test_the_terminal_shows_the_study_as_a_whole(record: Record, width: int) -> 
     assert len(lines) < 130
     assert "The real-time frontier" in text.getvalue()
     assert "T_spring" in text.getvalue()
+
+
+def test_a_search_says_the_same_in_both_forms(record: Record, monkeypatch: pytest.MonkeyPatch) -> None:
+    def measured(*_: object) -> tuple[Path, Run, None]:
+        return record.path, record.run, None
+
+    monkeypatch.setattr(search, "start_run", measured)
+    words = ("probe", "tire", "--search")
+    text, document = (
+        CliRunner().invoke(app, [*words, *more], catch_exceptions=False).stdout for more in ((), ("--json",))
+    )
+    answer = json.loads(document)["answer"]
+    assert "nodes" in answer
+    assert " ".join(text.split()).startswith(answer)
 
 
 def test_marks_are_told_once(record: Record) -> None:
