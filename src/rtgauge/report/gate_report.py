@@ -131,7 +131,11 @@ def pairs_table(result: GateResult) -> Table:
     values = [side if result.require is None else f"{side}, largest" for side in SIDES]
     figures = numbers(*values, "change", *(f"{side}, violations" for side in SIDES))
     rows: list[list[str]] = []
+    first_with: dict[str, int] = {}
     for pair in result.pairs:
+        why = pair.why_not or ""
+        if why and first_with.setdefault(why, pair.pair) != pair.pair:
+            why = f"as pair {first_with[why]}"
         times = [format_time(ns) for ns in (pair.baseline_ns, pair.candidate_ns)]
         change = "" if pair.change is None else format_change(pair.change)
         broken = [
@@ -139,7 +143,7 @@ def pairs_table(result: GateResult) -> Table:
             for n in (pair.baseline_violations, pair.candidate_violations)
         ]
         steal = "" if pair.stolen_ns is None else " / ".join(map(format_time, pair.stolen_ns))
-        rows.append([str(pair.pair), *times, change, *broken, pair.first, steal, pair.why_not or ""])
+        rows.append([str(pair.pair), *times, change, *broken, pair.first, steal, why])
     columns = [*texts(""), *figures, *texts("first", "steal", "does not count because")]
     return Table(f"Pairs: {result.endpoint} of {result.series}", columns, rows).without_empty()
 

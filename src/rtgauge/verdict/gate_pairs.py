@@ -214,12 +214,15 @@ def _pair(
     baseline, candidate = runs = [
         missing if step is None else _measured(record, step, wish) for step in steps
     ]
-    reasons = [
-        run.why_not if step is None else f"{step.id}: {run.why_not}"
-        for step, run in zip(steps, runs, strict=True)
-        if run.why_not is not None
-    ]
     aside = [run for run in runs if run.why_not is not None]
+    if baseline.why_not == candidate.why_not:
+        reasons = [] if baseline.why_not is None else [f"both runs: {baseline.why_not}"]
+    else:
+        reasons = [
+            run.why_not if step is None else f"{step.id}: {run.why_not}"
+            for step, run in zip(steps, runs, strict=True)
+            if run.why_not is not None
+        ]
     stolen = None
     if aside and all(run.doubtful == (MarkKind.STEAL.label,) for run in aside):
         before, after = (stolen_ns(step) for step in steps if step is not None)

@@ -23,7 +23,7 @@ from rtgauge.record.alternation import Alternation, pair_of
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Changes, LeftOut
 from rtgauge.record.reader import Record
-from rtgauge.report.gate_report import markdown, page
+from rtgauge.report.gate_report import markdown, page, pairs_table
 from rtgauge.study.gate import gate_plan, next_pairs, with_more_pairs
 from rtgauge.system.changes import NS_PER_TICK
 from rtgauge.verdict.gate_result import GateOutcome, GateResult
@@ -369,6 +369,16 @@ def test_too_many_doubtful_pairs_decide_nothing(tmp_path: Path) -> None:
     assert (result.outcome, result.status) == (GateOutcome.NOT_MEASURED, 3)
     assert "3 pairs of 8 do not count" in result.conclusion
     assert not next_pairs(record)
+
+
+def test_a_reason_that_all_runs_share_is_given_once(tmp_path: Path) -> None:
+    record = measured(tmp_path, pairs=3)
+    for step in record.steps:
+        step.marks.append(MarkKind.SWAPPING.mark("it swapped"))
+    result = GateResult.of(record)
+    assert [pair.why_not for pair in result.pairs] == ["both runs: swapping (doubtful): it swapped"] * 3
+    assert [row[-1] for row in pairs_table(result).rows[1:]] == ["as pair 1"] * 2
+    assert result.conclusion.count("it swapped") == 1
 
 
 def test_if_none_of_the_first_pairs_counts_no_more_are_measured(tmp_path: Path) -> None:
