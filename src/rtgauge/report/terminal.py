@@ -21,12 +21,13 @@ from rtgauge.report.marks import gathered_marks, sighting_table
 from rtgauge.report.presenter import presenters, step_lines
 from rtgauge.report.prose import LABEL, print_labelled, prose_width
 from rtgauge.report.record_view import RecordView, example_requirement
-from rtgauge.report.table import Column, Table, pairs, texts
+from rtgauge.report.table import Column, Table, pairs, ranked, texts
 from rtgauge.report.tables import FILLED_WORDS, detail_table, is_filled, thread_table
 from rtgauge.report.terminal_table import print_tables, print_text, rich_table
 from rtgauge.report.text import day_and_time, printable, us
 
-LIST_WIDTH = 120
+STATE_AND_LARGEST = 22
+"""How many characters the state and the largest latency of a listed record need."""
 STYLE = {
     VerdictWord.HOLDS: "bold green",
     VerdictWord.MARGINAL: "bold yellow",
@@ -138,21 +139,22 @@ def _print_measuring(view: RecordView, console: Console) -> None:
 
 
 def print_list(records: Iterable[Record], console: Console) -> None:
-    """Print a line per record (two in a narrow terminal): name, date, host, state, loads, largest latency
-    (us).
+    """Print a table of the records, or two lines per record if their paths are long: name, date, host, state,
+    loads, largest latency (us).
     """
     rows = [_list_row(record) for record in records]
     if not rows:
         console.print("No record is here.")
         return
-    if console.width < LIST_WIDTH:
+    if max(len(printable(row[0])) for row in rows) > console.width - STATE_AND_LARGEST:
         for record, *rest, largest in rows:
             console.print(Text(printable(record), style="bold"), soft_wrap=True)
             console.print(Text(printable(f"  {' · '.join(rest)} · max {largest} us")))
         return
     whole = {title: Column(title, "nowrap") for title in ("record", "date", "state")}
     columns = [whole["record"], whole["date"], *texts("host"), whole["state"], *texts("loads")]
-    console.print(rich_table(Table("", [*columns, Column("max (us)", "number")], rows), console.width))
+    columns = ranked([*columns, Column("max (us)", "number")], "date", "host", "loads", "state")
+    print_tables([Table("", columns, rows)], console)
 
 
 def _known_as(record: Record) -> str:

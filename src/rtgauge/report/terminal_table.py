@@ -22,38 +22,31 @@ WIDE = 76
 WIDEST_DRAWING = 160
 ONE_LINE = 24
 """A cell up to this width gets one line before other columns are dropped."""
-LEAST_NAME = 8
-"""The minimum width of a name."""
 STYLES = {"": "", "alarm": "red", "doubt": "yellow", "good": "green", "quiet": "dim"}
 
 
-def _least(table: Table, at: int, *, one_line: bool) -> int:
+def _least(table: Table, at: int) -> int:
     """Return the minimum width of a column. Numbers are neither cut nor broken, and words are not broken."""
-    if one_line or table.columns[at].is_whole:
+    if table.columns[at].is_whole:
         return table.width(at)
     cells = [table.columns[at].title, *(row[at] for row in table.rows)]
     return max((len(word) for cell in cells for word in cell.split()), default=0)
 
 
-def _wanted(table: Table, at: int, *, one_line: bool) -> int:
+def _wanted(table: Table, at: int) -> int:
     """Return the width that a column gets before other columns are dropped."""
-    return max(_least(table, at, one_line=one_line), min(table.width(at), ONE_LINE))
-
-
-def _others(table: Table, gap: int, *, one_line: bool) -> int:
-    """Return the minimum width of all columns except the name, with the gaps before them."""
-    return sum(_least(table, at, one_line=one_line) + gap for at in range(1, len(table.columns)))
+    return max(_least(table, at), min(table.width(at), ONE_LINE))
 
 
 def _gap(width: int) -> int:
     return 2 if width >= WIDE else 1
 
 
-def fitted(table: Table, width: int, *, one_line: bool = False) -> Table:
+def fitted(table: Table, width: int) -> Table:
     """Return the table with as many columns as fit `width`."""
     gap = _gap(width)
     for spare in sorted({column.spare for column in table.columns} - {0}, reverse=True):
-        wanted = [_wanted(table, at, one_line=one_line and at > 0) for at in range(len(table.columns))]
+        wanted = [_wanted(table, at) for at in range(len(table.columns))]
         if sum(wanted) + gap * (len(wanted) - 1) <= width:
             break
         columns = table.columns
@@ -83,7 +76,7 @@ def _narrowed(whole: Table, width: int) -> Table:
 
 def _least_width(table: Table, gap: int) -> int:
     """Return the smallest width in which no word and no number is broken."""
-    least = [_least(table, at, one_line=False) for at in range(len(table.columns))]
+    least = [_least(table, at) for at in range(len(table.columns))]
     return sum(least) + gap * (len(least) - 1)
 
 
@@ -105,17 +98,28 @@ def _upright(table: Table) -> Text:
     return Text("\n").join(lines)
 
 
-def rich_table(table: Table, width: int, *, one_line: bool = False) -> rich.table.Table | Text:
+def _widths(table: Table, width: int, gap: int) -> list[int]:
+    """Return the width of each column: the widest are the first to be narrowed, none below its minimum.
+
+    rich narrows columns below their minimum width, and then prints lines that are too long.
+    """
+    columns = range(len(table.columns))
+    room = width - gap * (len(columns) - 1)
+    least, whole = [_least(table, at) for at in columns], [table.width(at) for at in columns]
+    level = max(whole, default=0)
+    while level and sum(max(few, min(many, level)) for few, many in zip(least, whole, strict=True)) > room:
+        level -= 1
+    return [max(few, min(many, level)) for few, many in zip(least, whole, strict=True)]
+
+
+def rich_table(table: Table, width: int) -> rich.table.Table | Text:
     """Return the table within `width` characters, or with a line per cell if its numbers do not fit side by
     side.
-
-    `one_line`: break nothing, but cut a long name.
     """
     gap = _gap(width)
-    whole, table = table, fitted(table, width, one_line=one_line)
-    if not one_line and _least_width(table, gap) > width:
+    whole, table = table, fitted(table, width)
+    if _least_width(table, gap) > width:
         return _upright(whole)
-    least = [_least(table, at, one_line=one_line) for at in range(len(table.columns))]
     made = rich.table.Table(
         box=None,
         pad_edge=False,
@@ -123,16 +127,13 @@ def rich_table(table: Table, width: int, *, one_line: bool = False) -> rich.tabl
         header_style="dim",
         show_header=any(column.title for column in table.columns),
     )
-    room = max(LEAST_NAME, width - _others(table, gap, one_line=one_line))
-    for at, column in enumerate(table.columns):
-        cut = one_line and not at
+    for column, column_width in zip(table.columns, _widths(table, width, gap), strict=True):
         made.add_column(
             Text(printable(column.title)),
             justify="right" if column.is_number else "left",
-            no_wrap=column.is_whole or one_line,
-            overflow="ellipsis" if cut else "fold",
-            width=min(table.width(0), room) if cut else None,
-            min_width=None if cut else least[at],
+            no_wrap=column.is_whole,
+            overflow="fold",
+            width=column_width,
         )
     for row in table.rows:
         cells = zip(row, table.columns, strict=True)

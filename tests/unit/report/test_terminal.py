@@ -17,6 +17,7 @@ from rich.console import Console
 from rtgauge.record.facts import Facts
 from rtgauge.record.model import Mark, Result, Severity
 from rtgauge.record.reader import Record
+from rtgauge.report import terminal
 from rtgauge.report.page import html
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Column, Table, numbers, texts
@@ -260,19 +261,42 @@ def test_a_single_cpu_is_named(tmp_path: Path):
     )
 
 
-@pytest.mark.parametrize("width", [60, 160])
-def test_the_list_has_every_record(tmp_path: Path, width: int):
+@pytest.mark.parametrize("width", [60, 80, 160])
+def test_the_list_is_a_table_of_every_record(tmp_path: Path, width: int, monkeypatch: pytest.MonkeyPatch):
     records = [
         Record.open(write_record(tmp_path, Shape(seed=seed, loads=("idle", "cpu")))) for seed in (1, 2)
     ]
+    monkeypatch.setattr(terminal, "RECORDS", tmp_path)
     out = io.StringIO()
     print_list(records, Console(file=out, width=width))
+    heading, *rows = out.getvalue().splitlines()
+    assert heading.split()[0] == "record"
+    assert max(map(len, rows)) <= width
     for record in records:
-        assert record.run.id in out.getvalue()
+        (row,) = [line for line in rows if line.startswith(f"{record.run.id} ")]
         largest = max(step.total.max_ns for step in record.steps if step.total and step.total.max_ns)
-        assert f"{largest / 1000:,.1f}" in out.getvalue()
+        assert row.endswith(f"{largest / 1000:,.1f}")
+    assert ("2026-11-21 10:03" in out.getvalue()) == (width == 160)
+
+
+def test_a_long_path_stands_on_a_line_of_its_own(tmp_path: Path):
+    record = Record.open(write_record(tmp_path, Shape(loads=("idle",))))
+    out = io.StringIO()
+    print_list([record], Console(file=out, width=len(str(record.path)) + 10))
+    assert out.getvalue().splitlines()[0] == str(record.path)
     assert "2026-11-21 10:03" in out.getvalue()
     assert "complete" in out.getvalue()
+
+
+@pytest.mark.parametrize("width", range(40, 90))
+def test_a_table_is_never_wider_than_the_terminal(width: int):
+    cells = ["vm, 6.18.44", "user space", "loop:eventfd", "275", "400.1"]
+    table = Table("", [*texts("system", "space", "path"), *numbers("samples", "max")], [cells])
+    out = io.StringIO()
+    print_tables([table], Console(file=out, width=width))
+    lines = out.getvalue().splitlines()
+    assert max(map(len, lines)) <= width
+    assert "400.1" in out.getvalue()
 
 
 def test_an_empty_list_says_so():
