@@ -18,6 +18,7 @@ from rtgauge.analysis.gate import looks
 from rtgauge.analysis.gate_wish import GateWish
 from rtgauge.cli.options import Measured
 from rtgauge.cli.progress import make_display
+from rtgauge.cli.question import gate_question
 from rtgauge.cli.resumer import ResumeOptions, Resumer
 from rtgauge.errors import InputError, MeasureError, RecordError
 from rtgauge.extension import Document
@@ -332,4 +333,11 @@ def _resume(folder: Path, options: ResumeOptions) -> None:
     run_search(folder, state, options.wait_s, fresh=False, json=options.json)
 
 
-BISECTION = Resumer("a bisection", frozenset({"max_pairs", "json"}), _resume, show_search)
+def _asks(folder: Path) -> str:
+    state = kept_search(folder)
+    ends = f"{state.wish.good[:12]} and {state.wish.bad[:12]}"
+    decides = state.decides.model_copy(update={"max_pairs": state.wish.max_pairs})
+    return f"{gate_question(decides, _plan(state).steps)}, between commits {ends}"
+
+
+BISECTION = Resumer("a bisection", _asks, frozenset({"max_pairs", "json"}), _resume, show_search)

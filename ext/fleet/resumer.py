@@ -14,4 +14,13 @@ def _resume(plan: Path, options: ResumeOptions) -> None:  # noqa: ARG001 - a fle
     fleet(plan)
 
 
-FLEET = Resumer("a fleet", frozenset(), _resume)
+def _asks(plan: Path) -> str:
+    from rtgauge.units import plural
+    from rtgauge_ext.fleet.plan import FleetPlan
+
+    read = FleetPlan.read(plan)
+    jobs = ", ".join(job.name for job in read.jobs)
+    return f"the jobs {jobs} on {plural(len(read.boards), 'board')}"
+
+
+FLEET = Resumer("a fleet", _asks, frozenset(), _resume)

@@ -165,9 +165,11 @@ def _instead(command: str, message: str) -> str:
     nowhere.
     """
     from rtgauge.cli import hints
+    from rtgauge.cli.resume import asked_by
     from rtgauge.plan.plan import presets
     from rtgauge.probe.descriptor import key_names
     from rtgauge.probe.registry import PROBES
+    from rtgauge.record.records_folder import RECORDS
     from rtgauge.study.registry import studies
 
     unknown = re.search(r"^no such (command|option):? '?(-{0,2}[A-Za-z0-9-]+)", message, re.IGNORECASE)
@@ -186,7 +188,9 @@ def _instead(command: str, message: str) -> str:
         others = re.findall(r"--([a-z-]+)", message)[1:]
         if get_close_matches(name, others, cutoff=0.8):
             return ""  # a misspelled option, which typer has named
-        return ": rtgauge resume keeps the settings of the run; leave this option out, or start a new run"
+        asks = asked_by(sys.argv[2:], RECORDS)
+        advice = ": rtgauge resume keeps the settings of the run; leave this option out, or start a new run"
+        return advice if asks is None else f"{advice}; the record asks: {asks}"
     having = [probe.name for probe in PROBES.values() if name in key_names(probe)]
     if command == "rtgauge run" and having:
         other = f"use {hints.OPTION_OF_WORD[name]}, or " if name in hints.OPTION_OF_WORD else ""

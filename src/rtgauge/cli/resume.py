@@ -4,7 +4,10 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, fields
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,7 +17,7 @@ from rtgauge.cli import completion
 from rtgauge.cli.options import Out, WaitForLock, grouped, wait_s
 from rtgauge.cli.resumer import ResumeOptions, resumer_of
 from rtgauge.cli.run import Shown, hold_ns, resumed
-from rtgauge.errors import InputError
+from rtgauge.errors import InputError, RtgaugeError
 from rtgauge.record.records_folder import RECORDS
 
 if TYPE_CHECKING:
@@ -55,13 +58,49 @@ class Files:
     ] = None
 
 
-def _refuse_others(kind: str, allowed: set[str] | frozenset[str], *given: MoreTime | Files | Shown) -> None:
-    """Raise InputError if an option is given that this kind of record does not take."""
+def found_record(record: str | None, out: Path) -> Path:
+    """Return the folder of a record, of a study's newest record, or of the newest unfinished one in `out` if
+    none is named. Raises InputError or RecordError if there is none.
+    """
+    from rtgauge.plan.study_state import newest_record
+    from rtgauge.record.reader import find_record
+    from rtgauge.runner.run import find_partial
+    from rtgauge.study import registry
+
+    if record is None:
+        return find_partial(out)
+    return newest_record(out, record) if record in registry.studies() else find_record(Path(record))
+
+
+def asked_by(words: Sequence[str], out: Path) -> str | None:
+    """Return what the record asks that the words after `rtgauge resume` name, or the newest unfinished one in
+    `out` if they name none. None if there is no such record.
+    """
+    from rtgauge.cli.question import question_of
+    from rtgauge.record.reader import read_run
+
+    named = [word for word in words if not word.startswith("-")]
+    for word in named or [None]:
+        with suppress(RtgaugeError, OSError):
+            resumer = None if word is None else resumer_of(Path(word))
+            if word is not None and resumer is not None:
+                return resumer.asks(Path(word))
+            return question_of(read_run(found_record(word, out)))
+    return None
+
+
+def _refuse_others(
+    kind: str, asks: Callable[[], str], allowed: set[str] | frozenset[str], *given: MoreTime | Files | Shown
+) -> None:
+    """Raise InputError, which says what the record asks, if an option is given that this kind of record does
+    not take.
+    """
     for group in given:
         for option in fields(group):
             if option.name not in allowed and getattr(group, option.name) != option.default:
                 name = f"--{option.name.replace('_', '-')}"
-                raise InputError(f"rtgauge resume does not take {name} for {kind}; leave out {name}")
+                refused = f"rtgauge resume does not take {name} for {kind}; leave out {name}"
+                raise InputError(f"{refused}; the record asks: {asks()}")
 
 
 @grouped
@@ -102,38 +141,32 @@ def resume(
     The exit status means the same as for the command that began it.
     """
     from rtgauge.analysis.gate_wish import wish_of
-    from rtgauge.plan.study_state import newest_record
-    from rtgauge.record.reader import Record, find_record
-    from rtgauge.runner.run import RunOptions, find_partial
-    from rtgauge.study import registry
+    from rtgauge.cli.question import question_of
+    from rtgauge.record.reader import Record
+    from rtgauge.runner.run import RunOptions
     from rtgauge.tune.wish import KEY
 
     named = Path(record) if record is not None else None
     resumer = None if named is None else resumer_of(named)
     if named is not None and resumer is not None:
-        _refuse_others(resumer.kind, resumer.takes, more, files, shown)
+        _refuse_others(resumer.kind, partial(resumer.asks, named), resumer.takes, more, files, shown)
         return resumer.resume(named, ResumeOptions(more.max_pairs, wait_s(wait), shown.json))
-    folder = (
-        find_partial(out)
-        if named is None
-        else newest_record(out, str(record))
-        if record in registry.studies()
-        else find_record(named)
-    )
+    folder = found_record(record, out)
     opened = Record.open(folder)
+    asks = partial(question_of, opened.run)
     options = RunOptions(
         out=folder.parent, command=["rtgauge", *sys.argv[1:]], hold_ns=hold_ns(more.hold), wait_s=wait_s(wait)
     )
     if wish_of(opened.run) is not None:
         allowed = {"max_pairs", "known", "junit", "markdown", "details", "json"}
-        _refuse_others("a gate", allowed, more, files, shown)
+        _refuse_others("a gate", asks, allowed, more, files, shown)
         return _resume_gate(folder, options, more, files, shown)
     if KEY in opened.run.plan:
         from rtgauge.cli.tune import finish_tuning, resumed_tuning
 
-        _refuse_others("a tuning", {"budget", "files", "json"}, more, files, shown)
+        _refuse_others("a tuning", asks, {"budget", "files", "json"}, more, files, shown)
         finish_tuning(resumed_tuning(folder, options, more.budget), files.files, json=shown.json)
-    _refuse_others("a run", {"hold", "live", "details", "json"}, more, files, shown)
+    _refuse_others("a run", asks, {"hold", "live", "details", "json"}, more, files, shown)
     raise typer.Exit(resumed(folder, options, shown))
 
 

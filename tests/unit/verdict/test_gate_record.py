@@ -549,6 +549,9 @@ def test_the_command_shows_a_finished_gate_again(tmp_path: Path, monkeypatch, ca
     assert all(file.exists() for file in (*files, record.path / "gate.html"))
 
 
+QUESTION = "; the record asks: p50 of wakeup latency under idle, 10 % larger, 12 pairs"
+
+
 @pytest.mark.parametrize("words", ["--files keep", "--budget 1h", "--hold 1h", "--live"])
 def test_resume_refuses_options_that_are_not_for_a_gate(tmp_path: Path, monkeypatch, capsys, words) -> None:
     record = measured(tmp_path, 0.3)
@@ -558,7 +561,27 @@ def test_resume_refuses_options_that_are_not_for_a_gate(tmp_path: Path, monkeypa
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2
-    assert f"rtgauge resume does not take {words.split()[0]} for a gate; leave out" in capsys.readouterr().err
+    line = capsys.readouterr().err
+    assert f"rtgauge resume does not take {words.split()[0]} for a gate; leave out" in line
+    assert QUESTION in line
+
+
+@pytest.mark.parametrize(
+    "words", ["--quantile p99 {}", "{} --load cpu", "{} --duration=5s", "--series a/b/c {}"]
+)
+def test_resume_says_what_the_gate_asks_if_an_option_would_change_it(
+    tmp_path: Path, monkeypatch, capsys, words
+) -> None:
+    record = measured(tmp_path, 0.3)
+    (record.path / "run.json").write_text(record.run.model_dump_json(), encoding="utf-8")
+    monkeypatch.setattr(sys, "argv", ["rtgauge", "resume", *words.format(record.path).split()])
+    monkeypatch.setattr("rtgauge.cli.main.make_patient", lambda: None)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    line = capsys.readouterr().err
+    assert "no such option: --" in line
+    assert QUESTION in line
 
 
 @pytest.mark.parametrize(

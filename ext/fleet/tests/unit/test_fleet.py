@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from rtgauge.cli.main import main
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.record.own_folder import OwnFolder
 from rtgauge.record.reader import Record
@@ -88,6 +89,19 @@ def test_a_job_runs_no_python_code_of_the_present_folder(tmp_path: Path) -> None
     done = subprocess.run([*COMMAND, "--help"], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert "foreign code" not in done.stderr
     assert done.returncode == 0
+
+
+@pytest.mark.parametrize("words", ["--load cpu", "--budget 1h"])
+def test_resume_refuses_options_with_what_the_fleet_does(
+    tmp_path: Path, words: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = write_plan(tmp_path, ["a", "b"])
+    monkeypatch.setattr(sys, "argv", ["rtgauge", "resume", str(path), *words.split()])
+    monkeypatch.setattr("rtgauge.cli.main.make_patient", lambda: None)
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 2
+    assert "the record asks: the jobs idle, loaded on 2 boards" in capsys.readouterr().err
 
 
 def test_every_board_does_every_job_once(tmp_path: Path) -> None:

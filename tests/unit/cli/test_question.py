@@ -1,0 +1,57 @@
+# SPDX-License-Identifier: MIT
+"""What a record asks, in words: `rtgauge resume` says it if an option would change it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rtgauge.analysis.gate_wish import GateWish
+from rtgauge.cli.question import gate_question, question_of
+from rtgauge.cli.resume import asked_by
+from rtgauge.record.model import Run
+from rtgauge.record.reader import Record
+from tests.support.records import Shape, write_record
+from tests.unit import records
+from tests.unit.tune.test_study import planned
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_a_tuning() -> None:
+    plan = planned(loads=["cpu", "idle"])
+    run = Run.model_validate(records.run().model_dump() | {"plan": plan.written, "planned": plan.steps})
+    assert question_of(run) == (
+        "period=1ms latency<=100us hardness=100% under cpu, idle, a gain of 20 %, 2 settings to try"
+    )
+
+
+@pytest.mark.parametrize(
+    ("wish", "says"),
+    [
+        ({}, "p99.9 of wakeup latency under idle, cpu, 10 % larger, 12 pairs"),
+        ({"series": "wakeup/latency/cpu"}, "p99.9 of wakeup latency under cpu, 10 % larger, 12 pairs"),
+        ({"larger_than": 2.0, "quantile": "p50", "max_pairs": 24},
+         "p50 of wakeup latency under idle, cpu, 3.0 times as large, 24 pairs"),
+        ({"require": "latency<=1ms"},
+         "violations of latency<=1ms by wakeup latency under idle, cpu, 10 % larger, 12 pairs"),
+    ],
+)  # fmt: skip
+def test_a_gate(tmp_path: Path, wish: dict[str, object], says: str) -> None:
+    record = Record.open(write_record(tmp_path, Shape(seconds=1, cpus=(0,), loads=("idle", "cpu"))))
+    asks = GateWish.model_validate({"max_pairs": 12, **wish})
+    assert gate_question(asks, record.run.planned) == says
+
+
+def test_a_run_that_the_words_name_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_record(tmp_path, Shape(seconds=1, cpus=(0,), loads=("idle", "cpu"), verdict=None))
+    says = "wakeup latency under idle, cpu, 2 steps"
+    assert asked_by(["--load", "memory", str(path)], tmp_path) == says
+    assert asked_by([f"{path}", "--duration=1s"], tmp_path) == says
+    monkeypatch.chdir(tmp_path)
+    assert asked_by(["nowhere", "--load", "cpu"], tmp_path) is None
+    assert asked_by(["--duration=1s"], tmp_path) is None, "no record is unfinished"
+    path.rename(path.with_name(f"{path.name}.partial"))
+    assert asked_by(["--duration=1s"], tmp_path) == says
