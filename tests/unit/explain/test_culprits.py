@@ -111,6 +111,9 @@ def test_a_task_of_a_program_gets_another_priority_and_a_thread_of_the_kernel_do
     assert remedy is not None
     assert remedy.rule == rule
     assert (remedy.what == "run chrt -f -p 79 31, or give logger another CPU") == (rule is None)
+    again = remedy_of(first, Facts(), {"logger"})  # a thread of the program has another number next time
+    assert again is not None
+    assert again.what.startswith("give logger a lower real-time priority") == (rule is None)
 
 
 def test_no_setting_removes_the_timer_that_wakes_the_thread() -> None:
@@ -269,6 +272,10 @@ def test_the_advice_fits_the_cause() -> None:
     assert (
         advice(Culprit(Kind.BLOCKED, "fdatasync", until="jbd2/vda-8")) == "call fdatasync in another thread"
     )
+    assert advice(Culprit(Kind.BLOCKED, "futex", until="worker")).startswith("shorten what worker does")
+    assert "-XX:+UseZGC" in advice(Culprit(Kind.BLOCKED, "futex", until="VM Thread"))
+    assert "interpreter lock" in advice(Culprit(Kind.BLOCKED, "futex", until="python3"))
+    assert "freezer" in advice(Culprit(Kind.BLOCKED, until="freezer"))
     assert "preempt=full" in advice(Culprit(Kind.PREEMPTION_OFF, "cat", pid=7))
 
 

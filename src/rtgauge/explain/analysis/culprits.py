@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -208,21 +208,42 @@ OF_PROGRAM = {
     ),
     Kind.STOPPED: "find out what stops the thread, such as a shell, a debugger or a checkpoint",
 }
+JAVA_COLLECTS = "VM Thread"
+"""The thread of Java that ends the wait of the others when it has collected memory."""
 
 
-def _of_program(ranked: RankedCulprit) -> str | None:
-    """Return the change to make in the program, if no setting of the machine helps."""
+def _for_blocked(culprit: Culprit) -> str | None:
+    """Return the change against a sleep of the thread in the middle of its cycle."""
+    if culprit.name in TIMER_CALLS:
+        return OF_PROGRAM[Kind.STOPPED]
+    if culprit.name == "futex" and culprit.until == JAVA_COLLECTS:
+        return (
+            "allocate less memory in the program, or let Java collect it in shorter pauses (-XX:+UseZGC or "
+            "-XX:+UseShenandoahGC)"
+        )
+    if culprit.name == "futex" and culprit.until.startswith("python"):
+        return (
+            f"shorten what {culprit.until} does before it wakes the thread, or do it in another process "
+            "(multiprocessing), which has an interpreter lock of its own"
+        )
+    if culprit.name == "futex":
+        return f"shorten what {culprit.until} does before it wakes the thread" if culprit.until else None
+    if culprit.name:
+        return f"call {culprit.name} in another thread"
+    return f"find out why {culprit.until} let the thread sleep until then" if culprit.until else None
+
+
+def _of_program(ranked: RankedCulprit, threads: Collection[str]) -> str | None:
+    """Return the change to make in the program, if no setting of the machine helps. `threads`: the watched
+    program's threads, whose numbers are others when it runs again.
+    """
     culprit = ranked.culprit
     if culprit.kind is Kind.KERNEL_LOCK:
         return MAPPING if culprit.name == MEMORY_LOCK else None
     if culprit.name in TIMERS and _wakes(ranked):
         return OWN_TIMER
-    if culprit.kind is Kind.BLOCKED and culprit.name in TIMER_CALLS:
-        return OF_PROGRAM[Kind.STOPPED]
-    if culprit.kind is Kind.BLOCKED and culprit.name == "futex":
-        return f"shorten what {culprit.until} does before it wakes the thread" if culprit.until else None
-    if culprit.kind is Kind.BLOCKED and culprit.name:
-        return f"call {culprit.name} in another thread"
+    if culprit.kind is Kind.BLOCKED:
+        return _for_blocked(culprit)
     if culprit.kind in {Kind.PAGE_FAULT, Kind.FAULT_OR_OWN} and culprit.name == COPY_ON_WRITE:
         return COPIES
     if culprit.kind is Kind.OWNER_ASLEEP:
@@ -241,7 +262,7 @@ def _of_program(ranked: RankedCulprit) -> str | None:
             "real-time priority (chrt -f)"
         )
     waiter = ranked.worst.path.priority
-    if culprit.pid is None or waiter is None or not 0 <= waiter < LOWEST - 1:
+    if culprit.pid is None or culprit.name in threads or waiter is None or not 0 <= waiter < LOWEST - 1:
         return LOWER.format(culprit.name)
     return f"run chrt -f -p {LOWEST - 1 - waiter} {culprit.pid}, or give {culprit.name} another CPU"
 
@@ -274,11 +295,11 @@ def _wakes(ranked: RankedCulprit) -> bool:
     )
 
 
-def remedy_of(ranked: RankedCulprit, facts: Facts) -> Remedy | None:
+def remedy_of(ranked: RankedCulprit, facts: Facts, threads: Collection[str] = ()) -> Remedy | None:
     """Return the remedy for a culprit on this machine; None if no rule concerns it, or the machine meets them
-    all.
+    all. `threads`: the names of the watched program's threads.
     """
-    of_program = _of_program(ranked)
+    of_program = _of_program(ranked, threads)
     if of_program is not None:
         return Remedy(None, of_program)
     rules = [rule for name in ranked.rules if (rule := _rules().get(name)) is not None]
@@ -331,7 +352,7 @@ def blame_of(record: Record, step: Step, requirement: Requirement, task: str | N
         return None
     first = ranked[0]
     facts = record.system(step.key.targets.get("self", ""))
-    remedy = remedy_of(first, facts)
+    remedy = remedy_of(first, facts, {loop.task for loop in loops})
     return Blame(
         culprit_name(first.culprit),
         first.time_share,

@@ -28,6 +28,7 @@ from rtgauge.explain.analysis.ranking import RankedCulprit, ranked_culprits
 from rtgauge.explain.analysis.selftest import KindResult, SelfTest, self_test, verdict_words
 from rtgauge.explain.page.moment_figure import figure_name, moment_figure
 from rtgauge.record.model import Step
+from rtgauge.record.watched_loop import loops_of
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.record_view import RecordView
@@ -151,9 +152,10 @@ def _rows(
     facts = view.record.system(targets.get("self", "local"))
     grouped = mechanisms(culprits, virtual=facts.machine.virtual is True)
     listed = [known for known in grouped if known.outlier_share or known.time_share >= least][:most]
+    threads = set[str]() if step is None else {loop.task for loop in loops_of(step)}
     rows: list[CulpritRow] = []
     for rank, known in enumerate(listed, 1):
-        remedy = remedy_of(known.culprits[0], facts)
+        remedy = remedy_of(known.culprits[0], facts, threads)
         shown = {row.remedy.rule or row.remedy.what for row in rows if row.remedy is not None}
         new = None if remedy is None or (remedy.rule or remedy.what) in shown else remedy
         led = format_share(known.outlier_share) if known.outlier_share else ""
