@@ -218,19 +218,25 @@ class NextStep:
         """The end of a change, to see whether it helped."""
         return f", then repeat the measurement{self._there}"
 
+    @property
+    def _let_run(self) -> str:
+        """What a longer measurement of a watched program needs, if the program ended by itself."""
+        ended = self.step.end_reason == "program-ended"
+        return "let the program run for longer, and " if ended else ""
+
     def with_more(self, duration_ns: int | None) -> str:
         """Propose to measure longer. `duration_ns`: how long is enough; None if unknown."""
         if duration_ns is None:
             longer = _longer(self.step) or format_duration(LONGER_NS[-1])
-            return f"measure longer, e.g.: {self.again({'duration': longer})}"
-        return f"measure longer: {self.again({'duration': round_up_duration(duration_ns)})}"
+            return f"{self._let_run}measure longer, e.g.: {self.again({'duration': longer})}"
+        return f"{self._let_run}measure longer: {self.again({'duration': round_up_duration(duration_ns)})}"
 
     def when_close(self) -> str:
         """Propose the next step if the requirement only just holds."""
         longer = _longer(self.step)
         if longer is None:
             return f"see which settings could be improved: rtgauge audit{self._there}"
-        return f"see how the maximum grows with time: {self.again({'duration': longer})}"
+        return f"{self._let_run}see how the maximum grows with time: {self.again({'duration': longer})}"
 
     def when_held(self) -> str:
         """Propose the next step if the requirement holds under the measured conditions."""
@@ -241,7 +247,8 @@ class NextStep:
         longer = _longer(self.step)
         if longer is None:
             return "measure again after each change of kernel, firmware or settings"
-        return f"measure for about as long as the machine will run: {self.again({'duration': longer})}"
+        command = self.again({"duration": longer})
+        return f"{self._let_run}measure for about as long as the machine will run: {command}"
 
     def _against(self, blame: Blame) -> str | None:
         """Propose a change against the culprit that took most of the time; None if no change is known."""

@@ -123,6 +123,14 @@ def test_a_watched_thread_without_a_real_time_priority_gets_one_before_marks_are
     assert "priority" not in replace(following, task="other").for_failure()
 
 
+def test_a_program_that_ended_by_itself_has_to_run_for_longer():
+    one, _ = step([5])
+    one = one.model_copy(update={"end_reason": "program-ended"})
+    following = NextStep(Done.of_step(one), one, parse_requirement("latency<=1us"), RT)
+    for advice in (following.with_more(None), following.with_more(10**12), following.when_close()):
+        assert advice.startswith("let the program run for longer, and ")
+
+
 def test_a_mark_on_another_metric_is_not_what_to_mend():
     doubt = mark("switches-missing", Severity.DOUBTFUL).model_copy(update={"series": 1})
     one, _ = step([5], marks=[doubt])
