@@ -29,6 +29,10 @@ UNDECIDED = 10
 """An answer names the releases of which nobody knows whether they were late from one in so many on."""
 OWN_PART = 100
 """rtgauge's own delays are in doubt from one part in so many of the late time on."""
+WAIT_FOR_EACH = (
+    "let the loop wait for each release, even a late one, as clock_nanosleep with TIMER_ABSTIME does (C++'s "
+    "sleep_until makes no call then), and measure again"
+)
 NOT_ALL = (MarkKind.THREADS_LEFT_OUT, MarkKind.THREADS_UNWATCHED)
 """Marks of threads that nobody looked at. With them, nothing holds."""
 
@@ -196,7 +200,7 @@ def _of_thread(
         return judged.model_copy(
             update={
                 "reason": f"{judged.reason}; {why}",
-                "next": "let the loop wait for each release, even if it is late, and measure again",
+                "next": WAIT_FOR_EACH,
                 "evidence": judged.evidence | {"why": why},
             }
         )

@@ -99,6 +99,7 @@ def test_a_release_without_a_wait_is_late_only_if_the_thread_had_no_cpu(
     assert judged.word == word
     if word == CANNOT_TELL:
         assert "1,000 releases came while loop was busy" in judged.reason
+        assert "clock_nanosleep with TIMER_ABSTIME" in judged.next
 
 
 def test_a_few_undecided_releases_are_not_the_reason() -> None:
