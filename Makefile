@@ -4,7 +4,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-SOURCES := $(shell find src engine ext -type f -not -name '*.pyc' -not -path '*/tests/*') pyproject.toml meson.build meson.options
+SOURCES := $(shell find src engine ext -type f -not -name '*.pyc' -not -path '*/tests/*' -not -path '*/firmware/*') pyproject.toml meson.build meson.options
 
 .PHONY: bench clean cross deb docs engines firmware gallery guests headers help install lint release run test test-alone test-browser test-cokernel test-commands test-engine test-farm test-firmware test-image test-lab test-lab-main test-measure test-packages test-parts test-unit test-wheel wheel
 
@@ -63,7 +63,7 @@ test: $(VENV)/.tools $(VENV)/.installed
 test-parts:
 	@sh tools/packages.sh lab
 	@sh tools/packages.sh firmware
-	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target headers lint test-engine test-firmware test-unit test-browser test-wheel
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target headers lint test-engine $(if $(wildcard $(FIRMWARE)),test-firmware) test-unit test-browser test-wheel
 	@$(MAKE) --no-print-directory test-measure
 	@$(MAKE) --no-print-directory test-commands
 	@$(MAKE) --no-print-directory test-alone
@@ -148,24 +148,25 @@ test-image: wheel $(VENV)/.tools $(VENV)/.installed
 	@sh tools/packages.sh packages
 	@$(PART) 'image of the container' $(BIN)/pytest tests/roots/test_image.py
 
-FIRMWARE_SOURCES := $(wildcard firmware/*.c firmware/*.h firmware/*.S firmware/*.ld firmware/*.py firmware/Makefile)
+FIRMWARE := ext/instrument/firmware
+FIRMWARE_SOURCES := $(wildcard $(addprefix $(FIRMWARE)/,*.c *.h *.S *.ld *.py Makefile))
 
 firmware: build-firmware/rtgauge-instrument.uf2
 
 build-firmware/rtgauge-instrument.uf2: $(FIRMWARE_SOURCES)
 	@sh tools/packages.sh firmware
 	@echo '--- firmware of the instrument'
-	@$(MAKE) --silent -C firmware BUILD='$(CURDIR)/build-firmware'
+	@$(MAKE) --silent -C $(FIRMWARE) BUILD='$(CURDIR)/build-firmware'
 
-firmware/test/node_modules/.installed: firmware/test/package.json firmware/test/package-lock.json
+$(FIRMWARE)/test/node_modules/.installed: $(FIRMWARE)/test/package.json $(FIRMWARE)/test/package-lock.json
 	@sh tools/packages.sh firmware
 	@echo '--- install the emulator of the board'
-	@cd firmware/test && npm ci --silent --ignore-scripts
+	@cd $(FIRMWARE)/test && npm ci --silent --ignore-scripts
 	@touch $@
 
-test-firmware: $(VENV)/.tools $(VENV)/.installed build-firmware/rtgauge-instrument.uf2 firmware/test/node_modules/.installed
-	@cd firmware/test && sh ../../tools/part.sh 'firmware in an emulated board' node --test --test-reporter=spec firmware.test.mjs stimuli.test.mjs
-	@$(PART) 'host against the emulated instrument' $(BIN)/pytest tests/firmware $(AGAIN)
+test-firmware: $(VENV)/.tools $(VENV)/.installed build-firmware/rtgauge-instrument.uf2 $(FIRMWARE)/test/node_modules/.installed
+	@cd $(FIRMWARE)/test && sh $(CURDIR)/tools/part.sh 'firmware in an emulated board' node --test --test-reporter=spec firmware.test.mjs stimuli.test.mjs
+	@$(PART) 'host against the emulated instrument' $(BIN)/pytest ext/instrument/tests/firmware $(AGAIN)
 
 # Fetches some hundred MB once.
 guests: $(VENV)/.installed

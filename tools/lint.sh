@@ -43,16 +43,16 @@ echo "folders of the engine"
 python tools/check_engine_folders.py
 
 echo "clang-format"
-find engine ext firmware kmod -name '*.[ch]' -not -path '*/node_modules/*' -print0 | xargs -0 clang-format --dry-run -Werror
+find engine ext kmod -name '*.[ch]' -not -path '*/node_modules/*' -print0 | xargs -0 clang-format --dry-run -Werror
 
 [ -n "$pyright" ] || exit 0
 
 echo "clang-tidy"
-# rt/cobalt and rtdm_gpio.c need Xenomai's headers, rt/rtai those of RTAI.
-find engine ext -name '*.c' -not -path '*/tests/*' -not -path '*/rt/cobalt/*' -not -name rtdm_gpio.c -not -path '*/rt/rtai/*' -print0 |
+# rt/cobalt needs Xenomai's headers, rt/rtai those of RTAI.
+find engine ext -name '*.c' -not -path '*/tests/*' -not -path '*/firmware/*' -not -path '*/rt/cobalt/*' -not -path '*/rt/rtai/*' -print0 |
 	xargs -0 -n 1 -P "$(nproc)" sh -c 'clang-tidy --quiet "$0" -- -std=gnu17 -D_GNU_SOURCE -DENGINE_VERSION=\"\" -Iengine -I. 2>/dev/null'
-find firmware -maxdepth 1 -name '*.c' -print0 |
-	xargs -0 -n 1 -P "$(nproc)" sh -c 'clang-tidy --quiet "$0" -- --target=arm-none-eabi -mcpu=cortex-m0plus -mthumb -std=gnu17 -ffreestanding -Ifirmware 2>/dev/null'
+find ext -path '*/firmware/*.c' -not -path '*/test/*' -print0 |
+	xargs -0 -n 1 -P "$(nproc)" sh -c 'clang-tidy --quiet "$0" -- --target=arm-none-eabi -mcpu=cortex-m0plus -mthumb -std=gnu17 -ffreestanding 2>/dev/null'
 
 echo "pyright"
 wait "$pyright" || {

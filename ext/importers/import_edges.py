@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 from rtgauge.errors import InputError
-from rtgauge.instrument.edge_file import Distances, EdgeBlock, EdgeFile, Pairing
-from rtgauge.instrument.messages import AnswerEdges, Edges
 from rtgauge.record.facts import Facts
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LoadReport, Mark, Step, StepKey
@@ -24,6 +22,8 @@ from rtgauge.record.window_table import WindowTable
 from rtgauge.units import plural
 from rtgauge_ext.importers.imported_record import TIME_UNKNOWN, modification_time, write_imported
 from rtgauge_ext.importers.imported_step import StepAndWindows
+from rtgauge_ext.instrument.edge_file import Distances, EdgeBlock, EdgeFile, Pairing
+from rtgauge_ext.instrument.messages import AnswerEdges, Edges
 
 LONGEST_NS = 366 * 86_400 * 10**9
 """The longest time from the first to the last edge. A longer time shows that the unit is wrong."""

@@ -197,9 +197,9 @@ def edges(
     """
     from rtgauge.cli.conclusion import check_requirement, finish, with_requirement
     from rtgauge.cli.progress import file_progress
-    from rtgauge.instrument.messages import Edges
     from rtgauge.record.reader import Record
     from rtgauge_ext.importers.import_edges import EdgeOptions, import_edges
+    from rtgauge_ext.instrument.messages import Edges
 
     if edge.upper() not in Edges.__members__:
         raise InputError(f"--edges must be both, rising or falling, not '{edge}'")

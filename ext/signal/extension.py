@@ -16,9 +16,5 @@ EXTENSION = Extension(
         "periodic": "rtgauge_ext.signal.page.signal_path:SIGNAL_PATH",
         "response": "rtgauge_ext.signal.page.signal_path:SIGNAL_PATH",
     },
-    measurers={
-        "two-ends": "rtgauge_ext.signal.two_ends",
-        "instrument": "rtgauge_ext.signal.measurers.instrument_serial",
-        "latmon": "rtgauge_ext.signal.measurers.instrument_latmon",
-    },
+    measurers={"two-ends": "rtgauge_ext.signal.two_ends"},
 )

@@ -9,12 +9,11 @@ import socket
 from abc import abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeVar, cast
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeVar, cast
 
 from pydantic import AfterValidator, Field, model_validator
 
 from rtgauge.errors import InputError, MeasureError
-from rtgauge.instrument.address import check_address, is_latmon
 from rtgauge.probe import registry as probes
 from rtgauge.probe.common_parameters import (
     LONGEST,
@@ -32,9 +31,7 @@ from rtgauge.record.model import StepKey
 from rtgauge.target.address import target_name
 from rtgauge.units import MAX_CPU, format_duration, parse_duration_ns
 from rtgauge.validation import CpuList, DurationNs, between
-
-if TYPE_CHECKING:
-    from rtgauge.instrument.messages import InstrumentConfiguration
+from rtgauge_ext.signal.instrument_address import check_address, is_latmon
 
 ON_COKERNELS = "loop:mqueue"
 """A path that keeps user-space tasks on the co-kernel. Linux has it too."""
@@ -403,10 +400,6 @@ class SignalProbe(Probe[S]):
     """The kernel module that contains the kernel-space task."""
     woken_by_others: bool
     """Whether something other than a timer of its own CPU wakes the task."""
-
-    @abstractmethod
-    def instrument_configuration(self, parameters: S) -> InstrumentConfiguration:
-        """Return what an instrument on the line measures."""
 
     def beside_instrument(self, parameters: S, samples_dir: str | None) -> list[str]:
         """Return the engine's command line if an instrument plays the other role.

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, Self
+from typing import Annotated, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 
@@ -19,9 +19,6 @@ from rtgauge_ext.signal.parameters import (
     check_context,
     check_instrument_time,
 )
-
-if TYPE_CHECKING:
-    from rtgauge.instrument.messages import InstrumentConfiguration
 
 KERNEL_PERIODS_NS = (20_000, 20_000_000_000)
 """The shortest and longest period that the kernel module accepts."""
@@ -69,12 +66,6 @@ class PeriodicParameters(SignalParameters):
 
 class Periodic(SignalProbe[PeriodicParameters]):
     """Toggles a line at each half-period."""
-
-    def instrument_configuration(self, parameters: PeriodicParameters) -> InstrumentConfiguration:
-        """Return how an instrument measures the time between edges, and compares it with a half-period."""
-        from rtgauge.instrument.messages import InstrumentConfiguration, Mode, Pull
-
-        return InstrumentConfiguration(Mode.PERIODIC, nominal_ns=self.cycle_ns(parameters), pull=Pull.DOWN)
 
     def cross_checked_by(self, tool: str, parameters: PeriodicParameters) -> bool:
         """Return whether the tool measures the same; Xenomai's and RTAI's latency programs toggle no line."""

@@ -5,14 +5,14 @@ al. 2021, alg. A1).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, Self, cast
+from typing import Annotated, Any, ClassVar, Literal, Self, cast
 
 from pydantic import Field, model_validator
 
-from rtgauge.instrument.address import is_latmon
 from rtgauge.probe.descriptor import TRACE_INSTANCE, Bound, Metric, Pace, Shown, Traced
 from rtgauge.units import NS_PER_S
 from rtgauge.validation import DurationNs, between
+from rtgauge_ext.signal.instrument_address import is_latmon
 from rtgauge_ext.signal.parameters import (
     DIFFERENCE,
     NO_LINE,
@@ -24,11 +24,6 @@ from rtgauge_ext.signal.parameters import (
     path_in_kernel,
 )
 
-if TYPE_CHECKING:
-    from rtgauge.instrument.messages import InstrumentConfiguration
-
-BEFORE_THE_NEXT_NS = 64
-"""An instrument with a fixed interval stops waiting for an answer this long before the next stimulus."""
 LEAST_ALONE_NS, MOST_ALONE_NS = 10_000, 60_000_000_000
 """Bounds of the interval if the kernel module makes the stimuli itself, without a line."""
 ANSWER_NS = 20_000
@@ -155,27 +150,6 @@ class ResponseParameters(SignalParameters):
 
 class Response(SignalProbe[ResponseParameters]):
     """Sends a stimulus and waits for its answer, again and again."""
-
-    def instrument_configuration(self, parameters: ResponseParameters) -> InstrumentConfiguration:
-        """Return how an instrument makes stimuli as the master.
-
-        At a fixed interval, an answer counts as missed if it has not come before the next stimulus.
-        """
-        from rtgauge.instrument.messages import InstrumentConfiguration, Mode, Pull, Timing
-
-        interval_ns, limit_ns = parameters.interval_ns, parameters.timeout_ns
-        if interval_ns is not None:
-            limit_ns = min(limit_ns, interval_ns - BEFORE_THE_NEXT_NS)
-        return InstrumentConfiguration(
-            Mode.RESPONSE,
-            timing=Timing.RANDOM if interval_ns is None else Timing.FIXED,
-            period_min_ns=parameters.interval_min_ns if interval_ns is None else interval_ns,
-            period_max_ns=parameters.longest_ns,
-            limit_ns=limit_ns,
-            pull=Pull.DOWN,
-            count=parameters.cycles or 0,
-            seed=parameters.seed or 0,
-        )
 
     def options(self, parameters: ResponseParameters) -> dict[str, Any]:
         """Return the engine's options: a fixed interval, or a random one."""

@@ -50,9 +50,6 @@ EXTENSION = Extension(
             KEEP, "Export the statistics of a record for other tools.", "rtgauge.cli.export:export"
         ),
         "lab": Command(HIDDEN, "Boot real kernels in virtual machines.", "rtgauge.cli.lab:app"),
-        "instrument": Command(
-            HIDDEN, "Manage the instrument, a Raspberry Pi Pico.", "rtgauge.cli.instrument:app"
-        ),
         "selftest": Command(
             HIDDEN, "Stall a CPU in known ways, and check the explanations.", "rtgauge.cli.selftest:selftest"
         ),

@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING
 from ext.importers.tests.foreign_files import FILES
 from rtgauge.errors import InputError, RecordError
 from rtgauge.explain.trace.formats import event_format, page_layout
-from rtgauge.instrument.edge_file import Distances, EdgeFile
 from rtgauge.load.processes import parse_stat
 from rtgauge.system.rules import parse_rules
 from rtgauge.verdict.flowchart_file import parse_flowchart
@@ -25,6 +24,7 @@ from rtgauge_ext.importers.measurement import Hints
 from rtgauge_ext.importers.registry import importer_of, importers
 from rtgauge_ext.importers.rtai_testsuite import parse_rtai_latency, parse_rtai_switches
 from rtgauge_ext.importers.xenomai import parse_switchtest
+from rtgauge_ext.instrument.edge_file import Distances, EdgeFile
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator

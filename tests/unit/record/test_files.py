@@ -296,7 +296,7 @@ ALLOWED = {
     "target/engine_path.py", "system/kernel_modules.py",
     # Into the step's folder, below the record's descriptor; the writer renames the record itself.
     "record/writer.py",
-    "runner/engine.py", "ext/signal/measurers/instrument_latmon.py",
+    "runner/engine.py", "ext/instrument/measurers/instrument_latmon.py",
     "ext/importers/other_tool.py", "load/lifecycle.py", "target/ssh.py",
     "runner/measurers/autotune.py",
     # An unreadable store is moved aside under its own name.
@@ -304,7 +304,7 @@ ALLOWED = {
     # A tar stream into the pipe of a shell that puts the record aside and renames it.
     "ext/fleet/archive.py",
     # The board's own drive.
-    "instrument/flash.py",
+    "ext/instrument/flash.py",
     # Its own journal of labgrid places, with a name that cannot be foreseen; the guard holds it locked.
     "target/labgrid.py",
     # Logs: what a program prints goes into them while it runs.
@@ -348,7 +348,9 @@ def writes(call: ast.Call) -> bool:
 def test_there_is_one_way_to_write():
     """A new writer uses `whole_file`, or says here why it need not."""
     extensions = (
-        path for path in ROOT.glob("ext/*/**/*.py") if not {"tests", "bench"} & set(path.parts[-3:-1])
+        path
+        for path in ROOT.glob("ext/*/**/*.py")
+        if not {"tests", "bench", "firmware"} & set(path.parts[-3:-1])
     )
     others = {
         str(path.relative_to(SOURCES if path.is_relative_to(SOURCES) else ROOT))

@@ -114,7 +114,7 @@ SOURCE = {".py", ".c", ".h", ".sh", ".toml", ".yml", ".js", ".mjs", ".css", ".j2
 
 
 def test_every_source_file_says_its_licence() -> None:
-    folders = ("src", "engine", "kmod", "firmware", "tests", "tools", "bench", ".github")
+    folders = ("src", "engine", "kmod", "ext", "tests", "tools", "bench", ".github")
     files = [
         path for folder in folders for path in (ROOT / folder).rglob("*") if "node_modules" not in path.parts
     ]

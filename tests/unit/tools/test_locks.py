@@ -5,7 +5,6 @@ same versions in both.
 
 from __future__ import annotations
 
-import json
 import re
 import tomllib
 from pathlib import Path
@@ -64,24 +63,6 @@ def test_tests_run_with_the_versions_that_users_get():
 def test_a_lock_names_no_place(name):
     text = (ROOT / "tools/locks" / f"{name}.txt").read_text()
     assert not re.search(r"://|index-url|find-links|trusted-host", text)
-
-
-def test_packages_of_the_firmware_tests_are_locked_with_hashes():
-    folder = ROOT / "firmware/test"
-    packages = {
-        name: package
-        for name, package in json.loads((folder / "package-lock.json").read_text())["packages"].items()
-        if name
-    }
-    wanted = json.loads((folder / "package.json").read_text())["dependencies"]
-    assert {name: packages[f"node_modules/{name}"]["version"] for name in wanted} == wanted
-    assert all(
-        package["integrity"].startswith("sha512-") and "resolved" not in package
-        for package in packages.values()
-    )
-    makefile = (ROOT / "Makefile").read_text()
-    assert "npm ci" in makefile
-    assert "npm install" not in makefile
 
 
 def test_actions_of_the_workflow_are_named_by_their_commit():

@@ -19,7 +19,6 @@ from rtgauge.analysis.frequency import Options as FrequencyOptions
 from rtgauge.analysis.frequency import line_of
 from rtgauge.analysis.gate_rate import PairCounts, decide_rate
 from rtgauge.analysis.median_of_runs import median_interval
-from rtgauge.instrument.clock import ClockComparison
 from rtgauge.record.explain_report import paired_cost
 from rtgauge.report.conclusion import exposure_text
 from rtgauge.units import format_share, round_up
@@ -191,18 +190,6 @@ def test_the_cost_of_explaining(values: list[tuple[float, float]]):
     cost = paired_cost([each for off, on in values for each in ((False, off), (True, on))])
     assert cost is not None
     assert cost.low_ns <= cost.median_ns <= cost.high_ns
-
-
-@settings(max_examples=30, deadline=None)
-@given(st.floats(-500, 500), st.integers(0, 2**32 - 1))
-def test_the_drift_of_an_instruments_clock(ppm: float, seed: int):
-    generator = np.random.default_rng(seed)
-    clock = ClockComparison(1_000_000)
-    for tick in range(200):
-        clock.add(tick * 10_000, round(tick * 1e7 * (1 + ppm * 1e-6) + generator.exponential(50_000)))
-    drift = clock.drift()
-    assert drift is not None
-    assert drift.low_ppm <= drift.ppm <= drift.high_ppm
 
 
 @given(st.integers(0, 1_000))

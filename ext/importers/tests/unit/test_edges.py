@@ -11,11 +11,11 @@ import numpy as np
 import pytest
 
 from rtgauge.errors import InputError
-from rtgauge.instrument.messages import Edges
 from rtgauge.record.model import Severity
 from rtgauge.record.reader import Record
 from rtgauge.report.page import html
 from rtgauge_ext.importers.import_edges import EdgeOptions, import_edges
+from rtgauge_ext.instrument.messages import Edges
 
 STEP_NS = 100
 
@@ -175,7 +175,7 @@ GROWS = """
 import resource, sys
 from pathlib import Path
 from rtgauge_ext.importers.import_edges import EdgeOptions, import_edges
-from rtgauge.instrument.edge_file import EdgeFile
+from rtgauge_ext.instrument.edge_file import EdgeFile
 EdgeFile.edges.__kwdefaults__["block_bytes"] = 1 << 20
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
 import_edges(Path(sys.argv[1]), Path(sys.argv[1]).parent / "runs", EdgeOptions("1", "2"), command=["x"])

@@ -23,8 +23,8 @@ from ext.importers.tests.hostile_text import (
     valid_with,
 )
 from rtgauge.errors import InputError
-from rtgauge.instrument.edge_file import EdgeFile
 from rtgauge_ext.importers.import_edges import EdgeOptions, import_edges
+from rtgauge_ext.instrument.edge_file import EdgeFile
 
 SIZE = 40_000
 """Of a text, which may be one line: a time in its square would be some 10^9 steps."""

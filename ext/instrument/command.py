@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: MIT
+"""`rtgauge instrument` manages the instrument at this machine's USB port."""
+
+from __future__ import annotations
+
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from rtgauge.cli.options import Json
+from rtgauge.errors import InputError, MeasureError
+
+if TYPE_CHECKING:
+    from rtgauge_ext.instrument.session import Loopback
+
+HELP = """Manage the instrument, a Raspberry Pi Pico that measures from outside the machine.
+
+ext/instrument/README.md describes how to wire it, its firmware, and what it can measure.
+
+\b
+Examples:
+  rtgauge instrument list
+  rtgauge instrument selftest
+  rtgauge instrument flash build-firmware/rtgauge-instrument.uf2
+  rtgauge probe response --path gpio:gpiochip0:27,17 --instrument serial:
+"""
+NONE_HERE = (
+    "Did not find an instrument; plug one in. Put the firmware on a new board with: rtgauge instrument "
+    "flash FILE.uf2"
+)
+
+app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
+Address = Annotated[
+    str,
+    typer.Argument(
+        metavar="[ADDRESS]",
+        help="Which instrument: serial:/dev/ttyACM0 or serial:ID, or just serial: if only one is plugged in.",
+    ),
+]
+
+
+def _print_json(document: object) -> None:
+    typer.echo(dumps(document, indent=1))
+
+
+@app.command("list")
+def list_instruments(json: Json = False) -> None:
+    """List instruments, and boards that wait for firmware.
+
+    \b
+    Examples:
+      rtgauge instrument list
+      rtgauge instrument list --json
+    """
+    from rtgauge_ext.instrument import flash, link
+    from rtgauge_ext.instrument.session import Session
+
+    listed: list[dict[str, Any]] = []
+    for port in link.list_instruments():
+        known: dict[str, Any] = {
+            "address": f"serial:{port.path}",
+            "id": port.unique_id,
+            "firmware": None,
+            "problem": None,
+        }
+        try:
+            with Session.open(known["address"]) as session:
+                known |= {"id": session.identity.unique_id, "firmware": session.identity.text}
+        except MeasureError as error:
+            known["problem"] = str(error)
+        listed.append(known)
+    waiting = [str(drive) for drive in flash.drives()]
+    if json:
+        _print_json({"instruments": listed, "waiting_for_firmware": waiting})
+        return
+    for each in listed:
+        typer.echo(f"{each['address']}  {each['id']}  {each['firmware'] or each['problem']}")
+    for drive in waiting:
+        typer.echo(
+            f"{drive}  this board has no firmware yet; flash it with: rtgauge instrument flash FILE.uf2"
+        )
+    if not listed and not waiting:
+        typer.echo(NONE_HERE)
+
+
+@app.command("selftest")
+def selftest(
+    address: Address = "serial:",
+    wire: Annotated[
+        bool,
+        typer.Option(
+            "--wire",
+            help="Measure over a wire from the stimulus pin (GP2) to the answer pin (GP3).",
+        ),
+    ] = False,
+    json: Json = False,
+) -> None:
+    """Let the instrument measure its resolution and its own latency.
+
+    This takes a second. With --wire, the instrument measures the latency of your wires instead: first connect
+    GP2 to GP3 with them, and later give the result to --wire-offset.
+
+    \b
+    Examples:
+      rtgauge instrument selftest
+      rtgauge instrument selftest serial:E6605838831F2B27 --wire
+    """
+    from rtgauge_ext.instrument.session import Session, self_test
+
+    with Session.open(address) as session:
+        loopback = self_test(session, inside=not wire)
+        identity = session.identity
+    state = loopback.state
+    if json:
+        offset = None if loopback.offset_ns is None else list(loopback.offset_ns)
+        counts = {
+            "stimuli": state.stimuli,
+            "answers": state.answers,
+            "missed": state.missed,
+            "glitches": state.glitches,
+        }
+        _print_json(
+            {
+                "id": identity.unique_id,
+                "firmware": identity.text,
+                "wire": wire,
+                "resolution_ns": loopback.resolution_ns,
+                "offset_ns": offset,
+                **counts,
+            }
+        )
+    elif loopback.offset_ns is not None and not state.missed:
+        typer.echo(
+            f"{'passed' if wire or loopback.offset_ns == (0, 0) else 'failed'}: {_offset(loopback)} "
+            f"{'over the wire' if wire else 'internally'}"
+        )
+        typer.echo(
+            f"{identity.text}, {identity.unique_id}: {state.answers} stimuli, resolution "
+            f"{loopback.resolution_ns:g} ns, {state.glitches} glitches"
+        )
+    if state.missed and wire:
+        raise MeasureError(
+            f"{state.missed} of {state.stimuli} stimuli did not come back: check the wire between GP2 (pin "
+            f"4) and GP3 (pin 5)"
+        )
+    if state.missed or loopback.offset_ns is None or (not wire and loopback.offset_ns != (0, 0)):
+        raise MeasureError(
+            f"the instrument missed {state.missed} of the {state.stimuli} edges that it made; do not "
+            "measure with it"
+        )
+
+
+def _offset(loopback: Loopback) -> str:
+    low, high = loopback.offset_ns or (0.0, 0.0)
+    return f"{low:g} ns" if low == high else f"{low:g} to {high:g} ns"
+
+
+@app.command("flash")
+def flash_firmware(
+    file: Annotated[
+        Path,
+        typer.Argument(
+            metavar="FILE",
+            help="Firmware file; `make firmware` builds build-firmware/rtgauge-instrument.uf2.",
+        ),
+    ],
+    address: Annotated[
+        str | None,
+        typer.Option(
+            "--instrument",
+            metavar="ADDRESS",
+            help="Instrument that already runs rtgauge's firmware; it restarts to load the new firmware.",
+        ),
+    ] = None,
+    drive: Annotated[
+        Path | None,
+        typer.Option(
+            "--drive",
+            metavar="DIR",
+            help="Folder where the board's drive RPI-RP2 is mounted. [default: found automatically]",
+        ),
+    ] = None,
+) -> None:
+    """Load firmware onto a board.
+
+    Hold BOOTSEL while you plug the board in. If the board already has rtgauge's firmware, give --instrument
+    instead.
+
+    \b
+    Examples:
+      rtgauge instrument flash build-firmware/rtgauge-instrument.uf2
+      rtgauge instrument flash new.uf2 --instrument serial:/dev/ttyACM0
+    """
+    from rtgauge_ext.instrument import flash
+    from rtgauge_ext.instrument.session import Session
+
+    flash.check_uf2(file)
+    if drive is not None and not (drive / "INFO_UF2.TXT").is_file():
+        raise InputError(
+            f"{drive} is not the drive of a board, because it has no INFO_UF2.TXT; name the drive that "
+            "appears when you hold BOOTSEL and plug the board in"
+        )
+    if address is not None:
+        Session.open(address).bootloader()
+    target = drive or flash.wait_for_drive()
+    flash.flash(file, target)
+    typer.echo(
+        f"wrote {file.name} to the board at {target}. The board restarts by itself; check it with: rtgauge "
+        "instrument list"
+    )

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: MIT
+"""What this extension adds to rtgauge."""
+
+from __future__ import annotations
+
+from rtgauge.core import HIDDEN
+from rtgauge.extension import Command, Extension
+
+EXTENSION = Extension(
+    name="instrument",
+    line="Measures a signal path from outside, with a Raspberry Pi Pico or EVL's latmon.",
+    commands={
+        "instrument": Command(
+            HIDDEN, "Manage the instrument, a Raspberry Pi Pico.", "rtgauge_ext.instrument.command:app"
+        ),
+    },
+    measurers={
+        "instrument": "rtgauge_ext.instrument.measurers.instrument_serial",
+        "latmon": "rtgauge_ext.instrument.measurers.instrument_latmon",
+    },
+)
