@@ -19,6 +19,10 @@ import numpy.typing as npt
 from rtgauge.analysis.dependent_quantile import cautious_error_of_sum
 
 DEFAULT_CONFIDENCE = 0.95
+SKEWED = 1.2
+"""The factor by which the variance between runs is raised, because few runs seldom show the largest of skewed
+rates.
+"""
 POWER = 0.8
 """A number of activations that is named as enough decides with this probability."""
 
@@ -177,7 +181,7 @@ def design_effect(conditions: Sequence[Sequence[Counted]], confidence: float = D
 
     `conditions`: the runs of each condition, whose counts are added up. The factor is the variance of the sum
     of violations, divided by the variance if they were independent. Several runs of one condition show the
-    spread between runs, which then replaces the spread within them if it is larger. What exceeds 1 is widened
+    spread between runs, which then replaces the spread within them, with fewer degrees of freedom. What exceeds 1 is widened
     by Student's t, because the variance is estimated (Korn and Graubard, Confidence intervals for proportions
     with small expected number of positive counts, 1998). The t is two-sided, because the numbers of
     violations in bursts are skewed. The factor is 1 without a violation, which cannot show bursts.
@@ -201,8 +205,8 @@ def design_effect(conditions: Sequence[Sequence[Counted]], confidence: float = D
 
 
 def _variances(runs: Sequence[Counted]) -> list[tuple[float, float | None]]:
-    """Return (variance, degrees of freedom) of the violations of one condition: of each run, or between the
-    runs if that is larger.
+    """Return (variance, degrees of freedom) of the violations of one condition: of its run, or of several
+    runs between them, at least the variance within them.
     """
     within = [(run.variance, run.freedom) for run in runs]
     total = sum(run.activations for run in runs)
@@ -210,5 +214,6 @@ def _variances(runs: Sequence[Counted]) -> list[tuple[float, float | None]]:
         return within
     share = sum(run.violations for run in runs) / total
     squares = sum((run.violations - share * run.activations) ** 2 for run in runs)
-    between = squares * len(runs) / (len(runs) - 1)
-    return [(between, len(runs) - 1.0)] if between > sum(variance for variance, _ in within) else within
+    between = SKEWED * squares * len(runs) / (len(runs) - 1)
+    # Runs that happen to be alike say as little about other runs as runs that differ.
+    return [(max(between, sum(variance for variance, _ in within)), len(runs) - 1.0)]

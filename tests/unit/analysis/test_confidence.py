@@ -159,6 +159,18 @@ def test_runs_of_one_condition_that_differ_widen_the_bound():
     assert alone < 320
 
 
+@pytest.mark.parametrize("number", [2, 3, 5])
+def test_runs_whose_rates_are_skewed_have_a_bound_that_holds(number):
+    """Log-normal rates with a standard deviation of 85 %, some runs by chance alike."""
+    rng = np.random.default_rng(8)
+    sigma, every = np.sqrt(np.log(1 + 0.85**2)), np.full(10, 500)
+    rates = 0.05 * np.exp(sigma * rng.standard_normal((400, number)) - sigma**2 / 2)
+    held = sum(
+        bound([(rng.binomial(500, min(rate, 0.9), 10), every) for rate in runs]) >= 0.05 for runs in rates
+    )
+    assert held >= 372
+
+
 def test_independent_violations_hardly_widen_a_bound():
     rng = np.random.default_rng(6)
     every = np.full(200, 1_000)
