@@ -181,10 +181,11 @@ def design_effect(conditions: Sequence[Sequence[Counted]], confidence: float = D
 
     `conditions`: the runs of each condition, whose counts are added up. The factor is the variance of the sum
     of violations, divided by the variance if they were independent. Several runs of one condition show the
-    spread between runs, which then replaces the spread within them, with fewer degrees of freedom. What exceeds 1 is widened
-    by Student's t, because the variance is estimated (Korn and Graubard, Confidence intervals for proportions
-    with small expected number of positive counts, 1998). The t is two-sided, because the numbers of
-    violations in bursts are skewed. The factor is 1 without a violation, which cannot show bursts.
+    spread between runs, which then replaces the spread within them, with fewer degrees of freedom. What
+    exceeds 1 is widened by Student's t, because the variance is estimated (Korn and Graubard, Confidence
+    intervals for proportions with small expected number of positive counts, 1998). The t is two-sided,
+    because the numbers of violations in bursts are skewed. The factor is 1 without a violation, which cannot
+    show bursts.
     """
     from scipy.special import ndtri, stdtrit
 
