@@ -41,8 +41,8 @@ def read_names(path: Path) -> list[str]:
     first, *names = (name.strip() for name in line.decode("utf-8-sig", "replace").split(","))
     if first != TIME or not names or not all(names) or len(set(names)) < len(names):
         raise InputError(
-            f"{path.name} is neither VCD nor CSV whose first line is {TIME},CHANNEL,...; see 'Files of "
-            f"oscilloscopes and logic analysers' in ext/instrument/README.md"
+            f"{path.name} is neither VCD nor CSV that begins with the line {TIME},CHANNEL,...; see 'Files "
+            "of oscilloscopes and logic analysers' in ext/instrument/README.md"
         )
     return names
 
@@ -80,13 +80,13 @@ def read_levels(
             ) from None
         times_s, levels = table[0], table[1:]
         if not ((levels == 0) | (levels == 1)).all():
-            raise InputError(f"{path.name} has a level that is neither 0 nor 1")
+            raise InputError(f"{path.name} has a level that is neither 0 nor 1; export digital levels")
         if not (np.abs(times_s) <= MOST_S).all():
-            raise InputError(f"{path.name} has a time that is missing or beyond 100 years")
+            raise InputError(f"{path.name} has a time that is missing or beyond 100 years; export it again")
         times_ns = np.rint(times_s * 1e9)
         if (np.diff(times_ns, prepend=last_ns) < 0).any():
             raise InputError(
-                f"{path.name}: its times run backwards; export each segment to a file of its own"
+                f"the times in {path.name} run backwards; export each segment to a file of its own"
             )
         last_ns = times_ns[-1] if len(times_ns) else last_ns
         yield Levels(times_ns.astype(np.int64), levels[list(channels)] == 1)

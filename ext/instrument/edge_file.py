@@ -90,7 +90,9 @@ class EdgeFile:
             place = by_number if by_number is not None else named
             if place is not None:
                 return place
-        raise InputError(f"{self.path.name} has no channel '{name}'; it has {', '.join(self.channels)}")
+        raise InputError(
+            f"{self.path.name} does not contain the channel '{name}'; choose from {', '.join(self.channels)}"
+        )
 
     def edges(
         self,

@@ -35,8 +35,8 @@ def check_uf2(path: Path) -> bytes:
         for at in range(0, len(data), BLOCK)
     ):
         raise InputError(
-            f"{path} is firmware for a processor other than the RP2040; build the right firmware with: make "
-            f"firmware"
+            f"{path} is firmware for a processor other than the RP2040; build firmware for the RP2040 with: "
+            "make firmware"
         )
     return data
 
@@ -70,17 +70,19 @@ def wait_for_drive(seconds: float = 15.0, mounts: Path = Path("/proc/self/mounts
         if len(mounted) > 1:
             boards = ", ".join(map(str, mounted))
             raise MeasureError(
-                f"more than one board is waiting for firmware: {boards}; leave only one plugged in"
+                f"several boards are waiting for firmware: {boards}; leave only one plugged in"
             )
         if time.monotonic() >= deadline:
             break
         time.sleep(0.2)
     if BY_LABEL.exists():
         raise MeasureError(
-            f"the board's drive is not mounted; mount it with: udisksctl mount -b {BY_LABEL}, then try again"
+            f"the drive of the board is not mounted; mount it with: udisksctl mount -b {BY_LABEL}, then try "
+            "again"
         )
     raise MeasureError(
-        "no board is waiting for firmware; hold BOOTSEL while you plug the board in, then try again"
+        "did not find a board that waits for firmware; hold BOOTSEL while you plug the board in, then try "
+        "again"
     )
 
 

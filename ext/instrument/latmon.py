@@ -99,7 +99,7 @@ class LatmonSession:
             connection = socket.create_connection((host, port), CONNECT_TIMEOUT_S)
         except OSError as error:
             reason = error.strerror or error
-            raise MeasureError(f"no latmon answers at {host}, port {port}: {reason}") from error
+            raise MeasureError(f"cannot reach a latmon at {host}, port {port}: {reason}") from error
         try:
             return cls(connection, period_us, cells, silence_s)
         except BaseException:
@@ -134,18 +134,21 @@ class LatmonSession:
         self._bulks += 1
         if self._bulks > MOST_AT_ONCE + MOST_A_SECOND * (time.monotonic() - self._began_s):
             raise MeasureError(
-                f"{MOST_A_SECOND} or more status messages arrive per second, so this is not a latmon"
+                f"the device sends {MOST_A_SECOND} or more status messages per second, so it is not a latmon"
             )
         bulk = Bulk((high << 32) | low, minimum, maximum, overruns, samples)
         if not minimum <= maximum or not samples * minimum <= bulk.sum_ns <= samples * maximum:
-            raise MeasureError(f"the latmon's numbers contradict each other: {bulk}")
+            raise MeasureError(f"the latmon sent numbers that contradict each other: {bulk}")
         return bulk
 
     def _send(self, data: bytes) -> None:
         try:
             self._connection.sendall(data)
         except OSError as error:
-            raise MeasureError(f"the connection to the latmon broke: {error.strerror or error}") from error
+            raise MeasureError(
+                f"the connection to the latmon broke ({error.strerror or error}); check the network, then "
+                "measure again"
+            ) from error
 
     def _receive(self, size: int) -> bytes:
         data = bytearray()
@@ -156,13 +159,15 @@ class LatmonSession:
                 part = self._connection.recv(size - len(data))
             except TimeoutError as error:
                 raise MeasureError(
-                    "the latmon has gone silent; check that the machine answers its pulses and that the "
-                    "board is connected"
+                    "the latmon has stopped sending; check that the measured machine answers its pulses, "
+                    "and that the board is connected"
                 ) from error
             except OSError as error:
                 reason = error.strerror or error
-                raise MeasureError(f"the connection to the latmon broke: {reason}") from error
+                raise MeasureError(
+                    f"the connection to the latmon broke ({reason}); check the network, then measure again"
+                ) from error
             if not part:
-                raise MeasureError("the latmon closed the connection")
+                raise MeasureError("the latmon closed the connection; restart it, then measure again")
             data += part
         return bytes(data)

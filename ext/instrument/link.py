@@ -55,14 +55,14 @@ def resolve(address: str) -> str:
     if len(fitting) == 1:
         return fitting[0].path
     problem = (
-        "more than one instrument matches"
+        "several instruments match"
         if fitting
-        else "no such instrument is plugged in"
+        else "this instrument is not plugged in"
         if name
-        else "no instrument is plugged in"
+        else "did not find an instrument"
     )
     remedy = (
-        f"there: {there}"
+        f"choose from {there}"
         if ports
         else "put the firmware on a new board with: rtgauge instrument flash FILE.uf2"
     )
@@ -79,7 +79,7 @@ class SerialLink:
         self.path = path
         if not _is_port(path):
             raise MeasureError(
-                f"{path} is not a serial port; see the instruments with: rtgauge instrument list"
+                f"{path} is not a serial port; list the instruments with: rtgauge instrument list"
             )
         try:
             # The speed has no effect over USB.
@@ -133,11 +133,15 @@ def _is_port(path: str) -> bool:
 def _reason(error: Exception, path: str) -> str:
     number = getattr(error, "errno", None)
     if not Path(path).exists():
-        return "there is no such port; plug the instrument in, and see: rtgauge instrument list"
+        return (
+            "this port does not exist; plug the instrument in, and list the ports with: rtgauge instrument "
+            "list"
+        )
     if number == errno.EACCES:
-        return "this user has no permission; add the user to the port's group, often dialout"
+        return "this user may not open it; add the user to the group that owns the port, often dialout"
     if number in (errno.EAGAIN, errno.EBUSY):
         return (
-            "another program has it open; close that program (ModemManager opens new ports for some seconds)"
+            "another program has opened it; close that program (if it is ModemManager, wait for a few "
+            "seconds)"
         )
     return str(error)

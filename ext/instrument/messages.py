@@ -38,7 +38,7 @@ def cobs_encode(raw: bytes) -> bytes:
     It accepts up to 254 bytes, the maximum size of a frame.
     """
     if len(raw) > 254:
-        raise ValueError("a frame has at most 254 bytes")
+        raise ValueError("a frame can have at most 254 bytes")
     return b"".join(bytes([len(part) + 1]) + part for part in raw.split(b"\0"))
 
 
@@ -253,10 +253,13 @@ class InstrumentIdentity:
     def decode(cls, body: bytes) -> InstrumentIdentity:
         """Decode an identity. Raises MeasureError if the instrument is unknown."""
         if len(body) < 16:
-            raise MeasureError("the device at this port is not an rtgauge instrument")
+            raise MeasureError(
+                "the device at this port is not an rtgauge instrument; list the instruments with: rtgauge "
+                "instrument list"
+            )
         protocol, size, ticks_per_second = struct.unpack_from("<HHI", body)
         if protocol != PROTOCOL_VERSION or size != _CONFIGURATION.size or ticks_per_second == 0:
-            flash = "flash the matching firmware (rtgauge instrument flash)"
+            flash = "flash firmware of this version (rtgauge instrument flash)"
             spoken = f"the instrument uses protocol {protocol}, but this rtgauge uses {PROTOCOL_VERSION}"
             raise MeasureError(f"{spoken}: {flash}")
         return cls(protocol, ticks_per_second, body[8:16].hex().upper(), body[16:].decode("ascii", "replace"))
@@ -305,12 +308,15 @@ class InstrumentState:
         """Decode counters. Raises MeasureError if the body is damaged."""
         if len(body) != _STATE.size:
             raise MeasureError(
-                "the instrument sent a state of the wrong length, so its firmware does not match this "
-                "rtgauge; flash it again"
+                "the instrument sent a state of the wrong length, so its firmware does not fit this "
+                "rtgauge; flash firmware of this version"
             )
         run, mode, _, *counters = _STATE.unpack(body)
         if run not in set(RunState):
-            raise MeasureError(f"the instrument is in state {run}, which this rtgauge does not know")
+            raise MeasureError(
+                f"the instrument is in state {run}, which this rtgauge does not know; flash firmware of "
+                "this version"
+            )
         return cls(RunState(run), mode, *counters)
 
 

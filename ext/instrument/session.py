@@ -183,7 +183,7 @@ class Session:
                     self._take(frame)
                 elif frame.kind == messages.REFUSED:
                     raise MeasureError(
-                        f"the instrument refuses the command: {frame.body.decode('ascii', 'replace')}"
+                        f"the instrument refused the command: {frame.body.decode('ascii', 'replace')}"
                     )
                 elif frame.kind == messages.ANSWER | kind:
                     if fresh:
@@ -270,7 +270,7 @@ def self_test(session: Session, *, inside: bool, count: int = COUNT) -> Loopback
     if state.run is not RunState.FINISHED or state.edges_lost or state.voided:
         lost = f"{state.edges_lost} at {state.stimuli} stimuli"
         raise MeasureError(
-            f"the instrument missed some of its own edges ({lost}); try again, or flash its firmware"
+            f"the instrument missed some of the edges that it made ({lost}); try again, or flash its firmware"
         )
     histogram = session.histogram()
     tick_ns = session.identity.tick_ns

@@ -61,8 +61,8 @@ class _Stream(RawIOBase):
         self.in_token += count
         if self.in_token > TOKEN_BYTES + BUFFER_BYTES or self._ends > 2:
             raise InputError(
-                f"{self._name} is not a value change dump, because one of its definitions, comments or "
-                f"values does not end"
+                f"{self._name} is not a complete value change dump (VCD): a definition, comment or value "
+                "does not end; export it again"
             )
         if self._progress is not None:
             self._progress(self._file.tell())
@@ -79,7 +79,7 @@ def _tokens(path: Path, progress: Callable[[int], None] | None = None) -> Iterat
                 stream.in_token = 0
                 yield token
         except (VCDParseError, ValueError) as error:
-            raise InputError(f"{path.name} is a damaged value change dump: {error}") from None
+            raise InputError(f"{path.name} is not a valid value change dump (VCD): {error}") from None
 
 
 def read_header(path: Path) -> VcdHeader:
@@ -92,7 +92,7 @@ def read_header(path: Path) -> VcdHeader:
             case TokenKind.TIMESCALE:
                 magnitude, unit = token.timescale
                 if magnitude not in {1, 10, 100} or unit.value not in UNITS_NS:
-                    raise InputError(f"{path.name} has an invalid time scale")
+                    raise InputError(f"{path.name} gives an invalid time scale ($timescale); export it again")
                 step_ns = magnitude * UNITS_NS[unit.value]
             case TokenKind.SCOPE:
                 scopes.append(token.scope.ident)
@@ -102,11 +102,15 @@ def read_header(path: Path) -> VcdHeader:
                 signals.append((".".join([*scopes, token.var.ref_str]), token.var.id_code))
             case TokenKind.ENDDEFINITIONS:
                 if not signals:
-                    raise InputError(f"{path.name} has no one-bit signal")
+                    raise InputError(
+                        f"{path.name} does not contain a one-bit signal; export the digital channels"
+                    )
                 return VcdHeader(step_ns, signals)
             case _:
                 pass
-    raise InputError(f"{path.name} is not a value change dump, because its definitions do not end")
+    raise InputError(
+        f"{path.name} is not a complete value change dump (VCD): its definitions do not end; export it again"
+    )
 
 
 class Changes(NamedTuple):
@@ -141,7 +145,9 @@ def read_changes(
             later_ns = int(token.time_change * header.step_ns)
             if later_ns < time_ns or later_ns > MAX_TIME_NS:
                 at = str(token.time_change)[:30]
-                raise InputError(f"the times in {path.name} run backwards or are too large at #{at}")
+                raise InputError(
+                    f"the times in {path.name} run backwards or are too large at #{at}; export it again"
+                )
             time_ns = later_ns
         elif isinstance(change, ScalarChange | VectorChange):
             # An unknown level counts as the previous level, because an edge goes from one known level to the

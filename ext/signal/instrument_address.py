@@ -32,7 +32,8 @@ def latmon_address(address: str) -> tuple[str, int]:
         host, port = name.split(":")
     if not host or not port.isascii() or not port.isdigit() or not 0 < int(port) < 65536:
         raise InputError(
-            f"'{address}' is not a latmon's address; give one such as latmon:192.168.1.7 or latmon:board:2306"
+            f"'{address}' is not the address of a latmon; give one such as latmon:192.168.1.7 or "
+            "latmon:board:2306"
         )
     return host, int(port)
 
@@ -43,7 +44,7 @@ def check_address(address: str) -> str:
     Raises InputError if it is not an instrument's address. It does not check whether the instrument is there.
     """
     if not address.isprintable():
-        raise InputError("an instrument's address is plain text")
+        raise InputError("the address of an instrument may contain only printable characters")
     if address.startswith(LATMON):
         latmon_address(address)
         return address
@@ -52,7 +53,7 @@ def check_address(address: str) -> str:
         name == "" or name.startswith("/") or UNIQUE_ID.fullmatch(name)
     ):
         raise InputError(
-            f"'{address[:100]}' is not an instrument's address; give one such as serial:/dev/ttyACM0, "
+            f"'{address[:100]}' is not the address of an instrument; give one such as serial:/dev/ttyACM0, "
             "serial:E6605838831F2B27 or latmon:192.168.1.7"
         )
     return address

@@ -144,7 +144,9 @@ def extensions() -> tuple[Extension, ...]:
         if isinstance(extension, Extension):
             found.append(extension)
         else:
-            warnings.warn(f"left out the extension {name}: {reference} is not an Extension", stacklevel=2)
+            warnings.warn(
+                f"left out the extension {name}, because {reference} is not an Extension", stacklevel=2
+            )
     return tuple(found)
 
 
@@ -177,12 +179,12 @@ def load(kind: Kind, name: str, form: type) -> object:
         found = imported(reference)
     except (ImportError, AttributeError) as error:
         raise InputError(
-            f"the package of the {NOUNS[kind]} {name} cannot be used ({reference}: {error}); update or "
-            f"remove that package"
+            f"the {NOUNS[kind]} {name} cannot be used ({reference}: {error}); update or remove the package "
+            "that adds it"
         ) from None
     if not (issubclass(found, form) if isinstance(found, type) else isinstance(found, form)):
         raise InputError(
-            f"{reference}, registered as the {NOUNS[kind]} {name}, is not a {form.__name__}; update or "
-            f"remove its package"
+            f"{reference} is registered as the {NOUNS[kind]} {name}, but is not a {form.__name__}; update "
+            "or remove the package that adds it"
         )
     return found

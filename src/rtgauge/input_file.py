@@ -96,7 +96,7 @@ def _check_depth(document: object) -> None:
             values = container.values() if isinstance(container, dict) else container
             inner += [value for value in values if type(value) is dict or type(value) is list]
         level = inner
-    raise ValueError(f"it is nested more than {MOST_DEPTH} levels deep")
+    raise ValueError(f"its values are nested more than {MOST_DEPTH} levels deep")
 
 
 def _check_values(document: object) -> None:
@@ -114,10 +114,10 @@ def _check_values(document: object) -> None:
                 inner += cast("list[object]", value)
             elif isinstance(value, int):
                 if not -MOST_INTEGER <= value < MOST_INTEGER:
-                    raise ValueError("an integer has more than 64 bits, including its sign")
+                    raise ValueError("an integer does not fit into 64 bits")
             elif isinstance(value, float):
                 if not abs(value) <= MOST_FLOAT:
-                    raise ValueError("a number is not finite, or above 1e30")
+                    raise ValueError("a number is infinite, not a number (NaN) or larger than 1e30")
             elif isinstance(value, str) and len(value) > MOST_TEXT:
                 raise ValueError(f"a text is longer than {MOST_TEXT} characters")
         level = inner
@@ -170,7 +170,7 @@ def parse_toml(text: str) -> dict[str, Any]:
     try:
         document = tomllib.loads(text)
     except RecursionError:
-        raise ValueError(f"it is nested more than {MOST_DEPTH} levels deep") from None
+        raise ValueError(f"its values are nested more than {MOST_DEPTH} levels deep") from None
     _check_values(document)
     return document
 

@@ -45,7 +45,7 @@ def _mark(case: ET.Element, failure: str | None, skipped: str | None) -> None:
 def _p99_9(series: SeriesSummary) -> str:
     times = times_longer("p99_9_ns", series.count)
     if times is not None:
-        return f"needs a measurement {times} times as long"
+        return f"unknown; measure {times} times as long"
     return f"{'at least ' if 'p99_9_ns' in series.lower_bounds else ''}{microseconds(series.p99_9_ns)} us"
 
 

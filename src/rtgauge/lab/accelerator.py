@@ -51,7 +51,7 @@ def choose(guest: Guest, image: Image, say: Callable[[str], None]) -> Accelerato
         private_folder(cache.parent)
         write_whole(cache, (json.dumps(results) + "\n").encode())
         if not results[key]:
-            say(f"{KVM} exists but cannot boot this kernel, so the guest is emulated")
+            say(f"the guest is emulated, because its kernel does not boot with {KVM}")
     return "kvm" if results[key] else "tcg"
 
 

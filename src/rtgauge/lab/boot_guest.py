@@ -122,7 +122,7 @@ def _open_line(running: BootedGuest) -> None:
     """
     done = run_in(running, "true", SLOWEST_BOOT_S)
     if done is None or done.returncode:
-        problem = f"lab:{running.name} does not answer on its second serial line"
+        problem = f"lab:{running.name} does not answer on its second serial line; stop it and boot it again"
         error = BootError.of(
             running.name,
             f"{problem} ({done.stderr.strip()[-200:]})"
@@ -206,7 +206,8 @@ def _start(guest: Guest, image: Image, options: BootOptions, accelerator: Accele
         taken = TAKEN.search(errors) is not None
         if taken and options.port is not None:
             raise MeasureError(
-                f"port {port} is in use: choose another port with --port, or leave --port out for a free one"
+                f"port {port} is in use: choose another port with --port, or leave --port out to let "
+                "rtgauge choose a free one"
             )
         if not taken:
             break
@@ -232,8 +233,8 @@ def _wait_until_ready(name: str, timeout_s: float) -> str:
         if PANIC in console:
             raise BootError.of(
                 name,
-                f"the kernel of lab:{name} panicked while booting (remove parameters given with "
-                f"--append, or rebuild: rtgauge lab build {name} --fresh)",
+                f"the kernel of lab:{name} panicked while booting; if you gave parameters with --append, "
+                f"remove them, otherwise rebuild the image: rtgauge lab build {name} --fresh",
             )
         if ended:
             raise QemuEndedError.of(
@@ -242,8 +243,8 @@ def _wait_until_ready(name: str, timeout_s: float) -> str:
         if time.monotonic() > deadline:
             raise BootError.of(
                 name,
-                f"lab:{name} did not come up within {timeout_s:g} s (if this machine is busy, stop "
-                "the other programs and boot it again)",
+                f"lab:{name} did not come up within {timeout_s:g} s; if this machine is busy, stop other "
+                "programs and boot the guest again",
             )
         time.sleep(0.05)
 
@@ -259,7 +260,7 @@ def ready_guest(name: str, engines: Callable[[], tuple[Path, ...]]) -> BootedGue
     if running is not None:
         return running
     image = image_of(guest)
-    _say(f"lab:{name} is not running: booting it")
+    _say(f"lab:{name} is not running, so rtgauge boots it")
     running = boot(
         guest, image, BootOptions(engines=engines() if guest.serial else ()), _say, or_running=True
     )

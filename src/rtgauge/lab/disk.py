@@ -20,7 +20,7 @@ def _program(name: str) -> str:
     program = shutil.which(name, path=path)
     if program is None:
         raise MeasureError(
-            f"{name}, which the guests' disks need, is not installed: apt-get install e2fsprogs"
+            f"{name}, which makes the disks of guests, is not installed: apt-get install e2fsprogs"
         )
     return program
 
@@ -33,7 +33,7 @@ def _mke2fs(options: Sequence[str], disk: Path, mebibytes: int) -> None:
     if done.returncode:
         disk.unlink(missing_ok=True)
         raise MeasureError(
-            f"cannot create a guest's disk: {done.stderr.strip()[-200:]}; check the free space in "
+            f"cannot create the disk of the guest: {done.stderr.strip()[-200:]}; check the free space in "
             f"{disk.parent}"
         )
 
@@ -63,4 +63,4 @@ def unpack_disk(disk: Path, folder: Path) -> None:
     )
     # debugfs always exits with status 0
     if not any(folder.iterdir()):
-        raise MeasureError(f"cannot unpack the guest's programs: {done.stderr.strip()[-200:]}")
+        raise MeasureError(f"cannot unpack the programs for the guest: {done.stderr.strip()[-200:]}")

@@ -108,7 +108,7 @@ def find_guest(name: str) -> Guest:
     """Return the guest with this name. Raises InputError if there is none."""
     known = guests()
     if name not in known:
-        raise InputError(f"the lab has no guest '{name[:40]}'{nearest(name, known)}")
+        raise InputError(f"the lab does not have a guest '{name[:40]}'{nearest(name, known)}")
     return known[name]
 
 
@@ -117,12 +117,14 @@ def add(guest: Guest) -> None:
     if guest.name in built_in():
         raise InputError(f"'{guest.name}' is a built-in guest: choose another name")
     if guest.kernel is None or not guest.kernel.is_file():
-        raise InputError(f"there is no kernel {guest.kernel}: give a bzImage (x86-64) or an Image (arm64)")
+        raise InputError(
+            f"the kernel {guest.kernel} is not a file: give a bzImage (x86-64) or an Image (arm64)"
+        )
     _check_kernel(guest.kernel, guest.architecture)
     if guest.serial and guest.architecture != "x86_64":
         raise InputError(
-            "--serial cannot be used for Arm, because QEMU's Arm machine has only the console's serial "
-            "line; leave --serial out"
+            "--serial does not work for arm64, because there QEMU has only one serial line, which is the "
+            "console; leave --serial out"
         )
     for folder in (guest.modules, guest.overlay):
         if folder is not None and not folder.is_dir():
@@ -140,7 +142,7 @@ def _check_overlay(overlay: Path, hidden: Iterable[str]) -> None:
         if (overlay / name).is_dir() and any((overlay / name).iterdir()):
             raise InputError(
                 f"{overlay}/{name} would be hidden, because the guest mounts a file system at /{name}; use "
-                f"another folder, such as /opt"
+                "another folder, such as /opt"
             )
 
 
@@ -162,7 +164,7 @@ def check_name(name: str) -> str:
     """Return the name. Raises InputError if a guest cannot have it."""
     if not re.fullmatch(NAME, name):
         raise InputError(
-            f"'{name[:40]}' cannot be a guest's name: use at most 32 lowercase letters, digits and '-'"
+            f"'{name[:40]}' cannot be the name of a guest: use at most 32 lower-case letters, digits and '-'"
         )
     return name
 

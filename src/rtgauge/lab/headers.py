@@ -75,7 +75,8 @@ class HeadersTree:
         """
         if release not in self.releases():
             raise MeasureError(
-                f"there are no headers for kernel {release}, only for {', '.join(self.releases())}"
+                f"the image lacks the headers of kernel {release}; it has only the headers of "
+                f"{', '.join(self.releases())}"
             )
         with tempfile.TemporaryDirectory(dir=self.folder, prefix="build-") as name:
             place = Path(name)

@@ -52,9 +52,7 @@ def with_needs(available: Mapping[str, Path], wanted: Iterable[str]) -> dict[str
         if name in contents:
             return
         if name not in available:
-            raise MeasureError(
-                f"the module {name}, which {dependent} needs, is missing from the folder of modules"
-            )
+            raise MeasureError(f"the folder of modules lacks {name}, which {dependent} needs")
         content = module_content(available[name])
         try:
             needs = module_needs(content)
@@ -90,10 +88,12 @@ def module_content(path: Path) -> bytes:
         if path.suffix == ".gz":
             return gzip.decompress(content)
     except (OSError, EOFError, lzma.LZMAError, zlib.error):
-        raise MeasureError(f"{path} is damaged: it cannot be unpacked") from None
+        raise MeasureError(f"the module {path} is damaged: it cannot be unpacked") from None
     if path.suffix == ".ko":
         return content
-    raise MeasureError(f"{path} has an unknown compression; unpack the modules to .ko and give that folder")
+    raise MeasureError(
+        f"{path} is compressed in an unknown format; unpack the modules to .ko files and give their folder"
+    )
 
 
 def module_information(content: bytes) -> dict[str, str]:

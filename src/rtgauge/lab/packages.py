@@ -40,8 +40,8 @@ def mmdebstrap(packages: Sequence[str], architecture: Architecture) -> list[str]
     """
     if shutil.which("mmdebstrap") is None:
         raise MeasureError(
-            "mmdebstrap, which fetches Debian packages, is not installed: apt-get install "
-            "mmdebstrap debian-archive-keyring"
+            "mmdebstrap, which fetches Debian packages, is not installed: apt-get install mmdebstrap "
+            "debian-archive-keyring"
         )
     if not Path(KEYRING).is_file():
         raise MeasureError(
@@ -97,7 +97,7 @@ def fetch_archive(
             remedy = f"sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {user}"
             raise MeasureError(
                 f"cannot fetch Debian packages ({reason}): without root, mmdebstrap needs subordinate user "
-                f"ids, and {user} has none; add some with: {remedy}"
+                f"IDs, which {user} lacks; add some with: {remedy}"
             )
         raise MeasureError(
             f"cannot fetch Debian packages from {mirror}: {reason}; check the network, or set "

@@ -79,7 +79,7 @@ def check_append(text: str) -> str:
     """Return the kernel parameters. Raises InputError if they are too long or unprintable."""
     if len(text) > LONGEST_APPEND or not text.isprintable():
         raise InputError(
-            f"kernel parameters must be one line of at most {LONGEST_APPEND} printable characters"
+            f"give the kernel parameters as one line of at most {LONGEST_APPEND} printable characters"
         )
     return text
 
@@ -89,8 +89,8 @@ def program(architecture: Architecture) -> str:
     path = shutil.which(PROGRAMS[architecture])
     if path is None:
         raise MeasureError(
-            f"{PROGRAMS[architecture]}, which runs the lab's guests, is not installed: apt-get "
-            f"install {PACKAGES[architecture]}"
+            f"{PROGRAMS[architecture]}, which runs the lab's guests, is not installed: apt-get install "
+            f"{PACKAGES[architecture]}"
         )
     return path
 

@@ -122,7 +122,9 @@ def kill(name: str) -> None:
             os.kill(pid, number)
         if _gone(name, KILL_S):
             return
-    raise MeasureError(f"QEMU (process {process_of(name)}) does not end; kill it by hand")
+    raise MeasureError(
+        f"QEMU (process {process_of(name)}) does not end; kill it yourself: kill -9 {process_of(name)}"
+    )
 
 
 def cut_power(running: BootedGuest) -> None:

@@ -39,7 +39,9 @@ def private_key() -> Path:
     except FileNotFoundError:
         raise MeasureError("ssh-keygen is not installed: apt-get install openssh-client") from None
     if done.returncode:
-        raise MeasureError(f"cannot create the lab's ssh key in {path.parent}: {done.stderr.strip()[:200]}")
+        raise MeasureError(
+            f"cannot create the ssh key of the lab in {path.parent}: {done.stderr.strip()[:200]}"
+        )
     return path
 
 

@@ -49,10 +49,7 @@ def clock_offset_ns(running: BootedGuest) -> int:
             round(float(line.split()[0]) * NS_PER_S) - time.monotonic_ns() for line in process.stdout or ()
         ]
     if not offsets:
-        raise MeasureError(
-            f"lab:{running.name} did not answer when asked for its time; check that it is running: rtgauge "
-            f"lab list"
-        )
+        raise MeasureError(f"lab:{running.name} did not answer; check that it is running: rtgauge lab list")
     return max(offsets)
 
 

@@ -110,7 +110,7 @@ def pick(tree: Path, place: Path) -> None:
         program, names = waiting.pop()
         if not names:
             raise MeasureError(
-                f"Debian's packages do not contain {program}; try rtgauge lab build --fresh, or a "
+                f"the Debian packages in the image lack {program}; try rtgauge lab build --fresh, or a "
                 "newer rtgauge"
             )
         new = [name for name in names if name not in taken]

@@ -90,9 +90,9 @@ def _listen_on(address: Address) -> socket.socket:
     except OSError as error:
         listening.close()
         remedy = (
-            "--live 0 uses a free port"
+            "use --live 0 to let rtgauge choose a free port"
             if error.errno == errno.EADDRINUSE
-            else "give another one, e.g. --live 0.0.0.0:8377"
+            else "give another address, e.g. --live 0.0.0.0:8377"
         )
         raise InputError(
             f"--live: {address.host}:{address.port} cannot be used ({error.strerror}); {remedy}"
@@ -153,7 +153,7 @@ class LiveServer:
         if not self._hear():
             self.process.wait()
             raise MeasureError(
-                "the live page could not be started, because starlette, uvicorn or websockets is missing; "
+                "the live page needs starlette, uvicorn and websockets, but one of them is missing; "
                 "install rtgauge with its dependencies"
             )
         self.state.on_frame = self._news.set

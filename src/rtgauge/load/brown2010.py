@@ -12,7 +12,7 @@ from rtgauge.load.read_device import Read
 from rtgauge.load.swarm import Swarm
 
 NOT_READ = (
-    "load brown2010 runs only copy and swarm; the paper's authors also read a memory card. To read one too, "
+    "load brown2010 runs only copy and swarm; Brown and Martin also read from a memory card. To do so too, "
     "name a device or a large file, such as brown2010:/dev/mmcblk0"
 )
 

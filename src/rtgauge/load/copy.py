@@ -75,8 +75,8 @@ class Copy(Load):
             words = [*begin, PREPARE + SCP, "sh", str(MIB), str(free_port(context)), str(server)]
             return [PartSpec("scp", words, wanted, ready=("scp", 1), lasting=False, reached=copies)]
         note = (
-            "load copy: dd copies within one file system, without network and encryption, because this "
-            "machine has no SSH server (sshd, scp, ssh-keygen)"
+            "load copy: dd copies files on one file system, without a network or encryption, because this "
+            "machine lacks an SSH server (sshd, scp, ssh-keygen)"
         )
         return [
             PartSpec(

@@ -136,8 +136,8 @@ class RunningLoad:
         specs = load.parts(context)
         if len(specs) != len(state["parts"]):
             raise MeasureError(
-                f"the record is damaged: it says that the load {load.name} has {len(state['parts'])} "
-                f"programs, but it has {len(specs)}"
+                f"the record is damaged: it names {load.name} programs of the load {len(state['parts'])}, "
+                f"which has {len(specs)}"
             )
         for spec, part in zip(specs, state["parts"], strict=True):
             log = _new_log()
@@ -200,7 +200,8 @@ class RunningLoad:
             ]
             if waiting and time.monotonic() > deadline:
                 raise MeasureError(
-                    f"{' and '.join(part.spec.program for part in waiting)} did not run within {ready_s:g} s"
+                    f"{' and '.join(part.spec.program for part in waiting)} did not start running within "
+                    f"{ready_s:g} s"
                 )
             if waiting:
                 time.sleep(POLL_S)

@@ -24,9 +24,9 @@ def _shortfall(given: int, total: int, reached: Mapping[str, Any]) -> str | None
     if not isinstance(most, int) or most >= ENOUGH * given:
         return None
     return (
-        f"load memory used at most {most / total:.0%} of memory instead of {given / total:.0%}, because "
-        f"this machine takes longer to fill it; give the load a longer warm-up (load-warm-up in the plan) "
-        f"or the step a longer duration"
+        f"load memory used at most {most / total:.0%} of memory instead of {given / total:.0%}, because it "
+        "had too little time to fill it; give the load a longer warm-up (load-warm-up in the plan), or the "
+        "step a longer duration"
     )
 
 
@@ -40,8 +40,8 @@ class MemoryLoad(Load):
         """Return the program. Raises MeasureError if the size of the target's memory cannot be read."""
         if context.memory_total is None or context.memory_available is None:
             raise MeasureError(
-                "load memory cannot run, because /proc/meminfo of the target does not say how much memory "
-                "it has; leave this load out"
+                "load memory cannot run, because /proc/meminfo on the target does not give the size of its "
+                "memory; leave this load out"
             )
         wanted = int(context.memory_total * SHARE)
         taken = min(wanted, int(context.memory_available * SHARE_OF_AVAILABLE))

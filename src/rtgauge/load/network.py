@@ -68,7 +68,9 @@ exec iperf3 "$@" --port "$port"
 VETH_TRIAL = '"$1" link add rtg-client type veth peer name rtg-server && "$1" link show rtg-server'
 NAMESPACES = (["--net"], ["--user", "--map-root-user", "--net"])
 TOOLS = ("ip", "nsenter", "setsid", "unshare")
-COSTS_LITTLE = "its packets do not pass through a network card, so they cost less than real network traffic"
+COSTS_LITTLE = (
+    "its packets do not pass through a network card, so they take less CPU time than real network traffic"
+)
 
 
 def parse_peer(text: str) -> tuple[str, int]:
@@ -199,10 +201,8 @@ class Network(Load):
             over, note = (
                 "loopback",
                 (
-                    "load network runs over the loopback, because network namespaces with a veth pair are "
-                    "not "
-                    "available here;"
-                    f" {COSTS_LITTLE}"
+                    "load network runs over the loopback interface, because this machine cannot join two "
+                    f"network namespaces by a veth pair; {COSTS_LITTLE}"
                 ),
             )
         return [

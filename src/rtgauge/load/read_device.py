@@ -70,8 +70,8 @@ class Read(Load):
         tried = context.target.run(["sh", "-c", TRYING, "sh", self._source], timeout_s=10)
         if tried.returncode == NOT_A_DISK:
             raise MeasureError(
-                f"load read: {self._source} is not a block device or a regular file on the target; name one, "
-                f"such as read:/dev/mmcblk0"
+                f"load read: {self._source} is neither a block device nor a regular file on the target; "
+                "name one, such as read:/dev/mmcblk0"
             )
         if tried.returncode != 0:
             raise MeasureError(

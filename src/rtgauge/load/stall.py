@@ -68,7 +68,8 @@ class StallLoad(Load):
         word, *numbers = (kind or "hog").split(":")
         if word not in KINDS:
             raise InputError(
-                f"load stall:{word[:100]}: give one of the kinds {', '.join(KINDS)}{nearest(word, KINDS)}"
+                f"load stall:{word[:100]}: choose a kind of stall from "
+                f"{', '.join(KINDS)}{nearest(word, KINDS)}"
             )
         limits = (MOST_CPU, LONGEST_US)
         if len(numbers) > len(limits) or not all(
@@ -77,8 +78,8 @@ class StallLoad(Load):
         ):
             raise InputError(
                 f"load stall:{kind[:100] if kind else ''}: give the number of a CPU, such as "
-                f"stall:{word}:1; you can add the length of a stall in us, at most {LONGEST_US}, such as "
-                f"stall:{word}:1:2000"
+                f"stall:{word}:1; if you like, add how long to stall it, in us and at most {LONGEST_US}, "
+                f"such as stall:{word}:1:2000"
             )
         self._kind = word
         self._cpu = int(numbers[0]) if numbers else None
@@ -104,9 +105,11 @@ class StallLoad(Load):
             pattern = f"/sys/devices/system/cpu/cpu{self._cpu or 0}/cpuidle/state*/latency"
             exits = [int(text) for text in target.read([pattern]).texts() if text.isdigit()]
             if max(exits, default=0) < LEAST_EXIT_US:
-                reason = f"no idle state of CPU {self._cpu or 0} takes {LEAST_EXIT_US} us or more to leave"
+                reason = f"CPU {self._cpu or 0} leaves every idle state in less than {LEAST_EXIT_US} us"
                 return LeftOut(
-                    what=what, reason=reason, remedy="nothing to do: this delay does not exist there"
+                    what=what,
+                    reason=reason,
+                    remedy="you need not do anything: this delay cannot occur on this CPU",
                 )
         return None
 

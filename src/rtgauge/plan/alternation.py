@@ -55,7 +55,7 @@ def alternating_plan(source: str, overrides: Overrides, alternation: Alternation
     """
     if overrides.repeats is not None:
         raise InputError(
-            "--repeats does not apply to two sides; give --pairs to say how often both are measured"
+            "--repeats does not work with two sides; give --pairs to say how often to measure both"
         )
     if alternation.boot_between:
         overrides = replace(overrides, boot="each-deployment")

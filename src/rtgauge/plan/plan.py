@@ -129,8 +129,8 @@ def _with_cross_checks(steps: list[StepKey], tool: str | None) -> list[StepKey]:
             checked_by(tool, step.parameters.but(rt=rt)) for rt in ("linux", *COKERNELS)
         ):
             raise InputError(
-                f"cross-check {tool}: give rt linux or the co-kernel instead of rt auto, because a tool "
-                f"measures only one of them"
+                f"cross-check {tool}: a tool measures only Linux or only the co-kernel, so rt auto does not "
+                "say which; give rt linux, cobalt or rtai"
             )
         if checked_by(tool, step.parameters):
             paired.append(step.model_copy(update={"tool": tool}))
@@ -165,9 +165,12 @@ def _check_bootable(targets: list[str], place: str) -> None:
     """Raise InputError if rtgauge cannot boot one of the targets."""
     for name in targets:
         if not name.startswith(LAB):
-            how = "boot it yourself with the parameters of `rtgauge deploy cmdline NAME`, and measure as-is"
+            how = (
+                "boot the machine yourself with the parameters that `rtgauge deploy cmdline NAME` prints, "
+                "and measure it with the deployment as-is"
+            )
             raise InputError(
-                f"{place}: rtgauge can boot only guests of the lab (--target lab:NAME) for a deployment, "
+                f"{place}: for a deployment, rtgauge can boot only guests of the lab (--target lab:NAME), "
                 f"not {name}; {how}"
             )
 
@@ -195,8 +198,8 @@ def _check_peers(keys: list[StepKey], targets: list[str], place: str) -> None:
     for key in keys:
         if key.peer is not None and key.peer.target in targets:
             raise InputError(
-                f"{place}: {key.peer.target} is both the target and its peer; to play both roles on one "
-                f"machine, leave peer out"
+                f"{place}: {key.peer.target} is both the target and the peer; leave peer out, so that one "
+                "machine plays both roles"
             )
 
 
@@ -227,7 +230,7 @@ def make_plan(written: dict[str, Any], source_name: str, overrides: Overrides) -
     ]
     entries = under_each(entries, overrides.loads, overrides.deployments)
     if not entries:
-        raise InputError(f"{source_name} has no step; add a [[step]] or a [matrix]")
+        raise InputError(f"{source_name} does not contain any step; add a [[step]] or a [matrix]")
     repeats = overrides.repeats or plan.repeats
     targets = (
         _targets(overrides.targets, COMMAND_LINE)
@@ -236,8 +239,8 @@ def make_plan(written: dict[str, Any], source_name: str, overrides: Overrides) -
     )
     if len(entries) * repeats * len(targets) > MAX_STEPS:
         raise InputError(
-            f"{source_name} has {len(entries) * repeats * len(targets)} steps, repeats and targets "
-            f"included; at most {MAX_STEPS} can be measured in one run"
+            f"{source_name} has {len(entries) * repeats * len(targets)} steps, counting repeats and "
+            f"targets, but a run can measure at most {MAX_STEPS}; remove some"
         )
     by_boot = (overrides.boot or plan.boot) is not None
     if by_boot:

@@ -36,7 +36,7 @@ class PlanFile(BaseModel):
     allow_left_out: bool = Field(
         default=False,
         alias="allow-left-out",
-        description="whether the requirement may hold even if a load or a step could not be measured",
+        description="whether the verdict may be `holds` even if a load or a step could not be measured",
     )
     cross_check: CrossCheckTool | None = Field(default=None, alias="cross-check")
     load_warm_up_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
@@ -50,14 +50,17 @@ class PlanFile(BaseModel):
         ),
     )
     raised: list[Annotated[str, Field(min_length=1, max_length=64)]] = Field(
-        default_factory=list, alias="raise", description="devices whose IRQ threads the controller raises"
+        default_factory=list,
+        alias="raise",
+        description="devices whose IRQ threads get priority FIFO 99 from the controller",
     )
     boot: Literal["each-deployment"] | None = Field(
         default=None,
-        description="boot the lab's guest again for each deployment, instead of changing the running guest",
+        description="boot the guest again for each deployment, instead of changing settings of the "
+        "running guest",
     )
     defaults: dict[str, Any] = Field(
-        default_factory=dict, description="the values of keys for every step that does not set them itself"
+        default_factory=dict, description="values of keys, used by every step that does not set them itself"
     )
     step: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
     matrix: dict[str, Any] = Field(

@@ -130,7 +130,7 @@ def _keep_c_states(deployment: Deployment, written: dict[str, object], probe: An
     if written.setdefault(DMA_LATENCY, "off") != "off":
         raise InputError(
             f"{place}: {DMA_LATENCY}={written[DMA_LATENCY]} keeps C-states off, but the deployment "
-            f"{deployment.name} has them on; leave out {DMA_LATENCY}"
+            f"{deployment.name} turns them on; leave out {DMA_LATENCY}"
         )
 
 

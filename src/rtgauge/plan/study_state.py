@@ -31,7 +31,7 @@ def study_of(run: Run) -> StudyState | None:
     """Return the study that made a record; None if no study made it. Raises RecordError if the study's entry
     is damaged.
     """
-    return kept_in_plan(run, KEY, StudyState, "which study the record belongs to")
+    return kept_in_plan(run, KEY, StudyState, "name of the study that made the record")
 
 
 def newest_record(out: Path, name: str) -> Path:
@@ -43,4 +43,6 @@ def newest_record(out: Path, name: str) -> Path:
             continue
         if study is not None and study.name == name:
             return path
-    raise InputError(f"there is nothing to resume, because {out} has no record of the study {name}")
+    raise InputError(
+        f"there is nothing to resume, because {out} does not contain a record of the study {name}"
+    )

@@ -585,7 +585,9 @@ def test_a_latency_that_is_not_the_time_between_is_said() -> None:
     )
     explanation = explain(other, NO_SYMBOLS)
     assert sum(part.ns for part in explanation.parts) == 12_000
-    assert explanation.doubts == ["the latency differs from the time between the release and the end"]
+    assert explanation.doubts == [
+        "the measured latency differs from the time between the recorded release and end"
+    ]
 
 
 _NAMES = (

@@ -52,10 +52,11 @@ def test_a_spin_for_a_lock_with_inheritance_is_its_owners() -> None:
     explanation, found = explained(story.moment(910))
     assert found[Kind.LOCK_SPIN, "owner", ""] == pytest.approx(880)
     assert found[Kind.OWN, "", ""] == pytest.approx(20)
-    assert "it spun in the kernel for a lock with priority inheritance, while owner (" in sentence(
-        explanation
+    assert (
+        "the thread spun in the kernel, waiting for a lock with priority inheritance, while owner ("
+        in sentence(explanation)
     )
-    assert "shorten what owner does with the lock, or avoid the lock" in remedies(explanation)
+    assert "let owner hold the lock for a shorter time, or avoid the lock" in remedies(explanation)
 
 
 @pytest.mark.parametrize("by_owner", [True, False])

@@ -75,7 +75,7 @@ def test_one_throttling_is_named_instead_of_what_ran_meanwhile(other: tuple[str,
     assert f"25,000.000 us the CPU quota of its control group {GROUP} was used up" in sentence(explanation)
     remedy = remedy_of(ranked_culprits([explanation])[0], Facts())
     assert remedy is not None
-    assert "raise the quota" in remedy.what
+    assert "raise the CPU quota" in remedy.what
 
 
 def test_waits_that_may_all_have_been_it_leave_a_doubt_with_their_size() -> None:

@@ -147,7 +147,7 @@ def test_a_timer_of_somebody_else_is_the_tick() -> None:
 @pytest.mark.parametrize("host", [True, False])
 def test_a_quiet_time_in_an_interrupt_of_a_virtual_machine_may_be_the_hosts(host: bool) -> None:
     (doubt,) = with_names(by_irq(1000), Facts(), host=host).doubts or [""]
-    assert ("995.000 us in interrupts have no event" in doubt) is host
+    assert ("995.000 us in interrupts are unexplained" in doubt) is host
     assert not with_names(by_irq(80), Facts(), host=host).doubts
 
 
@@ -264,8 +264,8 @@ def test_the_advice_fits_the_cause() -> None:
         advice(Culprit(Kind.OWNER_ASLEEP, "logger", call="fdatasync"))
         == "release the lock before logger calls fdatasync"
     )
-    assert "shorten what logger does with the lock" in advice(Culprit(Kind.LOCK_OWNER, "logger"))
-    assert "shorten what logger does with the lock" in advice(Culprit(Kind.LOCK_SPIN, "logger"))
+    assert "let logger hold the lock for a shorter time" in advice(Culprit(Kind.LOCK_OWNER, "logger"))
+    assert "let logger hold the lock for a shorter time" in advice(Culprit(Kind.LOCK_SPIN, "logger"))
     assert "mlockall" in advice(Culprit(Kind.PAGE_FAULT))
     assert "posix_spawn" in advice(Culprit(Kind.PAGE_FAULT, "copy on write"))
     assert "mlockall" not in advice(Culprit(Kind.PAGE_FAULT, "copy on write"))
@@ -380,7 +380,7 @@ def test_tasks_that_delayed_the_owner_of_a_lock_are_a_mechanism_with_its_name() 
     ]
     words = cause_words(ranked_culprits([replace(known, parts=parts)]), virtual=False)
     assert words is not None
-    assert words.startswith("other tasks kept logger from running with a lock (")
+    assert words.startswith("other tasks kept logger from running while it held a lock (")
 
 
 def test_the_cause_names_a_single_task() -> None:

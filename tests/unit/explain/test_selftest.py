@@ -335,7 +335,7 @@ def test_what_a_machine_cannot_do_is_left_out_and_said() -> None:
     assert reason_of("stall:idle:1", {state: "133\n"}) is None
     assert (
         reason_of("stall:idle:1", {state: "1\n"})
-        == "load stall:idle: no idle state of CPU 1 takes 20 us or more to leave"
+        == "load stall:idle: CPU 1 leaves every idle state in less than 20 us"
     )
 
 

@@ -331,7 +331,7 @@ def test_a_record_without_moments_says_nothing_of_culprits(tmp_path: Path) -> No
 def test_a_step_in_which_nothing_was_frozen_says_so(tmp_path: Path) -> None:
     record = write_record(tmp_path, Shape(loads=("idle",), seconds=2))
     add_moments(record, json.loads((record / "run.json").read_text())["steps"][0], real_formats(), [])
-    assert "idle: no latency is explained, because none was recorded with its events" in shown(
+    assert "idle: none of the latencies is explained, because their events were not recorded" in shown(
         Record.open(record)
     )
     assert html(Record.open(record))

@@ -115,7 +115,7 @@ def test_copy_uses_ssh_where_it_is() -> None:
     bare = LoadContext(LocalTarget(hidden=["scp"]), 4, GIB, GIB, bound_s=100)
     (part,) = registry.get("copy").parts(bare)
     assert (part.program, part.wanted["by"]) == ("dd", "dd")
-    assert "no SSH server" in part.notes[0]
+    assert "lacks an SSH server" in part.notes[0]
 
 
 def test_some_loads_take_a_word() -> None:
@@ -153,7 +153,7 @@ def test_read_opens_no_character_device_and_no_pipe(tmp_path: Path) -> None:
     writer = subprocess.Popen(["sh", "-c", 'exec 3>"$1"; : >"$2"', "sh", pipe, opened])
     try:
         for source in (pipe, Path("/dev/zero"), tmp_path):
-            with pytest.raises(MeasureError, match="is not a block device or a regular file"):
+            with pytest.raises(MeasureError, match="is neither a block device nor a regular file"):
                 registry.get(f"read:{source}").parts(context())
         assert writer.poll() is None, "nobody opened the pipe"
         assert not opened.exists()
@@ -180,7 +180,7 @@ def test_network_asks_what_the_paper_asked() -> None:
     assert "--reverse" in part.argv
     assert option(part.argv, "--client") == "127.0.0.1"
     assert part.wanted["over"] == "loopback"
-    assert "so they cost less" in part.notes[0]
+    assert "so they take less CPU time" in part.notes[0]
 
 
 @pytest.mark.parametrize(

@@ -204,7 +204,7 @@ def test_a_program_that_is_never_ready(log: Path) -> None:
     load = Shell("sleep 20", ready=("never", 1))
     with (
         RunningLoad.start(LocalTarget(), load, log, expected_s=5) as running,
-        pytest.raises(MeasureError, match="did not run within"),
+        pytest.raises(MeasureError, match="did not start running within"),
     ):
         running.wait_warm(0, ready_s=0.3)
 

@@ -107,7 +107,7 @@ def test_both_sides_may_be_the_same() -> None:
         (("M", "smt=maybe"), BOTH, "smt must be on or off"),
         (("M", "perriod=1ms"), BOTH, "unknown key 'perriod'"),
         (("M", "lab:NO"), BOTH, "not a guest"),
-        (("M", "MI"), dataclasses.replace(BOTH, repeats=2), "--repeats does not apply"),
+        (("M", "MI"), dataclasses.replace(BOTH, repeats=2), "--repeats does not work"),
         (("M", "MI"), dataclasses.replace(BOTH, targets=["local", "lab:a"]), "give the side a single target"),
     ],
 )

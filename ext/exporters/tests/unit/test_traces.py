@@ -120,7 +120,7 @@ def test_raw_traces_are_exported_of_one_step(tmp_path: Path) -> None:
     ):
         export(record, "trace.dat", out)
     one = Record(record.path, record.run, record.steps[:1], record.systems)
-    with pytest.raises(InputError, match=r"trace.dat is binary: give a file with -o FILE"):
+    with pytest.raises(InputError, match=r"trace.dat is binary, so it needs a file; give one with -o FILE"):
         export(one, "trace.dat", None)
     export(one, "trace.dat", out)
     (explained,) = explained_steps(one)

@@ -112,7 +112,7 @@ def test_half_periods_and_whole_periods_are_jitter_against_the_nominal_period(
         (EdgeOptions("1"), "give --answer"),
         (EdgeOptions("1", "2", period_ns=5), "leave out"),
         (EdgeOptions("1", "1"), "same channel"),
-        (EdgeOptions("1", "3"), "no channel '3'; it has CH1, CH2"),
+        (EdgeOptions("1", "3"), "the channel '3'; choose from CH1, CH2"),
         (EdgeOptions("1", period_ns=10, any_edge_answers=True), "--any-edge"),
     ],
 )

@@ -67,4 +67,4 @@ def test_a_latmon_that_is_not_there(tmp_path: Path) -> None:
     said = error_line(
         invoke("probe", "response", "--instrument", f"latmon:127.0.0.1:{free_port()}", *words), 3
     )
-    assert "no latmon answers" in said
+    assert "cannot reach a latmon" in said

@@ -292,4 +292,4 @@ def test_an_instrument_that_is_not_there_is_said_before_anything_is_measured(tmp
         ),
         3,
     )
-    assert "no such port" in said
+    assert "port does not exist" in said

@@ -143,5 +143,5 @@ def test_what_the_instrument_refuses_is_said():
 def test_a_port_that_is_in_use_and_one_that_is_not_there():
     with emulated_instrument() as path, _session(path), pytest.raises(MeasureError, match="cannot be opened"):
         _session(path)
-    with pytest.raises(MeasureError, match="no such port"):
+    with pytest.raises(MeasureError, match="port does not exist"):
         _session("/dev/ttyNONE")

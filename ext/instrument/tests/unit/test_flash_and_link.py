@@ -82,14 +82,14 @@ def test_instruments_by_path_and_id(monkeypatch):
     assert link.resolve("serial:/dev/ttyACM7") == "/dev/ttyACM7"
     assert link.resolve("serial:e660aa") == "/dev/ttyACM1"
     for wrong, why in (
-        ("serial:", "more than one"),
-        ("serial:E66F", "no such instrument"),
+        ("serial:", "several instruments"),
+        ("serial:E66F", "this instrument is not plugged in"),
         ("serial:pico", "give one such as"),
     ):
         with pytest.raises(InputError, match=why):
             link.resolve(wrong)
     monkeypatch.setattr(link.list_ports, "comports", list)
-    with pytest.raises(InputError, match="no instrument is plugged in"):
+    with pytest.raises(InputError, match="did not find an instrument"):
         link.resolve("serial:")
 
 

@@ -73,9 +73,9 @@ def test_a_latmon_that_is_not_there_goes_away_or_is_silent():
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
         session = LatmonSession.open(f"latmon:127.0.0.1:{port}", 1_000, silence_s=0.05)
-        with session, pytest.raises(MeasureError, match="silent"):
+        with session, pytest.raises(MeasureError, match="stopped sending"):
             session.stop()
-    with pytest.raises(MeasureError, match="no latmon answers"):
+    with pytest.raises(MeasureError, match="cannot reach a latmon"):
         LatmonSession.open(f"latmon:127.0.0.1:{port}", 1_000)
     with (
         latmon([], raw=b"\0" * 10) as (address, _),
@@ -91,7 +91,7 @@ def test_bulks_without_end_after_the_stop():
     with here, there:
         session = LatmonSession(here, 1_000, 10)
         there.sendall(struct.pack(">6I", 0, 1_000, 1_000, 1_000, 0, 1) * 500)
-        with pytest.raises(MeasureError, match="this is not a latmon"):
+        with pytest.raises(MeasureError, match="it is not a latmon"):
             session.stop()
 
 
@@ -103,7 +103,7 @@ def test_a_bulk_that_comes_byte_by_byte_is_not_waited_for():
             target=lambda: [(there.send(b"\0"), time.sleep(0.1)) for _ in range(20)], daemon=True
         )
         thread.start()
-        with pytest.raises(MeasureError, match="silent"):
+        with pytest.raises(MeasureError, match="stopped sending"):
             next(session.bulks())
         thread.join()
 

@@ -166,7 +166,7 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
         doubts.append("events were lost during this latency")
     blind = sorted(cpus & set(moment.left_out))
     if blind:
-        doubts.append(f"the trace had no room for the events of CPU {format_cpu_list(blind)}")
+        doubts.append(f"the events of CPU {format_cpu_list(blind)} did not fit into the trace")
     if any(piece.phase is Phase.UNKNOWN for piece in pieces):
         doubts.append("the trace does not show the thread")
     if any(piece.phase is Phase.BLOCKED and piece.woken_by is None for piece in pieces[:-1]):
@@ -175,19 +175,19 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
     if either_ns > max(LEAST_DOUBT_NS, DOUBT_SHARE * moment.latency_ns):
         doubts.append(
             f"the kernel did not trace every switch, so {either_ns / 1000:,.3f} us may belong to either of "
-            f"two tasks"
+            "two tasks"
         )
     uncertain_ns = sum(part.uncertain_ns for part in parts.values())
     if uncertain_ns > max(LEAST_DOUBT_NS, DOUBT_SHARE * moment.latency_ns):
         doubts.append(
-            f"the kernel does not trace the end of a page fault, so the page faults may have taken up to "
+            "the kernel does not trace when a page fault ends, so the page faults may have taken up to "
             f"{uncertain_ns / 1000:,.3f} us more or less"
         )
     if scene.quota.doubt:
         doubts.append(scene.quota.doubt)
     rest = moment.latency_ns - (moment.end_ns - moment.release_ns)
     if rest != 0:
-        doubts.append("the latency differs from the time between the release and the end")
+        doubts.append("the measured latency differs from the time between the recorded release and end")
         parts.setdefault(Culprit(Kind.UNATTRIBUTED), Part(Culprit(Kind.UNATTRIBUTED))).ns += rest
     ordered = list(parts.values())
     if moment.is_wait:

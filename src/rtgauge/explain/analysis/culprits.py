@@ -185,16 +185,16 @@ LOWEST = 99
 """The number in the kernel of real-time priority 0, which no task has."""
 LOWER = "give {} a lower real-time priority than the thread that it delays, or move it to another CPU"
 FAULTS = (
-    "lock the program's memory (mlockall), touch all of it before the loop (prefault), and allocate no "
-    "memory in the loop"
+    "lock the program's memory (mlockall), write to all of it before the loop (prefault), and do not "
+    "allocate memory in the loop"
 )
 COPIES = (
-    "write to all memory before the loop, and do not fork during it: posix_spawn shares the memory instead, "
-    "and madvise(MADV_DONTFORK) keeps the loop's memory from the child"
+    "write to all memory before the loop, and do not fork during the loop: use posix_spawn, which copies "
+    "no memory, or hide the memory of the loop from the child (madvise with MADV_DONTFORK)"
 )
 MAPPING = (
-    "map, protect and free memory (mmap, mprotect, munmap) before the loop, in all threads of the program, "
-    "or in another process"
+    "do not map, protect or free memory (mmap, mprotect, munmap) in any thread of the program during the "
+    "loop; do it before the loop or in another process"
 )
 OWN_TIMER = "no setting removes this interrupt, because it is the timer that wakes the thread"
 TIMERS = frozenset({"local timer", "arch_timer"})
@@ -203,8 +203,8 @@ OF_PROGRAM = {
     Kind.PAGE_FAULT: FAULTS,
     Kind.FAULT_OR_OWN: FAULTS,
     Kind.QUOTA: (
-        "raise the quota (cpu.max, in version 1 cpu.cfs_quota_us), allow a burst (cpu.max.burst, "
-        "cpu.cfs_burst_us), or move the thread to another control group"
+        "raise the CPU quota of the control group (cpu.max, or cpu.cfs_quota_us in cgroup version 1), "
+        "allow it a burst (cpu.max.burst or cpu.cfs_burst_us), or move the thread to another group"
     ),
     Kind.STOPPED: "find out what stops the thread, such as a shell, a debugger or a checkpoint",
 }
@@ -251,7 +251,7 @@ def _of_program(ranked: RankedCulprit, threads: Collection[str]) -> str | None:
             f"release the lock before {culprit.name} {f'calls {culprit.call}' if culprit.call else 'sleeps'}"
         )
     if culprit.kind in {Kind.LOCK_OWNER, Kind.LOCK_SPIN}:
-        return f"shorten what {culprit.name or 'the owner'} does with the lock, or avoid the lock"
+        return f"let {culprit.name or 'the owner'} hold the lock for a shorter time, or avoid the lock"
     if culprit.kind is not Kind.TASK or culprit.priority is None or culprit.name in KERNEL_THREADS:
         return OF_PROGRAM.get(culprit.kind)
     if culprit.owner:

@@ -251,15 +251,15 @@ def part_words(part: Part) -> str:
     match culprit.kind:
         case Kind.TIMER_LATE:
             return (
-                f"its timer's interrupt did not come while {task} ran, because interrupts were off or the "
-                f"CPU stood still{where}"
+                f"the thread's timer interrupt was delayed while {task} ran, because interrupts were off or "
+                f"the CPU stood still{where}"
             )
         case Kind.INTERRUPTS_OFF:
             return f"interrupts were off{where} while {task} ran"
         case Kind.NO_SOFTWARE:
             return (
-                f"no software ran{_on(part)}: there was no event and no interrupt, although timers were "
-                f"due; the cause is the firmware, the bus or the hypervisor"
+                f"no software ran{_on(part)}: the kernel recorded neither events nor interrupts, although "
+                "timers were due; the firmware, the bus or the hypervisor stopped the CPU"
             )
         case Kind.IDLE_EXIT:
             return f"the CPU left idle {culprit.name}" if culprit.name else "the CPU left its idle loop"
@@ -282,16 +282,19 @@ def part_words(part: Part) -> str:
             return f"the hypervisor did not run the CPU: the guest's kernel counted steal time{_on(part)}"
         case Kind.FAULT_OR_OWN:
             return (
-                "its own page fault and what it ran afterwards: the kernel does not trace the end of the "
-                "fault"
+                "the thread handled a page fault and ran on: the kernel does not trace the end of the fault"
             )
         case Kind.LOCK_OWNER:
             return f"{task} ran with the lock"
         case Kind.LOCK_SPIN:
             owner = (
-                f"{task} held it and ran on another CPU" if culprit.name else "its owner ran on another CPU"
+                f"{task} held the lock and ran on another CPU"
+                if culprit.name
+                else "its owner ran on another CPU"
             )
-            return f"it spun in the kernel for a lock with priority inheritance, while {owner}"
+            return (
+                f"the thread spun in the kernel, waiting for a lock with priority inheritance, while {owner}"
+            )
         case Kind.OWNER_ASLEEP:
             return f"{task} slept{f' in {culprit.call}' if culprit.call else ''} with the lock"
         case Kind.WAKER:

@@ -57,5 +57,5 @@ def host_doubts(explanation: Explanation, tolerance_ns: int, *, counts_exclude_s
     if open_ns <= tolerance_ns:
         return []
     return [
-        f"{us(open_ns)} us in interrupts have no event; the host of this virtual machine may have run then"
+        f"{us(open_ns)} us in interrupts are unexplained; the host of this virtual machine may have run then"
     ]

@@ -28,17 +28,17 @@ WORDS: dict[Kind, str] = {
     Kind.SOFTIRQ: "interrupts ran",
     Kind.NMI: "interrupts ran",
     Kind.TASK: "other tasks ran instead",
-    Kind.PREEMPTION_OFF: "the kernel was not preemptible",
+    Kind.PREEMPTION_OFF: "the kernel could not be preempted",
     Kind.THROTTLED: "it was throttled",
     Kind.QUOTA: "its CPU quota was used up",
     Kind.WAKER: "the thread that wakes it was late",
-    Kind.WAKEUP: "its wake-up took long",
+    Kind.WAKEUP: "waking it took long",
     Kind.SWITCH: "the context switch took long",
     Kind.PAGE_FAULT: "page faults",
     Kind.FAULT_OR_OWN: "page faults or its own work",
     Kind.BLOCKED: "it was blocked in a system call",
     Kind.STOPPED: "it was stopped",
-    Kind.KERNEL_LOCK: "a lock in the kernel",
+    Kind.KERNEL_LOCK: "it waited for a lock in the kernel",
     Kind.LOCK_SPIN: "a lock was taken",
     Kind.LOCK_OWNER: "a lock was taken",
     Kind.OWNER_ASLEEP: "a lock was taken",
@@ -91,7 +91,7 @@ def mechanisms(ranked: Sequence[RankedCulprit], *, virtual: bool) -> list[Mechan
         kind = known.culprit.kind
         kind = Kind.STEAL if virtual and kind is Kind.NO_SOFTWARE else kind
         owner = known.culprit.owner
-        words = f"other tasks kept {owner} from running with a lock" if owner else WORDS[kind]
+        words = f"other tasks kept {owner} from running while it held a lock" if owner else WORDS[kind]
         groups.setdefault(words, []).append(known)
     return [Mechanism(words, group) for words, group in groups.items()]
 

@@ -256,7 +256,7 @@ def self_test(record: Record) -> SelfTest | None:
         return None
     for kind, stalls in judged.items():
         if own[kind] > OWN_SHARE * max(len(stalls), 1):
-            busy[kind].append(f"{own[kind]} latencies were not caused by a stall")
+            busy[kind].append(f"{own[kind]} latencies had causes other than the stalls")
     results = [
         _result(kind, judged.get(kind, []), "; ".join(busy[kind]), ends[kind])
         for kind in dict.fromkeys(kinds.values())

@@ -86,8 +86,8 @@ def cpu_quota(moment: Moment, path: ThreadPath, tolerance_ns: int, symbols: Symb
     doubt = (
         ""
         if placed_ns <= tolerance_ns
-        else f"{group} was throttled for {open_ns / 1000:,.3f} us, but the kernel does not report when: "
-        f"{placed_ns / 1000:,.3f} us are assigned to the longest waits"
+        else f"{group} was throttled for {open_ns / 1000:,.3f} us, but the kernel does not report when, so "
+        f"rtgauge assigns {placed_ns / 1000:,.3f} us to the longest waits"
     )
     return CpuQuota(group, tuple(spans), doubt)
 

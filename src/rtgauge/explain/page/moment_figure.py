@@ -85,11 +85,12 @@ def moment_figure(explanation: Explanation, step: Step, symbols: Symbols, title:
     notes = [
         (
             "The first lane shows the parts of the latency. Each other lane shows which task a CPU ran, "
-            "and, in thin bars, its interrupts and softirqs. Grey: idle. Empty: a switch that was not traced."
+            "and its interrupts and softirqs as thin bars. Grey means that the CPU was idle. A gap is a "
+            "switch that the kernel did not trace."
         )
     ]
     if len(lines) > len(shown):
-        notes.append(f"CPUs that are not drawn: {len(lines) - len(shown)}.")
+        notes.append(f"The figure leaves out these CPUs: {len(lines) - len(shown)}.")
     return Figure(figure_name(step), title, title, [spec], notes=notes)
 
 

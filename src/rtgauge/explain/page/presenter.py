@@ -52,18 +52,18 @@ def selftest_grid(result: SelfTest) -> Table:
     """Return the confusion matrix with a row for each kind of stall. The last column has wrong answers."""
     notes = [
         (
-            "size off: how far the explained size of the correctly named stalls is from the injected size, "
-            "beyond the uncertainty of the injector's clock. size right: this difference is at most "
-            "the larger of 5 us and 1 %."
+            "size off: difference between the explained and the injected length of the correctly named "
+            "stalls, less the uncertainty of the injector's clock. size right: this difference is at most "
+            "5 us or 1 %, whichever is larger."
         ),
         (
-            "Of each kind, all stalls should be found, 95 % should be named correctly, and 95 % of the "
-            "correctly named ones should have the right size. The median unattributed time should be at most "
-            "5 us."
+            "The test passes if, of each kind, all stalls are found, 95 % are named correctly, and 95 % of "
+            "the correctly named ones have the right size. The median unattributed time must be at most 5 "
+            "us."
         ),
         *(
-            f"{kind.kind}: the end is known for {kind.ends_right} of {kind.ends} latencies and responses of "
-            f"the watched program."
+            f"{kind.kind}: the explanation found the end of {kind.ends_right} of {kind.ends} latencies and "
+            "responses of the watched program."
             for kind in result.kinds
             if kind.ends
         ),
@@ -175,7 +175,7 @@ def _summary(explained: ExplainedStep) -> str:
     """Return "12 latencies explained, 2 of them only partly; unattributed at most 3.1 us"."""
     count = len(explained.activations)
     if count == 0:
-        return "no latency is explained, because none was recorded with its events"
+        return "none of the latencies is explained, because their events were not recorded"
     partly = sum(bool(known.doubts) for known in explained.activations)
     text = f"{plural(count, 'latency') if count == 1 else f'{count} latencies'} explained"
     if partly:

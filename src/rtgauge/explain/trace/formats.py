@@ -170,11 +170,11 @@ def page_layout(header_page: str, header_event: str, page_bytes: int) -> PageLay
         or (stamp.offset, stamp.size) != (0, 8)
         or commit.size not in {4, 8}
     ):
-        raise RecordError("the trace's header_page has an unknown format")
+        raise RecordError("the file header_page of the trace has an unknown format")
     if known is None or numbers != ["29", "30", "31", "28"]:
-        raise RecordError("the trace's header_event has an unknown format")
+        raise RecordError("the file header_event of the trace has an unknown format")
     if not data.offset < page_bytes <= MOST_RECORD * 8 or not 8 <= commit.offset <= data.offset - commit.size:
-        raise RecordError("the trace's header_page does not fit its page_bytes")
+        raise RecordError("the trace is damaged: header_page contradicts page_bytes")
     return PageLayout(
         page_bytes, commit.offset, struct.Struct("<I" if commit.size == 4 else "<Q"), data.offset
     )
@@ -208,7 +208,7 @@ class TraceFormats:
         common = _fields(next(iter(line.events.values())).splitlines()[:20])
         kind = common.get("common_type")
         if kind is None or kind.number is None:
-            raise RecordError("the formats of the trace have no common_type")
+            raise RecordError("the formats of the trace lack common_type")
         return cls(
             line,
             page_layout(line.header_page, line.header_event, line.page_bytes),

@@ -38,13 +38,15 @@ class Page:
 def open_page(raw: bytes, layout: PageLayout) -> Page:
     """Read a page. Raises RecordError if it is shorter than its header says."""
     if len(raw) < layout.data_offset:
-        raise RecordError(f"a page of the trace has {len(raw)} bytes, fewer than its header has")
+        raise RecordError(
+            f"a page of the trace is damaged: it has {len(raw)} bytes, fewer than a header needs"
+        )
     commit = int(layout.commit.unpack_from(raw, layout.commit_offset)[0]) & 0xFFFF_FFFF
     length = commit & ~(MISSED_EVENTS | MISSED_STORED) & 0xFFFFF
     end = layout.data_offset + length
     if end > len(raw):
         raise RecordError(
-            f"a page of the trace says that it has {length} bytes of events, but has "
+            f"a page of the trace is damaged: it should have {length} bytes of events, but has "
             f"{len(raw) - layout.data_offset}"
         )
     missed: int | None = None
@@ -69,7 +71,7 @@ def records(page: Page) -> Iterator[tuple[int, bytes]]:
         if 1 <= kind < _PADDING:
             length = kind * 4
         elif at + 4 > end:
-            raise RecordError("a page of the trace ends within an event")
+            raise RecordError("a page of the trace is damaged: it ends within an event")
         else:
             word = int(_WORD.unpack_from(data, at)[0])
             if kind == _TIME_EXTEND:
@@ -88,7 +90,7 @@ def records(page: Page) -> Iterator[tuple[int, bytes]]:
             at += 4
         time_ns += delta
         if length < 0 or at + length > end:
-            raise RecordError("a page of the trace ends within an event")
+            raise RecordError("a page of the trace is damaged: it ends within an event")
         yield time_ns, data[at : at + length]
         at += length
 
@@ -156,22 +158,22 @@ def moment_line(document: Mapping[str, object]) -> MomentLine:
     try:
         return MomentLine.model_validate(document, strict=True)
     except ValidationError:
-        raise RecordError("a moment of the trace is damaged") from None
+        raise RecordError("the events recorded around a latency are damaged") from None
 
 
 def raw_pages(line: MomentLine) -> dict[int, list[bytes]]:
     """Return CPU -> the bytes of each of its pages. Raises RecordError if pages are damaged or too many."""
     if sum(map(len, line.pages.values())) > MOST_PAGES:
-        raise RecordError(f"a moment of the trace has more than {MOST_PAGES} pages")
+        raise RecordError(f"the events recorded around a latency fill more than {MOST_PAGES} pages")
     try:
         pages = {
             int(cpu): [base64.b64decode(text, validate=True) for text in texts]
             for cpu, texts in line.pages.items()
         }
     except ValueError:
-        raise RecordError("a moment of the trace has damaged pages") from None
+        raise RecordError("the pages of events recorded around a latency are damaged") from None
     if not all(0 <= cpu < MOST_CPUS for cpu in pages):
-        raise RecordError("a moment of the trace has damaged pages")
+        raise RecordError("the pages of events recorded around a latency are damaged")
     return pages
 
 
@@ -192,7 +194,7 @@ def read_pages(formats: TraceFormats, pages: Mapping[int, Sequence[bytes]]) -> E
             before = max([before or 0, page.time_ns, *(event.time_ns for event in found[-1:])])
             events += found
             if len(events) > MOST_EVENTS:
-                raise RecordError(f"a moment of the trace has more than {MOST_EVENTS} events")
+                raise RecordError(f"more than {MOST_EVENTS} events were recorded around a latency")
     events.sort(key=lambda event: event.time_ns)
     return EventTable(events, tuple(sorted(pages)), lost)
 
@@ -279,7 +281,7 @@ def read_moment(formats: TraceFormats, document: Mapping[str, object]) -> Moment
     line = moment_line(document)
     if not 0 <= line.end_ns - line.release_ns <= LONGEST_NS or line.cpu >= MOST_CPUS:
         raise RecordError(
-            f"moment {line.number} of the trace is damaged: its release is at {line.release_ns} ns and its "
+            f"latency {line.number} in the trace is damaged: its release is at {line.release_ns} ns and its "
             f"end at {line.end_ns} ns"
         )
     pages = raw_pages(line)
