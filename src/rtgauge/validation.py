@@ -119,7 +119,7 @@ def explain(error: ValidationError, subject: str, known: list[str]) -> InputErro
     if details["type"] == "extra_forbidden":
         key = str(details["loc"][-1])
         if key in GONE_KEYS:
-            return InputError(f"{subject}: the key {key} is gone; write {GONE_KEYS[key]}")
+            return InputError(f"{subject}: the key {key} no longer exists; write {GONE_KEYS[key]} instead")
         return InputError(f"{subject}: unknown key '{key}'{nearest(key, known)}")
     message = _message(details)
     return InputError(f"{subject}: {where}: {message}" if where else f"{subject}: {message}")

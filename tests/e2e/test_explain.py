@@ -229,7 +229,7 @@ def test_a_program_that_does_nothing_is_no_measurement() -> None:
         finally:
             idle.kill()
     assert (
-        "Nothing was measured: no activation came in the measured time; watch the program while it is working"
+        "the task was never activated in the measured time; watch the program while it is working"
         in " ".join(done.stdout.split())
     )
 

@@ -109,7 +109,7 @@ def test_kernel_space_without_headers_is_one_line(board: Machine) -> None:
         3,
     )
     assert (
-        f"no headers of the kernel {os.uname().release} on {board.target}"
+        f"the headers of the kernel {os.uname().release} are not installed on {board.target}"
         if Path("/proc/modules").exists()
         else "cannot load modules"
     ) in line

@@ -97,8 +97,8 @@ def test_another_place_is_taken_where_tmp_will_not_do(tmp_path: Path, tmp: str) 
     ("options", "reason"),
     [
         ("size=64k", "there is no room"),
-        ("size=16m,noexec", "programs cannot be run"),
-        ("size=16m,ro", "a folder cannot be made there"),
+        ("size=16m,noexec", "the folder does not allow programs to run"),
+        ("size=16m,ro", "the folder cannot be created"),
     ],
 )
 def test_no_place_will_do(tmp_path: Path, options: str, reason: str) -> None:
@@ -114,7 +114,7 @@ def test_an_architecture_without_an_engine(tmp_path: Path) -> None:
     other = """printf '#!/bin/sh\\necho riscv64\\n' >"$1/uname"; chmod 755 "$1/uname"; mount --bind "$1/uname" "$(command -v uname)" """
     with Machine(tmp_path, busybox=False, script=other) as board:
         line = error_line(over_ssh(board, *PROBE, board.target), 3)
-        assert f"{board.target}: there is no engine for the architecture riscv64" in line
+        assert f"{board.target}: the target's architecture is riscv64" in line
         assert "armhf" in line
         assert left_on(board) == ""
 

@@ -89,7 +89,7 @@ def test_a_target_over_ssh(lab: Lab, tmp_path: Path) -> None:
     release = lab.run_in("uname -r").strip()
     line = error_line(board.probe(*RESPONSE), 3)
     assert (
-        f"no headers of the kernel {release} on {board.name}; apt-get install "
+        f"the headers of the kernel {release} are not installed on {board.name}; apt-get install "
         f"linux-headers-{release} make gcc" in line
     )
     line = error_line(board.probe(*RESPONSE, modules=build(STOCK, tmp_path / "stock")), 3)

@@ -150,7 +150,7 @@ def _on_chosen_runtime(steps: Sequence[StepKey], context: TargetContext, marks: 
     )
     if len(once) < len(chosen):
         same = plural(len(chosen) - len(once), "step")
-        detail += f"; {same} of the plan became the same as another step, and was measured once"
+        detail += f"; {same} of the plan became the same as another step, so rtgauge measured each only once"
     marks.append(MarkKind.RUNTIME_CHOSEN.mark(detail))
     return once
 

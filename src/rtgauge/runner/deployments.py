@@ -67,7 +67,7 @@ def cpus_not_given(key: StepKey, deployment: Deployment, machine: Machine) -> Ca
     if not missing:
         return None
     return Cannot(
-        f"it measures on CPU {format_cpu_list(given)}, not on CPU {format_cpu_list(missing)}",
+        f"this deployment measures on CPU {format_cpu_list(given)}, not on CPU {format_cpu_list(missing)}",
         "leave cpu out, because the deployment determines the CPUs",
     )
 
@@ -314,5 +314,5 @@ class BootDeployments:
         Raises MeasureError if it does not come up.
         """
         self._target.close()
-        self._phase("boots with its old parameters")
+        self._phase("booting with its old parameters")
         self._reboots.leave()

@@ -103,8 +103,8 @@ def check_engine_starts(runtime: str, target: Target) -> None:
     if loading:
         library = missing.partition(":")[0]
         remedy = (
-            "install Xenomai's libraries there, in the folder that they were configured for when rtgauge "
-            "was installed (docs/cokernels.md)"
+            "install Xenomai's libraries on the target, at the path that they had when rtgauge was installed "
+            "(docs/cokernels.md)"
         )
         raise MeasureError(f"the engine for {name} needs {library}, which is not on the target; {remedy}")
     raise MeasureError(f"the engine for {name} does not start on the target: {last}")
@@ -355,13 +355,13 @@ class BackgroundEngine:
         while not self._armed.wait(LOOK_EVERY_S):
             if time.monotonic() > deadline:
                 raise MeasureError(
-                    f"the {self._role}'s engine was not ready to measure within {SILENCE_S:g} s"
+                    f"the engine of the {self._role} was not ready to measure within {SILENCE_S:g} s"
                 )
             if interrupt.requested:
                 raise Abandoned
             if self.ended.is_set():
                 self.check()
-                raise MeasureError(f"the {self._role}'s engine ended at once")
+                raise MeasureError(f"the engine of the {self._role} ended at once")
 
     def check(self) -> None:
         """Raise the engine's error, or the error that stopped reading its stream."""

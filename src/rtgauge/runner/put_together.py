@@ -219,8 +219,8 @@ def _end_marks(measured: Measured, key: StepKey, requested: bool) -> list[Mark]:
         ]
     if result.end.reason == "stopped" and not requested:
         detail = (
-            "the engine's lease expired (rtgauge was suspended, by Ctrl-Z or with its machine) or the run "
-            "lost its guard, so the engine ended; everything that it had measured by then is kept"
+            "the engine ended because it no longer heard from rtgauge (suspended by Ctrl-Z or with its "
+            "machine), or because the run lost its guard; everything that it had measured by then is kept"
         )
         return [MarkKind.LEASE_LOST.mark(detail)]
     if result.end.reason == "stopped":
@@ -240,7 +240,7 @@ def _nothing_marks(step: Step, probe: AnyProbe) -> list[Mark]:
         or any(loop.kind == "poller" for loop in loops_of(step))  # no gap is the best result
     ):
         return []
-    cause, remedy = "no activation came in the measured time", probe.when_nothing
+    cause, remedy = "the task was never activated in the measured time", probe.when_nothing
     if step.end_reason == "program-ended":
         cause = "the program ended before it could be measured"
     elif step.end_reason == DIED:
@@ -256,7 +256,8 @@ def _early_marks(step: Step) -> list[Mark]:
     which = "every latency" if all((series.max_ns or 0) < 0 for series in early) else "nearly every latency"
     how = "rtai-latency" if step.key.rt == "rtai" else "autotune (rtgauge probe calibrate --rt cobalt)"
     detail = (
-        f"{which} is negative, because the timers fire earlier than a wake-up takes; calibrate with {how}"
+        f"{which} is negative, because the timers fire too early: by more than a wake-up takes; calibrate "
+        f"with {how}"
     )
     return [MarkKind.EARLY.mark(detail)]
 
@@ -290,7 +291,9 @@ def _program_marks(step: Step) -> list[Mark]:
         ]
     how = f"the program was ended by {signal_name(number)} {after} after the measured phase began"
     if isinstance(limit_us, int) and number in {signal.SIGXCPU, signal.SIGKILL}:
-        how += f", probably because of its limit of real-time CPU time (RLIMIT_RTTIME, {limit_us} us)"
+        how += (
+            f", probably because it exceeded its limit on real-time CPU time (RLIMIT_RTTIME, {limit_us} us)"
+        )
     kind = MarkKind.PROGRAM_ENDED if number in ASKED_TO_END else MarkKind.PROGRAM_KILLED
     return [kind.mark(how), *marks]
 

@@ -153,7 +153,7 @@ def resume_run(
         path = RecordWriter(folder, unfinished.id, unfinished).finish("complete")
         return RunOutcome(path, unfinished, [])
     if unfinished.rtgauge != rtgauge.__version__:
-        versions = f"{folder} was begun with rtgauge {unfinished.rtgauge}, but this is {rtgauge.__version__}"
+        versions = f"rtgauge {unfinished.rtgauge} began {folder}, but this is {rtgauge.__version__}"
         raise InputError(f"{versions}; resume it with that version, or start a new run")
     plan = plan_of(unfinished)
     if unfinished.state != "complete" and not record.systems:
@@ -191,8 +191,8 @@ def resume_run(
                 interrupted[name] = state
             elif target.picked_up and saved is not None:
                 not_picked_up = (
-                    "; steps in a deployment are measured again instead of being picked up, even if the "
-                    "machine was booted into the deployment"
+                    "; rtgauge does not continue an interrupted step in a deployment, but measures it again, "
+                    "even if the machine was booted into the deployment"
                 )
         shared = _run_context(plan, targets, progress, interrupt)
         contexts = target_contexts(plan, shared, stack, interrupted=interrupted, record=record)

@@ -377,14 +377,14 @@ def with_deployment(step: Step, applied: Applied | None, left_before: Sequence[s
         marks.append(MarkKind.DEPLOYMENT_INCOMPLETE.mark(detail))
     if report.not_in_effect:
         detail = (
-            f"deployment {report.name} is not complete, because this kernel was built without "
+            f"deployment {report.name} is incomplete, because this kernel was built without "
             f"{', '.join(report.not_in_effect)}"
         )
         marks.append(MarkKind.DEPLOYMENT_INCOMPLETE.mark(detail))
     if report.not_found:
         detail = (
-            f"the priority of the IRQ threads could not be raised for {', '.join(report.not_found)}, "
-            f"because there is no such thread; boot with threadirqs, or boot a PREEMPT_RT kernel"
+            f"rtgauge could not raise the priority of IRQ threads for {', '.join(report.not_found)}, because "
+            "the kernel runs none there; boot with threadirqs, or boot a PREEMPT_RT kernel"
         )
         marks.append(MarkKind.NOTHING_TO_RAISE.mark(detail))
     if report.not_put_back:

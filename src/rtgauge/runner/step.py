@@ -122,7 +122,9 @@ def measurer_of(key: StepKey) -> Measurer:
         return ONE_ENGINE
     if name not in extension.registered("measurers"):
         what = f"the step of {key.probe}" if own else "the cross-check"
-        raise InputError(f"no extension measures with {name}; install one that does, or leave {what} out")
+        raise InputError(
+            f"no installed extension measures with {name}; install one that does, or leave {what} out"
+        )
     return cast("Measurer", extension.load("measurers", name, Measurer))
 
 

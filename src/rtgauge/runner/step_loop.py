@@ -253,7 +253,7 @@ def pause_s(key: StepKey, before: StepKey | None, run: Run) -> float:
 def _pause(time_s: float, progress: Progress, interrupt: Interrupt) -> None:
     """Wait, but not longer than until the user interrupts the run."""
     if time_s:
-        progress.waits(f"pause of {format_span(time_s)} between the runs")
+        progress.waits(f"pausing for {format_span(time_s)} between the runs")
     until = time.monotonic() + time_s
     while (left_s := until - time.monotonic()) > 0 and not interrupt.requested:
         time.sleep(min(left_s, POLL_S))

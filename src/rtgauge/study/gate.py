@@ -39,7 +39,7 @@ def gate_plan(source: str, overrides: Overrides, alternation: Alternation, wish:
         matching = [name for name in names if fnmatchcase(name, wish.series)]
         if len(matching) != 1:
             what = (
-                f" matches several series; give one of {', '.join(matching)}"
+                f" matches several series; name one of {', '.join(matching)}"
                 if matching
                 else f" is not in the plan{nearest(wish.series, names)}"
             )
@@ -99,9 +99,7 @@ def with_more_pairs(record: Record, max_pairs: int | None) -> dict[str, object]:
     if wish is None or max_pairs is None or max_pairs == wish.max_pairs:
         return {}
     if max_pairs < wish.max_pairs:
-        raise InputError(
-            f"--max-pairs {max_pairs} is less than the record's {wish.max_pairs}; only more can be given"
-        )
+        raise InputError(f"--max-pairs {max_pairs} is less than the record's {wish.max_pairs}; give more")
     more = wish.model_copy(
         update={"max_pairs": max_pairs, "extended_from": (*wish.extended_from, wish.max_pairs)}
     )

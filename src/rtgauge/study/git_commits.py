@@ -53,7 +53,10 @@ class GitRepository:
         try:
             return self.git("rev-parse", "--verify", "--end-of-options", f"{name}^{{commit}}")
         except GitError:
-            raise InputError(f"{option} {name} is not a commit of {self.folder}") from None
+            raise InputError(
+                f"{option} {name} is not a commit of the repository {self.folder}; name one with "
+                "a hash, tag or branch"
+            ) from None
 
     def check(self, good: str, bad: str) -> None:
         """Raise InputError if files are changed, another bisect is running, or `good` is not an ancestor of

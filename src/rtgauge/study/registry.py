@@ -26,7 +26,8 @@ def adaptive_study(name: str, overrides: Overrides) -> AdaptiveStudy:
     """
     if name not in studies():
         raise InputError(
-            f"this rtgauge has no study {name}{nearest(name, studies())}; it has {', '.join(studies())}"
+            f"'{name}' is not a study of this rtgauge{nearest(name, studies())}; choose one of "
+            f"{', '.join(studies())}"
         )
     return AdaptiveStudy(cast("Study", extension.load("studies", name, object)), overrides)
 

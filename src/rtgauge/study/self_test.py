@@ -53,7 +53,7 @@ def self_test_plan(kinds: str | None, count: int, length: str, cpu: int | None, 
             f"--kinds {OUTSIDE} works only alone, and only on a guest of the lab; give --target lab:NAME"
         )
     if cpu is None and target != "local" and OUTSIDE not in chosen:
-        raise InputError("give --cpu to say which CPU of the other machine to stall")
+        raise InputError("say with --cpu which CPU of the other machine to stall")
     length_ns = parse_duration_ns(length)
     if not LEAST_LENGTH_NS <= length_ns <= LONGEST_US * 1_000:
         raise InputError(f"--length {length}: give 100us to {LONGEST_US // 1000}ms")

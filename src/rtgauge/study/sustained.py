@@ -38,7 +38,7 @@ def probe_of(overrides: Overrides) -> str:
     paced = [probe.name for probe in probes.PROBES.values() if probe.pace is not None]
     if name not in paced:
         raise InputError(
-            f"--set probe={name}: the study can search only over the period of "
+            f"--set probe={name}: the study can search only for the period of "
             f"{', '.join(paced)}{nearest(name, paced)}"
         )
     given = {"interval", "interval-min", "interval-max", "period"} & overrides.parameters.keys()
@@ -50,7 +50,7 @@ def probe_of(overrides: Overrides) -> str:
 def _pace(probe: str) -> Pace:
     pace = probes.get(probe).pace
     if pace is None:
-        raise InputError(f"the probe {probe} has no period to search over")
+        raise InputError(f"the probe {probe} has no period that a study could search for")
     return pace
 
 

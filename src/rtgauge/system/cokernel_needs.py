@@ -82,14 +82,14 @@ def needs(files: Files) -> list[Need]:
             "cobalt",
             f"libcobalt in {', '.join(LIBRARIES)}",
             any(name.startswith("libcobalt.so") for folder in LIBRARIES for name in files.entries(folder)),
-            "copy Xenomai's libraries into the folder of --overlay, at the path that Xenomai was configured "
-            "for",
+            "copy Xenomai's libraries into the --overlay folder, at the path where Xenomai was installed "
+            "when it was built",
         ),
         Need(
             "cobalt",
-            "root, or the group of xenomai.allowed_group",
+            "root, or a member of the group that xenomai.allowed_group names",
             _may_use_cobalt(files),
-            "run as root, or boot with xenomai.allowed_group=GID (GID: the number of a group of this user)",
+            "run as root, or boot with xenomai.allowed_group=GID (GID: the ID of a group of this user)",
         ),
         Need("cobalt", *lock),
         *(
@@ -106,7 +106,8 @@ def needs(files: Files) -> list[Need]:
             "cobalt",
             f"Xenomai's autotune, in {' or '.join(PROGRAMS)}",
             any("autotune" in files.entries(folder) for folder in PROGRAMS),
-            "copy Xenomai's sbin into the folder of --overlay, at the path that Xenomai was configured for",
+            "copy Xenomai's sbin folder into the --overlay folder, at the path where Xenomai was installed "
+            "when it was built",
             DRIVERS["autotune"],
         ),
         Need(
@@ -149,7 +150,7 @@ def _rtai_needs(files: Files) -> list[Need]:
                 "rtai",
                 f"module {name}, loaded or in {' or '.join(FOLDERS)}",
                 name in modules or installed,
-                f"copy the files of RTAI's make install into the folder of --overlay, or insmod {name}.ko",
+                f"copy what RTAI's make install installs into the --overlay folder, or insmod {name}.ko",
             )
             for name in NEEDED
         ),
@@ -175,7 +176,7 @@ def _rtai_needs(files: Files) -> list[Need]:
             "rtai",
             f"RTAI's latency and display, in {' or '.join(TESTSUITES)}",
             any({"latency", "display"} <= set(files.entries(folder)) for folder in TESTSUITES),
-            "copy the files of RTAI's make install into the folder of --overlay",
+            "copy what RTAI's make install installs into the --overlay folder",
             "--cross-check rtai-latency",
         ),
     ]

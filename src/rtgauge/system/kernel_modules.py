@@ -128,7 +128,7 @@ def modules_for(target: Target, names: Sequence[str], say: Callable[[str], None]
         if missing:
             raise NoModules(
                 f"{missing[0]} cannot be built for the kernel {kernel.release}",
-                "read in docs/kmod.md what each module needs",
+                "see what each module needs in docs/kmod.md",
             )
     return [target.put(check_private(place / f"{name}.ko")) for name in names]
 
@@ -215,7 +215,7 @@ def _build(
             _build_for_guest(target, kernel, sources, folder, say)
         else:
             raise NoModules(
-                f"there are no headers of the kernel {kernel.release} on {target.name}",
+                f"the headers of the kernel {kernel.release} are not installed on {target.name}",
                 f"apt-get install linux-headers-{kernel.release} make gcc",
             )
         built = folder / "built"
@@ -232,7 +232,7 @@ def _build_there(target: Target, headers: str, sources: Path, folder: Path) -> N
     for program in ("make", "tar"):
         if target.which(program) is None:
             raise NoModules(
-                f"{target.name} has no {program} to build the kernel modules with",
+                f"{target.name} lacks the program {program}, which building the kernel modules needs",
                 "apt-get install make gcc tar",
             )
     archive = folder / "rtgauge-kmod.tar"
@@ -268,9 +268,9 @@ def _build_for_guest(
     name = target.name.removeprefix(LAB)
     architecture = find_guest(name).architecture
     none = NoModules(
-        f"Debian has no headers for the kernel {kernel.release} of {target.name}",
+        f"Debian does not provide headers for the kernel {kernel.release} of {target.name}",
         f"rebuild the guest with Debian's newest kernel (rtgauge lab build {name} --fresh) or, for your own "
-        f"kernel, name the folder of the modules ({OWN}=DIR)",
+        f"kernel, name the folder with the modules ({OWN}=DIR)",
     )
     if not kernel.release.endswith(f"-{DEBIAN[architecture]}"):
         raise none  # not a kernel of Debian: to fetch its headers would take minutes, for nothing

@@ -59,7 +59,7 @@ def rtai_modules(
         return []
     if not target.read([PIPELINE]).exists(PIPELINE):
         raise NoModules(
-            f"this is not an RTAI kernel, because it has no I-pipe ({PIPELINE})",
+            f"this is not an RTAI kernel, because it lacks the I-pipe ({PIPELINE})",
             "boot the kernel that RTAI was built for, or leave --rt rtai out",
         )
     ModuleKernel.of(target, "leave --rt rtai out")
@@ -110,7 +110,8 @@ def _folder(target: Target) -> tuple[str, list[str]]:
     raise NoModules(
         f"RTAI's modules {' and '.join(NEEDED)} are neither loaded nor in "
         f"{', '.join(dict.fromkeys(folders))}",
-        f"install RTAI there, put its {CONFIG} into PATH, or load the modules (docs/cokernels.md)",
+        f"install RTAI there, add the folder of its {CONFIG} to PATH, or load the modules "
+        "(docs/cokernels.md)",
     )
 
 

@@ -88,15 +88,15 @@ class Check(RuleEntry):
             present = [key for key in keys if _field(key) in given and getattr(self, _field(key)) is not None]
             if len(present) != 1:
                 raise ValueError(
-                    f"give a check exactly one {role} of {', '.join(keys)}; this one has "
+                    f"a check needs exactly one {role} of {', '.join(keys)}; this one has "
                     f"{' and '.join(present) or 'none'}"
                 )
         if self.present is not None and self.boot_parameter is None and self.file is None:
-            raise ValueError("give 'present' only with 'boot-parameter' or 'file'")
+            raise ValueError("'present' works only with 'boot-parameter' or 'file'")
         if "if_missing" in given and self.file is None:
-            raise ValueError("give if-missing only with file")
+            raise ValueError("if-missing works only with file")
         if self.module is not None and self.kernel_option is None:
-            raise ValueError("give module only with kernel-option")
+            raise ValueError("module works only with kernel-option")
         return self
 
     @property
@@ -153,9 +153,9 @@ class TrialSetting(RuleEntry):
     @model_validator(mode="after")
     def _one_subject(self) -> TrialSetting:
         if (self.file is None) == (self.threads is None):
-            raise ValueError("give a setting either 'file' or 'threads'")
+            raise ValueError("a setting needs exactly one of 'file' and 'threads'")
         if (self.to is None) == (self.to_file is None) or (self.to is None and self.file is None):
-            raise ValueError("give a setting either 'to' or, for a file, 'to-file'")
+            raise ValueError("a setting needs either 'to' or, for a file, 'to-file'")
         return self
 
     @property
@@ -199,7 +199,7 @@ class Trial(RuleEntry):
     def _one_way(self) -> Trial:
         if bool(self.set) + (self.deployment is not None) != 1 and not self.boot:
             raise ValueError(
-                "give a trial 'set', 'deployment' or 'boot', but not both 'set' and 'deployment'"
+                "a trial needs 'set', 'deployment' or 'boot', but not both 'set' and 'deployment'"
             )
         return self
 
@@ -257,9 +257,9 @@ class Rule(RuleEntry):
     @model_validator(mode="after")
     def _checked_or_tried(self) -> Rule:
         if not self.checks and self.trial is None:
-            raise ValueError("give a rule 'checks' or a 'trial'")
+            raise ValueError("a rule needs 'checks' or a 'trial'")
         if self.trial is not None and self.trial.boot and self.boot is None:
-            raise ValueError("give a trial by boot the boot parameters ('boot' of the rule)")
+            raise ValueError("a trial with 'boot' needs the rule's boot parameters ('boot' of the rule)")
         return self
 
 
@@ -320,8 +320,8 @@ def read_rules(path: Path | None = None) -> list[Rule]:
             # A pattern such as `.*` matches `..` too.
             if file not in own and (not file.startswith(READABLE) or "/." in file):
                 raise InputError(
-                    f"{path}, rule '{rule.id}': '{file[:100]}' is not read, because it is outside of "
-                    f"{' and '.join(READABLE)}; name a file there"
+                    f"{path}, rule '{rule.id}': rtgauge does not read '{file[:100]}', because it is outside "
+                    f"of {' and '.join(READABLE)}; name a file there"
                 )
     return rules
 

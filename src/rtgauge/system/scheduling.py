@@ -316,7 +316,7 @@ def throttled(
     names = " or ".join(limit.name for limit in suspects)
     remedy = " and ".join(limit.remedy for limit in suspects)
     detail = (
-        f"{names} seems to have throttled the measuring thread ({'; '.join(evidence)}); disable it with "
+        f"{names} seems to have throttled the measuring thread ({'; '.join(evidence)}); avoid this with "
         f"{remedy}"
     )
     return MarkKind.THROTTLED.mark(detail, series=series)

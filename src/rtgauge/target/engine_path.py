@@ -60,10 +60,10 @@ def cokernel_engine(machine: str, runtime: str) -> Path:
         else PACKAGE / "bin" / (f"{NAME}-{runtime}" if own else f"{NAME}-{runtime}-{architecture}")
     )
     if not os.access(path, os.X_OK):
-        remedy = f"install rtgauge where {CONFIG[runtime]} is in PATH, or set {variable} (docs/cokernels.md)"
-        raise MeasureError(
-            f"the engine for {runtime} is missing, because there is no program {path}; {remedy}"
+        remedy = (
+            f"install rtgauge again with {CONFIG[runtime]} in PATH, or set {variable} (docs/cokernels.md)"
         )
+        raise MeasureError(f"the engine for {runtime} is missing ({path}); {remedy}")
     return path
 
 
@@ -123,8 +123,8 @@ def engine_for(machine: str) -> Path:
     if architecture is None:
         shown = "".join(c if c.isprintable() else "?" for c in machine[:40])
         raise MeasureError(
-            f"there is no engine for the architecture {shown} of the target; rtgauge has engines for x86-64 "
-            f"(x86_64), arm64 (aarch64) and armhf (armv7l)"
+            f"the target's architecture is {shown}, but rtgauge has engines only for x86-64 (x86_64), arm64 "
+            "(aarch64) and armhf (armv7l)"
         )
     if architecture == MACHINES.get(platform.machine()):
         return engine_path()

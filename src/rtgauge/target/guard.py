@@ -80,7 +80,7 @@ def agent_answers(
     try:
         answers = json_objects(output)
     except ValueError:
-        raise MeasureError(f"the engine's verb {verb} failed (exit status {status})", on=name) from None
+        raise MeasureError(f"the engine's command {verb} failed (exit status {status})", on=name) from None
     for answer in answers:
         if answer.get("type") == "error":
             raise MeasureError(str(answer.get("message")), on=name)
@@ -205,7 +205,7 @@ def held_text(holder: Mapping[str, Any], name: str | None = None, *, waits: bool
     elif run is None and process is not None:
         how = f"{there}with: kill {process}"
     elif process is not None and uid is not None:
-        guard = f"{there}its guard (process {process} of user {uid}, without which its data is lost)"
+        guard = f"{there}its guard (process {process} of user {uid}; its data is then lost)"
         how = f"where it was started (Ctrl-C), or end {guard} with: kill {process}"
     else:
         how = "where it was started (Ctrl-C)"
@@ -215,7 +215,7 @@ def held_text(holder: Mapping[str, Any], name: str | None = None, *, waits: bool
         lease = (
             f"and its lease ends in {ends}; wait until then, or end the run with"
             if ends is not None
-            else "its lease is over, and its guard is stopped or hangs; end the run with"
+            else "its lease has expired, but its guard is stopped or hangs; end the run with"
         )
         tail = (
             f"its host has been silent for {silent}, {lease}: rtgauge restore "

@@ -251,11 +251,11 @@ class Places:
         """Wait in the coordinator's queue. Ask again if the coordinator restarted and forgot the request."""
         end = time.monotonic() + wait_s
         while True:
-            token, reason = None, "they are all in use, or none exists (see labgrid-client places)"
+            token, reason = None, "all are in use, or none exists (see labgrid-client places)"
             try:
                 made = TOKEN.search(self._holder.client("reserve", "--shell", *tags.split(",")))
                 if made is None:
-                    raise MeasureError(f"labgrid: {CLIENT} reserve returned no token")
+                    raise MeasureError(f"labgrid: {CLIENT} reserve printed no token; try the command by hand")
                 token = made[1]
                 if self._holder.reservations().get(token) == "waiting" and time.monotonic() < end:
                     self._holder.client("wait", token, timeout_s=end - time.monotonic())

@@ -313,7 +313,7 @@ class LocalTarget:
 
     def attach(self, kept: ProgramPlace, log: BinaryIO | None = None) -> LocalGuarded:  # noqa: ARG002 - the same for every target
         """Raise MeasureError: nothing on this machine outlives rtgauge."""
-        raise MeasureError("no program that an earlier rtgauge started on this machine still runs")
+        raise MeasureError("the programs that an earlier rtgauge started on this machine ended with it")
 
     def put(self, file: Path) -> str:
         """Return the file's own path, because it is already here."""
@@ -362,7 +362,7 @@ def engine_verb(verb: str, *arguments: str, send: bytes = b"") -> subprocess.Com
         )
     except subprocess.TimeoutExpired:
         raise HungError(
-            f"the engine's verb {verb} did not end within {VERB_PATIENCE_S:g} s, so it was killed"
+            f"the engine's command {verb} did not end within {VERB_PATIENCE_S:g} s, so rtgauge killed it"
         ) from None
     except OSError as error:
         raise MeasureError(f"the engine {engine_path()} cannot be started: {error.strerror}") from None
@@ -374,4 +374,4 @@ def read_local(paths: Iterable[str]) -> Files:
     try:
         return files_of(done.stdout).files
     except ValueError:
-        raise MeasureError(f"the engine's verb read failed (exit status {done.returncode})") from None
+        raise MeasureError(f"the engine's command read failed (exit status {done.returncode})") from None

@@ -171,7 +171,7 @@ def release_target(name: str) -> str | None:
             output = connection.run('exec "$@"', [installed.engine, "release"]).stdout
     line = json_object(output) or {}
     if line.get("type") != "release":
-        raise MeasureError(str(line.get("message", "the engine's verb release failed")))
+        raise MeasureError(str(line.get("message", "the engine's command release failed")))
     return None if line.get("run") is None else str(line["run"])
 
 

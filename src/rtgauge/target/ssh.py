@@ -111,7 +111,7 @@ def read_files(connection: SshConnection, engine: str, paths: Iterable[str]) -> 
     try:
         return files_of(answer.stdout)
     except ValueError:
-        failed = f"the engine's verb read failed (exit status {answer.status})"
+        failed = f"the engine's command read failed (exit status {answer.status})"
         raise MeasureError(failed, on=connection.address.name) from None
 
 
@@ -415,7 +415,7 @@ class SshTarget:
             return
         names = self.read([place]).entries(place)
         if len(names) > MOST_FILES:
-            many = f"the target has {len(names)} files to fetch, more than any measurement creates"
+            many = f"the target has {len(names)} files to fetch, more than a measurement can create"
             raise MeasureError(many, on=self.name)
         left = most_bytes
         for name in names:
@@ -439,7 +439,10 @@ class SshTarget:
                     while piece := channel.piece(PATIENCE_S):
                         size += len(piece)
                         if size > most_bytes:
-                            large = f"{local.name} is not fetched: it is larger than any measurement can be"
+                            large = (
+                                f"fetching stopped at {local.name}: the files are larger than those of any "
+                                "measurement"
+                            )
                             raise MeasureError(large, on=self.name)
                         file.write(piece)
         except TimeoutError:

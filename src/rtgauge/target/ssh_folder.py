@@ -27,9 +27,9 @@ INSTALL_S = 600.0
 
 NO_FOLDER, NO_ROOM, NO_EXEC, NOT_KEPT = 10, 11, 12, 13
 REASONS = {
-    NO_FOLDER: "a folder cannot be made there",
+    NO_FOLDER: "the folder cannot be created",
     NO_ROOM: "there is no room",
-    NO_EXEC: ("programs cannot be run from there"),
+    NO_EXEC: ("the folder does not allow programs to run"),
 }
 
 UNAME = "uname -m"
@@ -165,7 +165,7 @@ def install(connection: SshConnection) -> InstalledEngine:
             how = (
                 "unset RTGAUGE_ENGINE, which names it"
                 if os.environ.get("RTGAUGE_ENGINE")
-                else "check whether the kernel of the target has another architecture than `uname -m` says"
+                else "check whether the target's kernel has an architecture other than `uname -m` says"
             )
             why = f"the engine for {machine} does not run there ({_plain(reason)}); {how}"
             raise MeasureError(why, on=name)
@@ -175,7 +175,9 @@ def install(connection: SshConnection) -> InstalledEngine:
             f"({_plain(reason).rpartition(': ')[2]})"
         )
     how = "free space there, or set TMPDIR on the target to a folder that is writable and not mounted noexec"
-    raise MeasureError(f"the target has no folder for the engine ({'; '.join(refused)}); {how}", on=name)
+    raise MeasureError(
+        f"the engine cannot be installed in any folder of the target ({'; '.join(refused)}); {how}", on=name
+    )
 
 
 def _send(connection: SshConnection, path: Path, words: list[str]) -> CommandOutput:

@@ -184,7 +184,7 @@ class SshGuarded:
             )
         if status == GONE:
             raise MeasureError(
-                "the data measured there is gone, because the machine was rebooted meanwhile or its "
+                "the data measured there is lost, because the machine was rebooted meanwhile or its "
                 "temporary folder was emptied",
                 on=name,
             )

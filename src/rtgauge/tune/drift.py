@@ -34,8 +34,8 @@ def own_values(named: Path) -> list[Value]:
         folder.check_content()
     except OSError as error:
         raise InputError(
-            f"{error.filename or found} is not applied, because {error.strerror}; read what it sets, and "
-            f"apply a copy that belongs to you"
+            f"rtgauge does not apply {error.filename or found} ({error.strerror}); read what it sets, and "
+            "apply a copy that belongs to you"
         ) from None
     return _values(folder, named)
 
@@ -49,12 +49,12 @@ def _values(folder: RecordFolder, named: Path) -> list[Value]:
     record = Record.of(folder)
     result = TuneResult.of(record)
     if not result.helps:
-        raise InputError(f"{named} keeps no setting, because it ended with: {result.outcome}")
+        raise InputError(f"{named} has no settings to keep, because it ended with: {result.outcome}")
     values = values_of(keep_files(result, record))
     if not values:
         raise InputError(
-            f"{named} kept no setting that can be applied at each boot; to see what it kept: "
-            f"rtgauge resume {named}"
+            f"the settings that {named} kept cannot be applied at each boot; see them with: rtgauge resume "
+            f"{named}"
         )
     return values
 

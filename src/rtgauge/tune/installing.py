@@ -76,7 +76,7 @@ def values_of(files: Mapping[str, str]) -> list[Value]:
     for each in found:
         if not each.can_be_kept:
             raise InputError(
-                f"{each} is not a setting that rtgauge tune keeps, so nothing of this folder is used"
+                f"rtgauge tune never keeps the setting {each}, so it uses nothing from this folder"
             )
     return found
 
@@ -116,7 +116,9 @@ def install(values: Sequence[Value], wait_s: float, say: Callable[[str], None]) 
             installed = _written(values, target)
             if not installed.values:
                 reasons = "; ".join(installed.refused)
-                raise MeasureError(f"nothing was installed, because the machine refused it: {reasons}")
+                raise MeasureError(
+                    f"nothing was installed, because the machine refused every setting: {reasons}"
+                )
             _put_files(files_with(installed.values))
         except BaseException as error:
             target.agent("restore", "--held")

@@ -50,7 +50,7 @@ def advice(rule: Rule) -> list[str]:
     lines.append(
         f"Against this setting: {trial.against}"
         if trial.against
-        else "Against this setting: no advice is known"
+        else "Against this setting: rtgauge knows no advice"
     )
     lines.append(f"Costs: {trial.cost}")
     if trial.conflicts:
@@ -58,10 +58,7 @@ def advice(rule: Rule) -> list[str]:
     if trial.fought_by:
         lines.append(f"These daemons change the setting back: {', '.join(trial.fought_by)}")
     if trial.lasting:
-        lines.append(
-            "The effect lasts longer than the setting, so measurements soon afterwards may still "
-            "show the effect"
-        )
+        lines.append("The effect outlasts the setting, so measurements soon afterwards may still show it")
     return lines
 
 

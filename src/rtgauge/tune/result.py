@@ -65,10 +65,11 @@ class TestFigures(Model):
     high: float | None
     error: float = Field(
         description="probability that the test says `better` (or `worse`) although the sides do not differ; "
-        "also the probability that the gain is beyond one end of its interval"
+        "also the probability that the true gain is beyond one given end of its interval"
     )
     would_show: float | None = Field(
-        default=None, description="smallest gain that this many pairs would show in nine of ten cases"
+        default=None,
+        description="smallest gain that a test with this many pairs would show in nine of ten cases",
     )
 
 
@@ -89,7 +90,7 @@ class Level(Model):
     cpus: str = Field(description="the isolated CPUs; empty: none")
     verdict: Verdict
     rest: list[str] = Field(
-        description="how the work of the loads and the energy compare with the original machine, as sentences"
+        description="sentences that compare the loads' throughput and the energy with the original settings"
     )
     kept: bool
 
@@ -116,7 +117,7 @@ class TuneResult(Model):
         default=[], description="daemons that would change values back; rtgauge stops them during trials"
     )
     costs: list[str] = Field(
-        description="costs of the kept settings in CPUs, throughput of the loads and energy, as sentences"
+        description="sentences on what the kept settings cost in CPUs, loads' throughput and energy"
     )
     isolated: list[Level] = Field(
         default=[],
@@ -128,7 +129,7 @@ class TuneResult(Model):
         default=[], description="settings whose tests had not ended when the budget ran out"
     )
     budget_s: float | None = Field(
-        default=None, description="the budget that the whole search needs, in seconds"
+        default=None, description="the budget that the whole search would need, in seconds"
     )
     false_keep: float = FALSE_KEEP
     left_out: list[str]
@@ -290,7 +291,7 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
         return result.ending(TuneOutcome.UNFINISHED, EXIT_INTERRUPTED, f"unfinished after {spent}", again)
     before = STATUS[result.before.word] if result.before is not None else EXIT_CANNOT_MEASURE
     if not tuned.measured_before:
-        why = "; ".join(result.left_out) or "the machine as it is could not be measured"
+        why = "; ".join(result.left_out) or "the machine could not be measured with its present settings"
         return result.ending(TuneOutcome.NOT_MEASURED, EXIT_CANNOT_MEASURE, why)
     if tuned.met_before:
         word = result.before.word if result.before is not None else VerdictWord.CANNOT_TELL
@@ -317,8 +318,9 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
         return result.ending(
             TuneOutcome.CANNOT_TELL,
             EXIT_CANNOT_TELL,
-            f"out of budget after {plural(len(result.tests), 'test')}, with "
-            f"{plural(len(tuned.left), 'setting')} left to try; nothing was kept, everything was put back",
+            f"the budget ran out after {plural(len(result.tests), 'test')}, with "
+            f"{plural(len(tuned.left), 'setting')} left to try; rtgauge kept nothing and restored every "
+            "setting",
             f"{again} --budget {budget}",
         )
     if not tuned.final:
@@ -330,13 +332,15 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
         return result.ending(
             TuneOutcome.NOTHING,
             before,
-            f"no {'' if by_boot else 'live '}setting showed a gain ({spent}){would}; everything was put back",
+            f"no {'' if by_boot else 'live '}setting showed a gain ({spent}){would}; rtgauge restored every "
+            "setting",
             None if by_boot else "see which settings need a boot: rtgauge tune --dry-run",
         )
     word = result.after.word if result.after is not None else VerdictWord.CANNOT_TELL
     names = ", ".join(tuned.final)
     apart = (
-        f"; {', '.join(tuned.together)} help together, but there was no time to find out which of them matter"
+        f"; {', '.join(tuned.together)} help together, but the budget ran out before rtgauge knew which of "
+        "them matter"
         if tuned.together
         else ""
     )
@@ -345,13 +349,13 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
         return result.ending(
             TuneOutcome.NOTHING,
             EXIT_FAILS,
-            f"{names} helped, but made things worse{confirmed}; do not keep this",
+            f"{names} helped, but made latencies worse{confirmed}; do not keep this",
         )
     outcome = TuneOutcome.FIXED if word is VerdictWord.HOLDS else TuneOutcome.BETTER
     held = sum(set(visit.settings) == set(tuned.final) for visit in played.runs)
     judged = {
         VerdictWord.HOLDS: f"the requirement then holds in each of {plural(held, 'run')}",
-        VerdictWord.MARGINAL: "the requirement is then marginal",
+        VerdictWord.MARGINAL: "the requirement then only just holds",
         VerdictWord.CANNOT_TELL: "longer runs must show whether the requirement then holds",
         VerdictWord.FAILS: "the requirement still fails",
     }[word]

@@ -55,8 +55,8 @@ class TuneWish(Model):
     run_s: float = Field(description="estimated length of a run, in seconds")
     fewer: dict[str, dict[str, str]] = Field(
         default={},
-        description="for each rule, its variants with fewer isolated CPUs, as parts of a deployment, the "
-        "variant with the fewest first",
+        description="for each rule, its variants with fewer isolated CPUs, as parts of a deployment; the "
+        "variant with the fewest comes first",
     )
     larger_than: float = Field(default=0.2, gt=0, description="the smallest gain that matters: 0.2 is 20 %")
     confirm_after_boot: bool = Field(
@@ -93,7 +93,7 @@ def wish_of(run: Run) -> TuneWish:
     """
     written = run.plan.get(KEY)
     if written is None:
-        raise InputError(f"{run.id} is not a tuning's record; give one that rtgauge tune wrote")
+        raise InputError(f"rtgauge tune did not write the record {run.id}; give one that it wrote")
     try:
         return TuneWish.model_validate(written)
     except ValidationError:
@@ -124,7 +124,9 @@ def tune_plan(
     user boots any other machine before the confirmation. A watched program would not survive a boot.
     """
     if pid is None and requirement.metric != "latency":
-        raise InputError(f"rtgauge tune judges by latency, not by {requirement.metric}; give latency<=TIME")
+        raise InputError(
+            f"rtgauge tune judges by latency, not by {requirement.metric}; require latency<=TIME"
+        )
     if pid is not None and reboot:
         raise InputError("a boot would end the program that is watched: leave out --boot each-deployment")
     if set(loads) & set(confirm_loads):

@@ -90,9 +90,10 @@ def _at_most(evidence: Mapping[str, Any]) -> str:
     if "per_hour_at_most" in evidence:
         most = format_multiple(round_up(float(evidence["per_hour_at_most"])))
         return (
-            f"at most {most} longer ones come in an hour of a CPU ({confidence} confidence, if independent)"
+            f"at most {most} longer gaps come per hour on each CPU ({confidence} confidence, if gaps are "
+            "independent)"
         )
-    independent = ", if independent" if evidence["assumes"] == INDEPENDENT else ""
+    independent = ", if violations are independent" if evidence["assumes"] == INDEPENDENT else ""
     share = format_share(float(evidence["violation_share_at_most"]), up=True)
     return f"at most {share} break the bound ({confidence} confidence{independent})"
 
@@ -119,7 +120,7 @@ def answer_words(verdict: Verdict) -> str:
         clauses.append(
             evidence.get("why")
             or missing_words(evidence)
-            or "this share is too close to the allowed one to tell"
+            or "this share is too close to the allowed share to tell"
         )
     largest, cpu = evidence.get("max_ns"), evidence.get("max_cpu")
     if isinstance(largest, int):

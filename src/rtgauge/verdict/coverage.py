@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 FORBIDDEN = {
     "cpuset": "a cpuset forbids it",
-    "affinity": "forbidden by the affinity mask, as set by taskset",
+    "affinity": "the affinity mask (taskset) forbids it",
     "not-allowed": "a cpuset or the affinity mask forbids it",
 }
 """The engine's reasons for leaving out a CPU that should be measured (docs/formats/stream.md).

@@ -187,8 +187,8 @@ def _for_every(case: _Case) -> Verdict:
         return _too_coarse(case)
     if v.activations < LEAST_FOR_EVERY:
         reason = (
-            f"too few activations to judge 100%: {support}; at least {format_count(LEAST_FOR_EVERY)} are "
-            f"needed"
+            f"these are too few activations to judge 100%: {support}; at least "
+            f"{format_count(LEAST_FOR_EVERY)} are needed"
         )
         return _too_short(case, reason, LEAST_FOR_EVERY)
     if case.close.possible:
@@ -214,7 +214,7 @@ def _too_coarse(case: _Case) -> Verdict:
     if case.violations.unplaced:
         following = f"measure with rtgauge: {case.next.again({})}"
         return case.verdict(
-            VerdictWord.CANNOT_TELL, f"{case.seen}; no histogram reaches the bound", following
+            VerdictWord.CANNOT_TELL, f"{case.seen}; every histogram ends below the bound", following
         )
     reason = f"{case.seen}; the figures are too coarse to decide"
     return case.verdict(VerdictWord.CANNOT_TELL, reason, case.next.with_more(None))
@@ -241,8 +241,8 @@ def _for_a_share(case: _Case) -> Verdict:
     if needed is None:
         share = format_share(v.possible / v.activations)
         reason = (
-            f"{seen}; {share} broke the bound; {may}; these shares are too close to tell them apart with so "
-            f"few activations"
+            f"{seen}; {share} broke the bound; {may}; with so few activations, these shares are too close to "
+            "tell apart"
         )
         needed = activations_to_refute(
             allowed, confidence, violations=v.certain, count=count, design_effect=effect
@@ -250,7 +250,10 @@ def _for_a_share(case: _Case) -> Verdict:
         if needed is None and v.certain < v.possible:
             return _too_coarse(case)
     else:
-        reason = f"too few activations to judge {format_percent(requirement.hardness)}: {case.support}; {may}"
+        reason = (
+            f"these are too few activations to judge {format_percent(requirement.hardness)}: {case.support}; "
+            f"{may}"
+        )
     if needed is not None:
         reason += f"; about {format_count(needed)} activations would tell"
     return _too_short(case, reason, needed)

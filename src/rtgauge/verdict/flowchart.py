@@ -47,7 +47,7 @@ class Advice(Model):
 
     requirement: str
     hardness: Hardness = Field(
-        description="the branch of the chart that is used: 100%, or 95% for every hardness below 100%"
+        description="the branch of the chart that applies: 100%, or 95% for every hardness below 100%"
     )
     chart: str
     about_chart: str
@@ -66,7 +66,9 @@ class Advice(Model):
     published: dict[str, list[int]] = Field(
         description="latencies that the paper measured, in us: the median, the 95 % quantile and the maximum"
     )
-    also_measured: list[Stage] = Field(description="measured ways that the chart does not ask for here")
+    also_measured: list[Stage] = Field(
+        description="ways that were measured although the chart does not ask for them here"
+    )
     aside: list[Aside] = Field(description="steps that do not count as evidence")
     not_measured: list[OpenQuestion] = Field(description="missing measurements that could change the answer")
     next: str = Field(description="what to do next: a command for a measurement, or a preparation")
@@ -110,7 +112,7 @@ def kernel_of(facts: Facts) -> str | None:
 def _why_not(step: Step, requirement: Requirement, facts: Facts) -> str | None:
     """Return why a step does not count as evidence; None if it counts."""
     if not any(summary.metric == requirement.metric for summary in step.series):
-        return f"it measured no {requirement.metric}"
+        return f"it did not measure {requirement.metric}"
     if step.tasks:
         return "it measured a task set, whose tasks delay each other (see rtgauge sched)"
     if step.parameters.get("policy", step.key.parameters.get("policy")) == "other":
@@ -136,7 +138,7 @@ def _machine_of(facts: Facts) -> str:
 def machines_of(records: Sequence[Record]) -> dict[str, str]:
     """Return each measured machine: the value for `advise`, and its host name."""
     known = (_facts_of(record, step) for record in records for step in record.steps)
-    return {_machine_of(facts): facts.host or "a machine without a name" for facts in known}
+    return {_machine_of(facts): facts.host or "an unnamed machine" for facts in known}
 
 
 def _sorted_out(

@@ -106,14 +106,13 @@ def judge_gaps(
         reason = f"{seen}; the file does not say for how long the CPUs were observed"
         return verdict(VerdictWord.CANNOT_TELL, reason, following.with_more(None))
     if observed < LEAST_OBSERVED_S * NS_PER_S:
-        reason = f"too short: {seen}; at least {LEAST_OBSERVED_S} s are needed"
+        reason = f"the measurement is too short: {seen}; at least {LEAST_OBSERVED_S} s are needed"
         return verdict(VerdictWord.CANNOT_TELL, reason, following.with_more(None))
     evidence["per_hour_at_most"] = rate = -math.log1p(-float(requirement.confidence)) * NS_PER_HOUR / observed
     most = format_multiple(round_up(rate))
     reason = (
-        f"{seen}; at {format_percent(requirement.confidence)} confidence, at most {most} longer ones "
-        "come in an "
-        f"hour of a CPU if gaps are independent"
+        f"{seen}; at {format_percent(requirement.confidence)} confidence, at most {most} longer gaps come "
+        "per hour on each CPU if gaps are independent"
     )
     if close.possible:
         return verdict(VerdictWord.MARGINAL, reason, following.when_close())

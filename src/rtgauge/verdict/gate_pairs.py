@@ -104,7 +104,7 @@ def gate_series(record: Record, wish: GateWish) -> list[GateSeries]:
     """
     alternation = alternation_of(record.run)
     if alternation is None:
-        raise CannotGate("the record has no pairs, so it is not the record of a gate")
+        raise CannotGate("the record has no pairs, so rtgauge gate did not make it; give one that it made")
     _check_kernels(record, wish, alternation)
     _check_both_have_all(record.run, alternation)
     steps: dict[tuple[str, int], Step] = {}
@@ -307,8 +307,9 @@ def _quantile_ns(step: Step, figures: Distribution, wish: GateWish) -> int:
         )
     if field_name in figures.lower_bounds or value_ns is None:
         raise CannotGate(
-            f"{step.id}: {wish.quantile} is above the end of {step.tool}'s histogram, so its value is unknown"
+            f"{step.id}: {wish.quantile} is above the end of {step.tool}'s histogram, so its value is "
+            "unknown; give a lower --quantile"
         )
     if value_ns <= 0:
-        raise CannotGate(f"{step.id}: {wish.quantile} is {value_ns} ns, but only values above 0 have a ratio")
+        raise CannotGate(f"{step.id}: {wish.quantile} is {value_ns} ns, but a ratio needs values above 0")
     return value_ns

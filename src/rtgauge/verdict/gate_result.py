@@ -117,8 +117,8 @@ class SeriesChange(Model):
     candidate_ns: int | None = None
     low: float | None = Field(
         default=None,
-        description="lower end of the 95 % interval of the change, "
-        "which allows for repeated tests while the gate measures",
+        description="lower end of the change's 95 % confidence interval, corrected for the repeated tests "
+        "while the gate measures",
     )
     high: float | None = None
     spread: float | None = Field(
@@ -167,7 +167,7 @@ class GateResult(Model):
         default=None,
         description=(
             "share of the boots: the gate passes only after enough pairs to catch a state of the machine "
-            "that only this share has"
+            "that occurs in only this share of them"
         ),
     )
     rarest_shown: float | None = Field(
@@ -224,7 +224,7 @@ class GateResult(Model):
         """Decide a gate from its record, finished or not. Raises InputError if the record is not a gate's."""
         wish, alternation = wish_of(record.run), alternation_of(record.run)
         if wish is None or alternation is None:
-            raise InputError(f"{record.path} is not the record of a gate")
+            raise InputError(f"rtgauge gate did not make {record.path}; give a record that it made")
         empty = GateResult(
             outcome=GateOutcome.NOT_MEASURED,
             status=EXIT_CANNOT_MEASURE,
@@ -520,7 +520,7 @@ def _concluded(
     if decision.outcome is gate.Outcome.PASS and own.fails:
         return result.ending(
             GateOutcome.FAILS,
-            f"{candidate}: fails {parse_requirement(wish.require or '')}, although it is not worse than "
+            f"{candidate} fails {parse_requirement(wish.require or '')}, although it is not worse than "
             f"{baseline} by {wanted} or more; {seen.removeprefix(f'{candidate}: ')}",
         )
     if decision.outcome is gate.Outcome.PASS:
@@ -529,8 +529,8 @@ def _concluded(
         rest = format_share(gate.rarest_shown(decision.pairs), up=True)
         return result.ending(
             GateOutcome.NOT_WORSE,
-            f"{candidate}: each of {plural(decision.pairs, 'run')} met {wish.require}, so at most {rest} "
-            f"of further runs would not (99 % confidence); {seen.removeprefix(f'{candidate}: ')}",
+            f"{candidate}: each of {plural(decision.pairs, 'run')} met {wish.require}, so at most {rest} of "
+            f"further runs would fail it (99 % confidence); {seen.removeprefix(f'{candidate}: ')}",
         )
     if decision.outcome is gate.Outcome.CANNOT_TELL:
         few = f"{seen}; these are too few pairs to tell whether {candidate} is worse by {wanted}"

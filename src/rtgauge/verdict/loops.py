@@ -118,7 +118,7 @@ def _unseen_stops(step: Step, facts: Facts) -> str | None:
     if any(mark.kind is MarkKind.TRACE_DROPPED for mark in step.marks) or any(
         result.values.get("unknown_stops") != 0 for result in pollers
     ):
-        return "events of some stops are missing"
+        return "the events of some stops are missing"
     return None
 
 
@@ -157,7 +157,7 @@ def _no_such_period(requirement: Requirement, step: Step, loops: Sequence[Watche
     following = (
         f"mend the period: {why}"
         if why
-        else "give the period that the loop has, or name its thread: --threads"
+        else "give the period that the loop really has, or name its thread: --threads"
     )
     return cannot_tell(requirement, step, f"{trouble}; {reason}" if trouble else reason, following, why=why)
 
@@ -181,7 +181,7 @@ def _of_thread(
         return cannot_tell(
             requirement,
             step,
-            f"{loop.task} {loop.waits}: these times do not lie on a grid, so releases may be missing",
+            f"{loop.task} {loop.waits}: these times are not evenly spaced, so releases may be missing",
             "leave out period=, or name the wait that begins its cycle: --cycle CALL[:FD]",
         )
     judged = judge_thread(loop)
@@ -244,7 +244,7 @@ def judge_loops(
         return cannot_tell(
             requirement,
             step,
-            "no watched thread had a release",
+            "none of the watched threads had a release",
             "watch the program while it works, or for longer",
         )
     judged = [(loop, _of_thread(requirement, step, loop, judge_thread)) for loop in chosen]
@@ -256,7 +256,7 @@ def judge_loops(
     verdict = _named(requirement, loop, decisive, len(judged), trouble, killed=killed is not None)
     verdict.evidence["threads"] = [_of_evidence(loop, verdict) for loop, verdict in judged]
     few = [
-        f"{other.task}: {plural(other.releases, 'activation')}, none late, too few to tell"
+        f"{other.task}: {plural(other.releases, 'activation')}, none of them late, but too few to tell"
         for other, small in judged
         if small is not decisive and _is_too_few(small)
     ]

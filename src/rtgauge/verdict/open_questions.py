@@ -80,7 +80,7 @@ def _open(
     metric, period = requirement.metric, requirement.period_ns
     if all(evidence.load == "idle" for evidence in used):
         yield _question(
-            "any load, because only idle was measured",
+            "the task under load, because only an idle machine was measured",
             "a loaded machine has larger latencies, often by orders of magnitude",
             measure_command(requirement),
         )
@@ -118,7 +118,7 @@ def _open(
         )
     if metric == "latency":
         yield _question(
-            "the whole way from an input to an output, because latency covers only a timer's wake-up",
+            "the whole path from an input to an output, because latency covers only a timer's wake-up",
             ON_TOP,
             measure_command(replace(requirement, metric="response"), OVER_GPIO),
         )

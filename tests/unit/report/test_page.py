@@ -236,7 +236,7 @@ def test_a_cpu_that_could_not_be_measured_is_named_at_the_top(tmp_path: Path):
     record = Record.open(write_record(tmp_path, Shape(verdict=None)))
     record.steps[1].cpus_not_measured = [{"cpu": 3, "reason": "affinity"}]
     top = Reader(html(record).partition('id="numbers"')[0]).text
-    assert "Not measured: CPU 3 (forbidden by the affinity mask, as set by taskset)" in top
+    assert "Not measured: CPU 3 (the affinity mask (taskset) forbids it)" in top
 
 
 def test_a_single_condition_is_not_compared(tmp_path: Path):

@@ -29,7 +29,7 @@ def step(rt: str, *measured: SimpleNamespace, end_reason: str = "duration") -> S
 @pytest.mark.parametrize(
     ("end_reason", "said", "unsaid"),
     [
-        ("duration", "no activation came in the measured time; measure for longer", "engine"),
+        ("duration", "the task was never activated in the measured time; measure for longer", "engine"),
         ("died", "the engine ended before it measured anything", "measure for longer"),
         ("program-ended", "the program ended before it could be measured", "the engine"),
     ],

@@ -49,7 +49,7 @@ def test_where_there_are_no_c_states_no_words_are_spent_on_them() -> None:
 @pytest.mark.parametrize(
     ("name", "cores", "expected"),
     [
-        ("CHM", GUEST, "the kernel offers no C-state"),
+        ("CHM", GUEST, "this kernel has no C-state"),
         ("HM", [[0], [1]], "only one thread"),
         ("M", [[0]], "a single core"),
         ("cores=3", GUEST, "the machine has only 2 cores"),
@@ -170,7 +170,7 @@ def test_a_plan_may_say_it(tmp_path: Any) -> None:
     with pytest.raises(InputError, match="boot: 'magic' is not one of 'each-deployment'"):
         load_plan(str(file), Overrides())
     file.write_text('deployments-by = "boot"\n[matrix]\nload = "idle"\n')
-    with pytest.raises(InputError, match='deployments-by is gone; write boot = "each-deployment"'):
+    with pytest.raises(InputError, match='deployments-by no longer exists; write boot = "each-deployment"'):
         load_plan(str(file), Overrides())
 
 

@@ -169,7 +169,7 @@ def test_a_list_of_deployments_keeps_sets_of_words_together() -> None:
         ("cores=3", machine(DELGADO), "2 core"),
         ("isolate=7", machine(DELGADO), "is offline"),
         ("cores=1,isolate=1", machine(DELGADO, smt="off"), "is offline"),
-        ("isolate=0-3", machine(DELGADO), "no CPU would be left"),
+        ("isolate=0-3", machine(DELGADO), "every CPU would be isolated"),
     ],
 )
 def test_the_reason_why_a_machine_does_not_support_a_deployment(

@@ -80,7 +80,7 @@ def test_rtai_config_goes_before_the_usual_folders() -> None:
         ),
         ({"/proc/modules": None, "/proc/ipipe/version": None}, "this is not an RTAI kernel"),
         ({"/proc/sys/kernel/modules_disabled": "1\n"}, "modules_disabled is 1"),
-        ({"/proc/ipipe/version": None}, "this is not an RTAI kernel, because it has no I-pipe"),
+        ({"/proc/ipipe/version": None}, "this is not an RTAI kernel, because it lacks the I-pipe"),
         (
             {},
             (

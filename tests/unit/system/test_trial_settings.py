@@ -416,7 +416,7 @@ class Hanging:
     def agent(self, verb: str, *arguments: str) -> list[dict[str, Any]]:
         self.verbs.append(verb)
         if verb == "set":
-            raise HungError(f"the engine's verb {verb} did not end: {arguments}")
+            raise HungError(f"the engine's command {verb} did not end: {arguments}")
         return []
 
 

@@ -208,7 +208,7 @@ def test_an_answer_of_read_that_is_none(connection, answer, more):
     monkey = SimpleNamespace(
         run=lambda *_: SimpleNamespace(stdout=(more or answer).encode(), status=0), address=connection.address
     )
-    with pytest.raises(MeasureError, match="verb read failed"):
+    with pytest.raises(MeasureError, match="command read failed"):
         read_files(monkey, "engine", ["x"])
 
 
@@ -224,7 +224,7 @@ class Fetching(SshTarget):
 @pytest.mark.parametrize(
     ("script", "error", "says"),
     [
-        ("exec cat /dev/zero", MeasureError, "larger than any measurement"),
+        ("exec cat /dev/zero", MeasureError, "the files are larger"),
         ("exec sleep 100", ConnectionBroken, "did not answer"),
     ],
 )

@@ -41,9 +41,9 @@ def test_a_verb_that_hangs_is_killed_and_named(
     engine(f"{LOCKED}\nexec sleep 100")
     with LocalTarget("test", "a test") as target:
         monkeypatch.setattr(local, "VERB_PATIENCE_S", 0.01)
-        with pytest.raises(HungError, match=r"verb set did not end within 0\.01 s"):
+        with pytest.raises(HungError, match=r"command set did not end within 0\.01 s"):
             target.agent("set", "--", "/sys/x", "1")
-        with pytest.raises(MeasureError, match=r"verb read did not end within 0\.01 s"):
+        with pytest.raises(MeasureError, match=r"command read did not end within 0\.01 s"):
             target.read(["/proc/version"])
 
 
@@ -143,7 +143,7 @@ def test_a_program_that_says_nothing_more_is_named(engine: Callable[[str], Path]
 @pytest.mark.parametrize("script", ["exit 3", "echo '{'", "echo '[]'", "echo '{}'"])
 def test_an_answer_to_read_that_is_none(engine: Callable[[str], Path], script: str) -> None:
     engine(script)
-    with pytest.raises(MeasureError, match="the engine's verb read failed"):
+    with pytest.raises(MeasureError, match="the engine's command read failed"):
         read_local(["/proc/version"])
 
 

@@ -111,7 +111,7 @@ def test_two_names_of_one_machine_are_told(holders: list[dict[str, Any]]) -> Non
         ),
         (
             {"silent_ns": 900 * 10**9, "lease_left_ns": 0},
-            "its lease is over, and its guard is stopped or hangs; end the run with: ",
+            "its lease has expired, but its guard is stopped or hangs; end the run with: ",
         ),
     ],
 )
@@ -145,6 +145,6 @@ def test_the_pid_is_of_the_run_and_not_of_its_guard() -> None:
     assert here.endswith("(pid 7); wait until the run has ended, or end it with: kill -INT 7")
     from_afar = held_text(HOLDER | {"host_pid": None})
     assert from_afar.endswith(
-        "or end it where it was started (Ctrl-C), or end its guard (process 6 of user 0, without which its "
-        "data is lost) with: kill 6"
+        "or end it where it was started (Ctrl-C), or end its guard (process 6 of user 0; its data is then "
+        "lost) with: kill 6"
     )

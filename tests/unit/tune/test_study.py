@@ -205,9 +205,7 @@ def test_a_budget_that_ends_leaves_it_open_and_a_larger_one_goes_on() -> None:
     record = simulated(plan, mended_by="nothing")
     result = TuneResult.of(record)
     assert (result.outcome, result.status) == (TuneOutcome.CANNOT_TELL, 4)
-    said = (
-        "out of budget after 1 test, with 4 settings left to try; nothing was kept, everything was put back"
-    )
+    said = "the budget ran out after 1 test, with 4 settings left to try; rtgauge kept nothing and restored every setting"
     assert result.conclusion == said
     assert "Left to try: thp, ksm, timer-migration, numa-balancing." in basis(result)
     assert result.next is not None

@@ -99,7 +99,7 @@ def test_idle_alone_is_an_answer_with_a_condition(tmp_path: Path):
     found = ask(SOFT, wakeups(tmp_path / "r", 100, loads=("idle",)))
     assert (found.measured, found.status) == (False, EXIT_CANNOT_TELL)
     assert "provided that it holds under load" in found.answer
-    assert found.not_measured[0].what == "any load, because only idle was measured"
+    assert found.not_measured[0].what == "the task under load, because only an idle machine was measured"
     assert "rtgauge run --load idle,cpu,memory,network" in found.next
 
 
@@ -203,7 +203,7 @@ def test_what_is_no_evidence_is_named_with_its_reason(tmp_path: Path):
     unknown = record(tmp_path / "unknown", [Drawn([Series([10] * 50)])], {"host": "x"})
     found = ask(SOFT, record(tmp_path / "r", steps), unknown)
     assert [one.why for one in found.aside] == [
-        "it measured no latency",
+        "it did not measure latency",
         "it was measured without a real-time priority",
         "the record does not say which kernel ran",
     ]
@@ -313,7 +313,7 @@ def test_the_terminal_says_answer_walk_costs_and_next(tmp_path: Path, width: int
         "marginal",
         "custom kernel",
         "What today's kernels changed",
-        "Not measured",
+        "Missing measurements",
         "next boot a PREEMPT_RT",
     ):
         assert words in text

@@ -133,7 +133,7 @@ def test_how_often_a_bound_is_exceeded_decides(tmp_path: Path) -> None:
 def test_a_candidate_that_keeps_the_bound_passes(tmp_path: Path) -> None:
     share = measured(tmp_path / "a", pairs=12, require=f"{BOUND} hardness=99%")
     said = (
-        "MI: each of 12 runs met latency<=1ms hardness=99%, so at most 31.9 % of further runs would not "
+        "MI: each of 12 runs met latency<=1ms hardness=99%, so at most 31.9 % of further runs would fail it "
         "(99 % confidence); "
     )
     assert GateResult.of(share).conclusion.startswith(said + "0 activations")
@@ -161,7 +161,7 @@ def test_a_candidate_that_fails_its_own_requirement_never_passes(
     result = GateResult.of(measured(tmp_path, pairs=12, require=f"latency<=6us{hardness}"))
     assert (result.outcome, result.status) == (outcome, status)
     if outcome is GateOutcome.FAILS:
-        assert result.conclusion.startswith("MI: fails latency<=6us hardness=")
+        assert result.conclusion.startswith("MI fails latency<=6us hardness=")
         (case,) = case_of(gate_junit(result))
         assert [type(each) for each in case.result] == [junitparser.Failure]
 
@@ -426,7 +426,7 @@ def test_the_first_pair_tells_what_no_pair_can_decide(tmp_path: Path) -> None:
     total = step_of(zero, 1).total
     assert total is not None
     total.filled.p50_ns = 0
-    assert "only values above 0 have a ratio" in refused(zero)
+    assert "a ratio needs values above 0" in refused(zero)
 
 
 def test_a_step_that_was_left_out_is_no_pair(tmp_path: Path) -> None:
@@ -436,7 +436,7 @@ def test_a_step_that_was_left_out_is_no_pair(tmp_path: Path) -> None:
 
 
 def test_a_record_that_is_of_no_gate_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="not the record of a gate"):
+    with pytest.raises(InputError, match="rtgauge gate did not make"):
         GateResult.of(Record.open(write_record(tmp_path, Shape(seconds=1))))
 
 

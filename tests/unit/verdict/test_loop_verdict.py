@@ -148,7 +148,7 @@ def test_a_thread_with_few_activations_does_not_hide_the_others() -> None:
     few = Thread("watchdog", latencies=[10 * US] * 10, responses=[10 * US] * 10)
     judged = watched(few, Thread(), text="latency<=200us hardness=99%")
     assert judged.word == HOLDS
-    assert "watchdog: 10 activations, none late, too few to tell" in judged.reason
+    assert "watchdog: 10 activations, none of them late, but too few to tell" in judged.reason
     assert watched(few, text="latency<=200us hardness=99%").word == CANNOT_TELL
 
 
@@ -173,7 +173,7 @@ def test_a_loop_without_a_grid_is_not_judged_by_a_period(latency: int) -> None:
     thread = Thread(latencies=[latency] * 20_000, values={"kind": "own-schedule"})
     judged = watched(thread, text="period=1ms latency<=5ms hardness=99%")
     assert judged.word == CANNOT_TELL
-    assert "do not lie on a grid" in judged.reason
+    assert "are not evenly spaced" in judged.reason
     assert watched(thread, text="latency<=5ms hardness=99%").word == (HOLDS if latency < MS else FAILS)
 
 

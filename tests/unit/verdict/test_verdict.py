@@ -138,7 +138,7 @@ def test_a_share_is_judged_by_exact_bounds(good, late, word):
         assert "too few activations to judge 99.999%" in result.reason
     if late == 12:
         assert result.evidence["activations_needed"] > 10 * good
-        assert "too close to tell them apart with so few activations; about" in result.reason
+        assert "these shares are too close to tell apart; about" in result.reason
     if late == 0 and word == VerdictWord.CANNOT_TELL:
         assert result.evidence["duration_needed_ns"] == 299_572 * 10**6
         assert "--duration 5min" in result.next
@@ -372,7 +372,7 @@ def test_a_run_that_holds_names_the_step_nearest_to_the_bound(tmp_path):
     whole = judge_run(parse_requirement(HARD), make(tmp_path, *steps_of(60_000, 120_000, 90_000)))[0]
     expected = (
         "01-wakeup-cpu, the closest of 3 loads: none of 10,001 later than 200 us, none allowed; at most "
-        "1 in 3,338 break the bound (95 % confidence, if independent); worst 120 us on CPU 0"
+        "1 in 3,338 break the bound (95 % confidence, if violations are independent); worst 120 us on CPU 0"
     )
     assert whole.reason == expected
 
@@ -385,8 +385,7 @@ def test_a_cpu_that_no_step_could_measure_is_named(tmp_path):
     ]
     whole = judge_run(parse_requirement(HARD), make(tmp_path, (one, windows)))[0]
     assert whole.reason.endswith(
-        "; not measured: CPU 3 (forbidden by the affinity mask, as set by taskset); CPU 2,4 (a cpuset "
-        "forbids it)"
+        "; not measured: CPU 3 (the affinity mask (taskset) forbids it); CPU 2,4 (a cpuset forbids it)"
     )
 
 

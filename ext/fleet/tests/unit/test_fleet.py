@@ -387,7 +387,10 @@ def test_records_are_sent_and_sent_again_by_the_next_start(tmp_path: Path) -> No
         ('[[jobs]]\nname = "../a"\n', "name"),
         ('[[jobs]]\nname = "a"\nplan = "--out=/"\n', "plan"),
         ('[[jobs]]\nname = "a"\nprogram = "sh"\n', "program"),
-        ('[[jobs]]\nname = "a"\nboot-between = true\n', 'boot-between is gone; write boot = "each-run"'),
+        (
+            '[[jobs]]\nname = "a"\nboot-between = true\n',
+            'boot-between no longer exists; write boot = "each-run"',
+        ),
         ('[[jobs]]\nname = "a"\nboot = "each-deployment"\n', "is not one of 'each-run'"),
         ('[[jobs]]\nname = "a"\nimages = ["x"]\n', "the image x, which the plan does not list"),
         ('[[jobs]]\nname = "a"\nimages = ["x"]\n[[images]]\nname = "x"\n', "no board has the images x"),

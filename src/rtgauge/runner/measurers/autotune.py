@@ -58,7 +58,9 @@ def find_autotune(target: Target) -> str:
 def _gravity(target: Target) -> dict[str, int]:
     gravity = rt_core.gravity_of(target.read([rt_core.CLOCK]).text(rt_core.CLOCK) or "")
     if gravity is None:
-        raise MeasureError(f"{rt_core.CLOCK} on {target.name} does not give the gravity of Xenomai's timer")
+        raise MeasureError(
+            f"{rt_core.CLOCK} on {target.name} does not contain the gravity of Xenomai's timer"
+        )
     return gravity
 
 

@@ -29,7 +29,7 @@ WHY = {
     "ENOENT": "it does not exist",
     "EIO": "the kernel does not allow it",
     "differs": "the kernel set another value",
-    "alive": "this program hangs in the kernel and does not end; restart the machine",
+    "alive": "this program hangs in the kernel and cannot be ended; reboot the machine",
     "in-use": "the module stays loaded, because a program of the run that loaded it is still running",
 }
 
@@ -126,7 +126,8 @@ class _Actions:
             self._report.settings.append(made)
             if made.path.startswith("group:") and made.old == "present":
                 raise Refused(
-                    f"{made.path.removeprefix('group:')} already exists and belongs to someone else"
+                    f"the control group {made.path.removeprefix('group:')} already exists and belongs to "
+                    "another program"
                 )
             if made.error is not None and setting.essential:
                 refused = Refused(explain_refusal(made))

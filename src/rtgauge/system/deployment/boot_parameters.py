@@ -66,7 +66,7 @@ def _isolation(deployment: Deployment, machine: Machine, *, xenomai: bool, tickl
     if not isolated or not others:
         raise InputError(
             f"{deployment.name} isolates CPUs, but this machine has only "
-            f"{plural(len(machine.online), 'CPU')} and one must remain for everything else"
+            f"{plural(len(machine.online), 'CPU')}, and one must remain for everything else"
         )
     cpus = format_cpu_list(isolated)
     words = [f"isolcpus=managed_irq,domain,{cpus}"]
@@ -157,7 +157,7 @@ def why_not_by_boot(deployment: Deployment, machine: Machine, architecture: str)
         kept = format_cpu_list(kept_cpus(deployment, machine))
         return Cannot(
             f"CPU {format_cpu_list(missing)}, which should be isolated, is offline in this deployment",
-            f"isolate some of the CPUs {kept}",
+            f"isolate only CPUs that stay online: {kept}",
         )
     try:
         boot_words(deployment, machine, architecture)

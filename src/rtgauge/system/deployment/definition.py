@@ -99,7 +99,8 @@ def _isolate(key: str, value: str) -> str:
         return format_cpu_list(parse_cpu_list(value))
     except ValueError:
         raise InputError(
-            f"deployment: {key} must be off, all (but the first CPU) or CPUs like 1 or 2-3, not '{value}'"
+            f"deployment: {key} must be off, all (which leaves out the first CPU) or CPUs like 1 or 2-3, not "
+            f"'{value}'"
         ) from None
 
 
@@ -288,7 +289,7 @@ def c_states_cannot(deployment: Deployment, machine: Machine) -> Cannot | None:
     if deployment.c_states != "on" or machine.idle_states:
         return None
     return Cannot(
-        "the kernel offers no C-states, so this deployment would be the same as without C-states",
+        "this kernel has no C-states, so enabling them would change nothing",
         "measure HM instead of CHM, or boot with a cpuidle driver",
     )
 
@@ -325,11 +326,11 @@ def _isolation_cannot(deployment: Deployment, machine: Machine) -> Cannot | None
         if missing:
             return Cannot(
                 f"CPU {format_cpu_list(missing)}, which should be isolated, is offline in this deployment",
-                f"isolate some of the CPUs {format_cpu_list(kept)}",
+                f"isolate only CPUs that stay online: {format_cpu_list(kept)}",
             )
         if not isolated or len(isolated) == len(kept):
             return Cannot(
-                "no CPU would be left for everything else",
+                "every CPU would be isolated, so none would remain for other tasks",
                 "isolate fewer CPUs",
             )
     if machine.cpuset is None:
@@ -342,14 +343,14 @@ def _isolation_cannot(deployment: Deployment, machine: Machine) -> Cannot | None
     ours = [group for group in busy if group.rsplit("/", 1)[1] in (ISOLATED, OTHERS)]
     if ours:
         return Cannot(
-            f"the group {ours[0]} of an earlier deployment still exists",
+            f"the control group {ours[0]} of an earlier deployment still exists",
             "undo that deployment with: rtgauge restore --applied",
         )
     if busy:
         name = busy[-1].removeprefix(machine.cpuset.mount)
         return Cannot(
             f"the cpuset {name} uses CPU {format_cpu_list(isolated)}",
-            f"stop the tasks of {name}, or remove these CPUs from it",
+            f"stop the tasks in {name}, or remove these CPUs from it",
         )
     return None
 
