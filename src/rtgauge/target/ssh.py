@@ -440,8 +440,8 @@ class SshTarget:
                         size += len(piece)
                         if size > most_bytes:
                             large = (
-                                f"fetching stopped at {local.name}: the files are larger than those of any "
-                                "measurement"
+                                f"fetching stopped at {local.name}: the files are larger than a measurement "
+                                "can create"
                             )
                             raise MeasureError(large, on=self.name)
                         file.write(piece)
