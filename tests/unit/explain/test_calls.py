@@ -157,6 +157,25 @@ def test_a_lock_that_the_cycle_before_waits_for_is_a_lock() -> None:
     assert explanation.owners == ("owner",)
 
 
+@pytest.mark.parametrize("again", [LOCK, LOCK + 64])
+def test_a_wait_for_a_futex_in_steps_has_the_waker_of_the_last_step(again: int) -> None:
+    """As for Python's interpreter lock."""
+    story = futex(begun(), 20, 1, WAIT, 7).switch(22, 1, MEASURED, IDLE, state=1)
+    story.timer(5_020, 1).switch(5_030, 1, IDLE, MEASURED).at(5_031, 1, "sys_exit_futex", ret=-110)
+    story.at(5_035, 1, "sys_enter_futex", uaddr=again, op=WAIT | PRIVATE, val=7)
+    story.switch(5_037, 1, MEASURED, IDLE, state=1)
+    story.at(9_000, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
+    story.switch(9_010, 1, IDLE, MEASURED).at(9_011, 1, "sys_exit_futex", ret=0)
+    explanation, _ = explained(story.moment(9_100))
+    until = {
+        part.culprit.until: part.ns / 1000 for part in explanation.parts if part.culprit.kind is Kind.BLOCKED
+    }
+    if again == LOCK:
+        assert until == {"owner": pytest.approx(8_963, abs=10)}
+    else:
+        assert until == {"": pytest.approx(5_000, abs=10), "owner": pytest.approx(3_963, abs=10)}
+
+
 def test_a_sleep_for_a_condition_is_no_lock() -> None:
     explanation, found = explained(lock_of_a_sleeping_owner(WAIT, 7).moment(900))
     assert found[Kind.BLOCKED, "futex", ""] == pytest.approx(775)

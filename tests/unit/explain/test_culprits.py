@@ -245,9 +245,9 @@ def test_what_may_be_own_work_is_ranked_as_own_work() -> None:
     ]
 
 
-def advice(culprit: Culprit, *, inherits: bool = False) -> str:
+def advice(culprit: Culprit, *, inherits: bool = False, ns: int = 100_000) -> str:
     found = replace(by_hog(100), lock_inherits=inherits)
-    (ranked,) = ranked_culprits([replace(found, parts=[Part(culprit, 100_000)])])
+    (ranked,) = ranked_culprits([replace(found, parts=[Part(culprit, ns)])])
     remedy = remedy_of(ranked, Facts())
     return "" if remedy is None else remedy.words
 
@@ -274,7 +274,9 @@ def test_the_advice_fits_the_cause() -> None:
     )
     assert advice(Culprit(Kind.BLOCKED, "futex", until="worker")).startswith("shorten what worker does")
     assert "-XX:+UseZGC" in advice(Culprit(Kind.BLOCKED, "futex", until="VM Thread"))
-    assert "interpreter lock" in advice(Culprit(Kind.BLOCKED, "futex", until="python3"))
+    python = Culprit(Kind.BLOCKED, "futex", until="python3")
+    assert "setswitchinterval" in advice(python, ns=9_900_000)
+    assert "find the long call" in advice(python, ns=10_000_000)
     assert "freezer" in advice(Culprit(Kind.BLOCKED, until="freezer"))
     assert "preempt=full" in advice(Culprit(Kind.PREEMPTION_OFF, "cat", pid=7))
 

@@ -497,8 +497,7 @@ def _blocked(scene: _Scene, piece: Piece) -> Culprit:
     """Find why the thread did not want to run (stopped, page fault or system call), and which task woke
     it.
     """
-    waking = piece.woken_by
-    until = scene.names.label(waking.pid) if waking is not None and _by_task(waking) else ""
+    until = _until(scene, piece)
     if piece.prev_state & TRACED:
         return Culprit(Kind.STOPPED, "a debugger", until=until)
     if piece.prev_state & STOPPED or _continued(scene.moment, piece):
@@ -513,6 +512,28 @@ def _blocked(scene: _Scene, piece: Piece) -> Culprit:
     calls = [name for since_ns, name in held if abs(since_ns - piece.since_ns) <= INSTANCES_APART_NS]
     name = call.name if call is not None else calls[0] if calls else ""
     return Culprit(Kind.BLOCKED, name, until=until)
+
+
+def _until(scene: _Scene, piece: Piece) -> str:
+    """Return which task ended a sleep; empty if none did.
+
+    If a time-out ended a wait for a futex, it is the task that ended a later wait for this futex: a thread
+    waits for Python's interpreter lock in steps of 5 ms.
+    """
+    if piece.woken_by is not None and _by_task(piece.woken_by):
+        return scene.names.label(piece.woken_by.pid)
+    call = scene.calls.at(scene.moment.thread, piece.since_ns)
+    if call is None or call.address is None:
+        return ""
+    for later in scene.path.pieces:
+        if later.phase is not Phase.BLOCKED or later.start_ns <= piece.start_ns:
+            continue
+        again = scene.calls.at(scene.moment.thread, later.since_ns)
+        if again is None or again.address != call.address:
+            break
+        if later.woken_by is not None and _by_task(later.woken_by):
+            return scene.names.label(later.woken_by.pid)
+    return ""
 
 
 def _kernel_lock(scene: _Scene, time_ns: int) -> Culprit | None:

@@ -212,8 +212,23 @@ JAVA_COLLECTS = "VM Thread"
 """The thread of Java that ends the wait of the others when it has collected memory."""
 
 
-def _for_blocked(culprit: Culprit) -> str | None:
+PYTHON_SWITCHES_NS = 10_000_000
+"""A thread that runs Python code gives up the interpreter lock 5 ms after another asks for it
+(sys.getswitchinterval). It keeps the lock for longer in a call of C code that does not release it.
+"""
+PYTHON_SWITCHES = (
+    "let the program's threads take turns with Python's interpreter lock more often than every 5 ms "
+    "(sys.setswitchinterval), or compute in another process (multiprocessing)"
+)
+PYTHON_HOLDS = (
+    "find the long call during which another thread of the program keeps Python's interpreter lock, and "
+    "split it, or make it in another process (multiprocessing)"
+)
+
+
+def _for_blocked(ranked: RankedCulprit) -> str | None:
     """Return the change against a sleep of the thread in the middle of its cycle."""
+    culprit = ranked.culprit
     if culprit.name in TIMER_CALLS:
         return OF_PROGRAM[Kind.STOPPED]
     if culprit.name == "futex" and culprit.until == JAVA_COLLECTS:
@@ -222,10 +237,7 @@ def _for_blocked(culprit: Culprit) -> str | None:
             "-XX:+UseShenandoahGC)"
         )
     if culprit.name == "futex" and culprit.until.startswith("python"):
-        return (
-            f"shorten what {culprit.until} does before it wakes the thread, or do it in another process "
-            "(multiprocessing), which has an interpreter lock of its own"
-        )
+        return PYTHON_SWITCHES if ranked.worst_ns < PYTHON_SWITCHES_NS else PYTHON_HOLDS
     if culprit.name == "futex":
         return f"shorten what {culprit.until} does before it wakes the thread" if culprit.until else None
     if culprit.name:
@@ -243,7 +255,7 @@ def _of_program(ranked: RankedCulprit, threads: Collection[str]) -> str | None:
     if culprit.name in TIMERS and _wakes(ranked):
         return OWN_TIMER
     if culprit.kind is Kind.BLOCKED:
-        return _for_blocked(culprit)
+        return _for_blocked(ranked)
     if culprit.kind in {Kind.PAGE_FAULT, Kind.FAULT_OR_OWN} and culprit.name == COPY_ON_WRITE:
         return COPIES
     if culprit.kind is Kind.OWNER_ASLEEP:
