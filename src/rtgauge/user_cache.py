@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Finds the user's cache, and checks that only this user could have written its contents.
 
-The cache holds engines, kernel modules and their headers, images, and drawing code. rtgauge runs much of
-this, often as root. `sudo` may keep the HOME of a user who is not root; then the cache belongs to that user.
+The cache holds engines, kernel modules and their headers, and images. rtgauge runs much of this, often as
+root. `sudo` may keep the HOME of a user who is not root; then the cache belongs to that user.
 """
 
 from __future__ import annotations

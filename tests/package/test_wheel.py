@@ -109,3 +109,18 @@ def test_it_measures(installed: dict[str, str], tmp_path: Path) -> None:
     )
     assert done.returncode == 0, done.stderr
     assert "monotonic" in done.stdout.lower()
+
+
+def test_it_draws_pages_without_the_package_that_draws_figure_files(installed: dict[str, str]) -> None:
+    script = (
+        "import sys; sys.modules['vl_convert'] = None\n"
+        "from rtgauge.report.page_frame import drawing_code\n"
+        "print('vegaEmbed' in drawing_code())\n"
+        "from rtgauge.report.figures.files import _converter\n"
+        "_converter()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], env=installed, capture_output=True, text=True, check=False
+    )
+    assert done.stdout == "True\n"
+    assert "pip install 'rtgauge[figures]'" in done.stderr

@@ -5,11 +5,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import InputError
 from rtgauge.record.files import clear_errors, open_folder, write_whole
-from rtgauge.report.figures.vega import BACKGROUND, VEGALITE, WIDTH, Figure, Theme, config, drawable
+from rtgauge.report.figures.vega import BACKGROUND, WIDTH, Figure, Theme, config, drawable
+from rtgauge.report.vega_bundle import VEGALITE
+
+if TYPE_CHECKING:
+    from types import ModuleType
 
 FORMATS = ("png", "svg", "pdf")
 FORMS = (*FORMATS, "html")
@@ -40,12 +44,22 @@ def _look(cpus: int = 1, theme: Theme = "light") -> dict[str, Any]:
     return {**config(theme, cpus), "background": BACKGROUND[theme], "padding": 16}
 
 
+def _converter() -> ModuleType:
+    """Return vl-convert. Raises InputError if it is not installed."""
+    try:
+        import vl_convert
+    except ImportError:
+        raise InputError(
+            "vl-convert, which draws figures, is not installed: pip install 'rtgauge[figures]'"
+        ) from None
+    return vl_convert
+
+
 def _convert(spec: dict[str, Any], forms: Sequence[str], cpus: int = 1) -> dict[str, bytes]:
     """Return the files of a Vega-Lite description, by format. It is laid out once, as SVG; the other formats
     are made from the SVG.
     """
-    import vl_convert
-
+    vl_convert = _converter()
     svg = vl_convert.vegalite_to_svg(spec, vl_version=VEGALITE, config=_look(cpus), allowed_base_urls=[])
     made = {"svg": svg.encode}
     made |= {"png": lambda: vl_convert.svg_to_png(svg, scale=2), "pdf": lambda: vl_convert.svg_to_pdf(svg)}
@@ -54,8 +68,7 @@ def _convert(spec: dict[str, Any], forms: Sequence[str], cpus: int = 1) -> dict[
 
 def as_svg(figure: Figure, theme: Theme) -> bytes:
     """Return a figure with one chart as SVG, without a title."""
-    import vl_convert
-
+    vl_convert = _converter()
     spec = drawable({**figure.specs[0], "width": WIDTH})
     look = _look(theme=theme)
     svg: str = vl_convert.vegalite_to_svg(spec, vl_version=VEGALITE, config=look, allowed_base_urls=[])
@@ -98,8 +111,7 @@ def write_figure(figure: Figure, path: Path, subtitle: str) -> None:
     form = figure_form(path)
     spec = _whole(figure, subtitle)
     if form == "html":
-        import vl_convert
-
+        vl_convert = _converter()
         shaped = spec if "vconcat" in spec else {"width": WIDTH, **spec}
         page = vl_convert.vegalite_to_html(shaped, vl_version=VEGALITE, bundle=True, config=_look())
         content = page.encode()

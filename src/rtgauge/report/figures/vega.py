@@ -13,8 +13,6 @@ from typing import Any, Literal, Self, cast
 from rtgauge.escape import escaped
 from rtgauge.report.record_view import Bound
 
-VEGALITE = "6.4"
-"""The Vega-Lite version of these figures; vl-convert supports several."""
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.4.1.json"
 QUOTED = re.compile(r'[,"\n\r]')
 """Characters that make CSV text need quotes."""
