@@ -92,7 +92,7 @@ ALLOWED = {
     "record/moments.py": {"open_regular", "unlink", "new_file", "whole_file"},
     "record/samples.py": {"new_file"},
     # Files that the command line names.
-    "report/page_frame.py": {"open", "read_text", "write_whole"},
+    "report/page_frame.py": {"read_text", "write_whole"},
     "report/figures/files.py": {"mkdir", "write_whole"},
     # And whether a record has a page to be linked.
     "ext/store/page/site.py": {"mkdir", "write_whole", "realpath", "is_file"},
