@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from rtgauge.cli.lazy_group import ListedGroup
 from rtgauge.cli.options import Json
 from rtgauge.errors import InputError, MeasureError
 
@@ -31,7 +32,7 @@ NONE_HERE = (
     "flash FILE.uf2"
 )
 
-app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help=HELP, cls=ListedGroup, no_args_is_help=True, rich_markup_mode=None)
 Address = Annotated[
     str,
     typer.Argument(

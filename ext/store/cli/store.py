@@ -12,6 +12,7 @@ import typer
 from pydantic import BaseModel
 
 from rtgauge.cli import completion
+from rtgauge.cli.lazy_group import ListedGroup
 from rtgauge.cli.options import Json
 from rtgauge.errors import InputError, RecordError, RtgaugeError
 from rtgauge.units import format_count, plural
@@ -46,7 +47,7 @@ Examples:
   rtgauge store history wakeup/latency/idle/as-is
   rtgauge store site public
 """
-app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help=HELP, cls=ListedGroup, no_args_is_help=True, rich_markup_mode=None)
 LAST = 50
 app.command("history")(history)
 app.command("site")(site)

@@ -9,6 +9,7 @@ from typing import Annotated
 import typer
 
 from rtgauge.cli.console import Console
+from rtgauge.cli.lazy_group import ListedGroup
 from rtgauge.cli.options import Target, target_option
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.record.facts import UNKNOWN
@@ -24,6 +25,7 @@ from rtgauge.system.facts import facts_by
 from rtgauge.target.open_target import open_target, reader
 
 app = typer.Typer(
+    cls=ListedGroup,
     no_args_is_help=True,
     help="""Show or change the deployment of the cores.
 

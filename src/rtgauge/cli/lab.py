@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from rtgauge.cli.lazy_group import ListedGroup
 from rtgauge.cli.options import Json
 from rtgauge.errors import InputError
 from rtgauge.lab.boot_guest import boot as boot_guest
@@ -44,7 +45,7 @@ The latencies of an emulated guest say nothing about a real machine, so the verd
 "cannot tell".
 """
 
-app = typer.Typer(help=HELP, no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(help=HELP, cls=ListedGroup, no_args_is_help=True, rich_markup_mode=None)
 Name = Annotated[
     str,
     typer.Argument(

@@ -44,6 +44,19 @@ class LazyGroup(TyperGroup):
         return None
 
 
+class ListedGroup(TyperGroup):
+    """A group whose help lists each command with its first sentences as a whole. typer cuts them."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the commands."""
+        rows = [
+            (name, " ".join((self.commands[name].help or "").partition("\n\n")[0].split()))
+            for name in self.list_commands(ctx)
+        ]
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+
 class Deferred(TyperCommand):
     """A command or group that is made only when it is called."""
 

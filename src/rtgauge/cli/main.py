@@ -142,7 +142,7 @@ def _usage(error: Any) -> str:
     """Return the error in the command line, with the --help command that explains it."""
     message = " ".join((_wrong_value(error) or error.format_message()).split()).removesuffix(".")
     command = error.ctx.command_path if error.ctx is not None else "rtgauge"
-    instead = _instead(command, message)
+    instead = _instead(error, command, message)
     if instead:  # typer's guess goes by the letters alone
         message = re.sub(r"(?<=[a-z0-9'])(\.? Did you mean .*| \(Possible options: .*)$", "", message)
     return f"{message[:1].lower()}{message[1:]}{instead} (see {command} --help)"
@@ -160,7 +160,7 @@ def _wrong_value(error: Any) -> str | None:
     return f"{option}: {first_error(error.__cause__)}"
 
 
-def _instead(command: str, message: str) -> str:
+def _instead(error: Any, command: str, message: str) -> str:
     """Return a hint that says where the unknown command or option in the message belongs; empty if it belongs
     nowhere.
     """
@@ -172,7 +172,7 @@ def _instead(command: str, message: str) -> str:
     from rtgauge.record.records_folder import RECORDS
     from rtgauge.study.registry import studies
 
-    unknown = re.search(r"^no such (command|option):? '?(-{0,2}[A-Za-z0-9-]+)", message, re.IGNORECASE)
+    unknown = re.search(r"^no such (command|option):? '?(-{0,2}[A-Za-z0-9._-]+)", message, re.IGNORECASE)
     if unknown is None:
         return ""
     kind, name = unknown[1].lower(), unknown[2].lstrip("-").lower()
@@ -181,9 +181,9 @@ def _instead(command: str, message: str) -> str:
             return f": {name} is a probe; use {PROBES[name].called}"
         if name in {*presets(), *studies()}:
             return f": {name} is a plan; use rtgauge run {name}"
-        if name in hints.COMMAND_OF_WORD and command == "rtgauge":
-            return f": use {hints.COMMAND_OF_WORD[name]}"
-        return ""
+        if command != "rtgauge":
+            return f": choose from {', '.join(error.ctx.command.list_commands(error.ctx))}"
+        return f": use {hints.COMMAND_OF_WORD[name]}" if name in hints.COMMAND_OF_WORD else ""
     if command == "rtgauge resume":
         others = re.findall(r"--([a-z-]+)", message)[1:]
         if get_close_matches(name, others, cutoff=0.8):
@@ -191,9 +191,11 @@ def _instead(command: str, message: str) -> str:
         asks = asked_by(sys.argv[2:], RECORDS)
         advice = ": rtgauge resume keeps the settings of the run; leave this option out, or start a new run"
         return advice if asks is None else f"{advice}; the record asks: {asks}"
+    known = {option for parameter in error.ctx.command.params for option in parameter.opts}
+    ours = hints.option_of(name, known)
     having = [probe.name for probe in PROBES.values() if name in key_names(probe)]
     if command == "rtgauge run" and having:
-        other = f"use {hints.OPTION_OF_WORD[name]}, or " if name in hints.OPTION_OF_WORD else ""
+        other = f"use {ours}, or " if ours is not None else ""
         return f": {other}give --set {name}=VALUE, which sets this parameter of {', '.join(having)}"
     if command.startswith("rtgauge probe ") and having:
         return (
@@ -201,7 +203,7 @@ def _instead(command: str, message: str) -> str:
             if len(having) > 1
             else (f": the probe {having[0]} has this option")
         )
-    return f": use {hints.OPTION_OF_WORD[name]}" if name in hints.OPTION_OF_WORD else ""
+    return f": use {ours}" if ours is not None else ""
 
 
 def _check_date() -> None:
@@ -242,7 +244,12 @@ def main() -> None:
     except RtgaugeError as error:
         status = _fail(str(error), error.status)
     except USAGE_ERROR as error:
-        status = _fail(_usage(cast("Any", error)), EXIT_INPUT)
+        usage = cast("Any", error)
+        if usage.ctx is not None and usage.message == usage.ctx.get_help():  # a group without a command
+            typer.echo(usage.message)
+            status = 0
+        else:
+            status = _fail(_usage(usage), EXIT_INPUT)
     except Exception as error:  # noqa: BLE001 - a defect must not end like an answer, with status 1
         traceback.print_exc()
         what = f"{type(error).__name__}: {error}".removesuffix(": ")

@@ -44,7 +44,7 @@ class Probes(LazyGroup):
         return make_command(PROBES[name])
 
 
-app = typer.Typer(help=HELP, cls=Probes)
+app = typer.Typer(help=HELP, cls=Probes, no_args_is_help=True)
 
 
 @app.callback()

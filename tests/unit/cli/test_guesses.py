@@ -52,6 +52,33 @@ LEADS_TO = {
     "standard": "run standard",
     "version": "--version",
     "continue": "resume",
+    "stress": "--load cpu",
+    "ftrace": "--explain",
+    "pmqtest": "probe response --path loop:mqueue",
+    "governor": "audit",
+    "irq": "deploy",
+    "config": "audit",
+    "validate": "run --require",
+    "stop": "restore",
+    "upload latest": "store add",
+    "delete latest": "store rm",
+    "pdf latest": "show latest --page",
+    "json latest": "show latest --json",
+    "board": "fleet",
+    "wcet": "sched",
+    "details latest": "show latest --details",
+    "preempt_rt": "audit",
+    "prometheus": "export",
+    "ssh root@board": "--target ssh://",
+    "deploy isolate 1": "choose from show, apply, cmdline",
+    "lab start debian": "choose from list, build, boot",
+    "watch --interval 1ms": "--period",
+    "gate --max-regression 5%": "--larger-than",
+    "gate --old A --new B": "--baseline",
+    "show latest --plot": "--page",
+    "run --breaktrace 100": "--stop-at",
+    "run --latency 100us": "--require",
+    "run --csv a.csv": "rtgauge export",
     "run --period 1ms": "--interval",
     "run --loads cpu": "--load",
     "run --time 10s": "--duration",
@@ -87,6 +114,23 @@ def test_a_wrong_guess_leads_on(
     assert ended.value.code == 2
     (line,) = capsys.readouterr().err.splitlines()
     assert leads_to in line
+
+
+@pytest.mark.parametrize("group", ["store", "lab", "deploy", "instrument", "probe"])
+def test_a_group_alone_lists_its_commands_as_a_whole(
+    group: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["rtgauge", group])
+    monkeypatch.setattr("rtgauge.cli.main.make_patient", lambda: None)
+    monkeypatch.setenv("COLUMNS", "60")
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    commands = shown.out.partition("Commands:\n")[2]
+    assert len(commands.splitlines()) > 2
+    assert "..." not in commands
 
 
 @pytest.mark.parametrize(
