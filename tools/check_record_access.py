@@ -25,6 +25,7 @@ PACKAGES = (
     "report",
     "exporters",
     "ext/exporters",
+    "ext/papers",
     "analysis",
     "verdict",
     "explain",
@@ -100,7 +101,7 @@ ALLOWED = {
     "exporters/record_export.py": {"whole_file", "write_whole"},
     "ext/tire/state_file.py": {"whole_file"},
     # Templates.
-    "verdict/flowchart_file.py": {"read_text", "read_regular"},
+    "ext/papers/advise/flowchart_file.py": {"read_text", "read_regular"},
     # The way to folders of one's own.
     "record/own_folder.py": {"open", "exists", "is_symlink", "mkdir", "whole_file"},
     # Files of the package, of the kernel, and descriptors.
@@ -140,6 +141,7 @@ ALLOWED = {
     "analysis/record_names.py": {"resolve"},
     "analysis/sides.py": {"resolve"},
     "analysis/baselines.py": {"resolve"},
+    "ext/papers/advise/command.py": {"real_path"},
 }
 """Module -> what it may use all the same."""
 

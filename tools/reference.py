@@ -21,7 +21,6 @@ from rtgauge.cli.main import app
 from rtgauge.record.marks import MarkKind
 from rtgauge.system.rules import Check, Rule, Trial, TrialSetting
 from rtgauge.target.engine_path import engine_path
-from rtgauge.verdict.flowchart_file import Branch, Chart, Thresholds, Way
 
 MARKS = """# Marks
 
@@ -73,12 +72,6 @@ FILES: dict[str, dict[str, type[BaseModel]]] = {
         "A check: one thing and one test": Check,
         "[rule.trial]": Trial,
         "An entry of `set`": TrialSetting,
-    },
-    "A flowchart of advise": {
-        "[thresholds]": Thresholds,
-        "[[way]]": Way,
-        "[[chart]]": Chart,
-        "[[chart.branch]]": Branch,
     },
 }
 """Title -> what a table shows -> its model."""

@@ -37,7 +37,7 @@ class Garre2014:
         "study: run a physical simulation as fast as possible and in real time, find the largest one that "
         "meets every deadline, and model its cost (Garre et al. 2014, sec. 4); takes about 20 minutes"
     )
-    chooses_deployment = False
+    measured_by = None
 
     def begin(self, overrides: Overrides) -> Plan:
         """Plan the steps on one thread (for curves and for the parts of a step), the cost of a switch, the

@@ -88,7 +88,7 @@ class TireSearch:
 
     name = TIRE_SEARCH
     description = "study: find the largest tire that meets every deadline, for each number of threads"
-    chooses_deployment = False
+    measured_by = None
 
     def begin(self, overrides: Overrides) -> Plan:
         """Plan runs that measure the time of a step: three sizes of each configuration. The model predicts

@@ -43,9 +43,6 @@ EXTENSION = Extension(
         "restore": Command(
             DECIDE, "Put back everything that rtgauge changed.", "rtgauge.cli.restore:restore"
         ),
-        "advise": Command(
-            DECIDE, "Recommend how to implement a real-time task.", "rtgauge.cli.advise:advise"
-        ),
         "export": Command(
             KEEP, "Export the statistics of a record for other tools.", "rtgauge.cli.export:export"
         ),
@@ -81,11 +78,6 @@ EXTENSION = Extension(
         "wakeup": "rtgauge.report.timerlat:TIMERLAT",
         "watch": "rtgauge.report.watched_threads:WATCHED_THREADS",
     },
-    studies={
-        "adam2021": "rtgauge.study.adam2021:STUDY",
-        "delgado2020": "rtgauge.study.delgado2020:STUDY",
-        "sustained": "rtgauge.study.sustained:STUDY",
-    },
     exporters={
         "csv": "rtgauge.exporters.record_export:CSV",
         "parquet": "rtgauge.exporters.record_export:PARQUET",
@@ -102,11 +94,8 @@ EXTENSION = Extension(
         "memory": "rtgauge.load.memory:MemoryLoad",
         "network": "rtgauge.load.network:Network",
         "scheduler": "rtgauge.load.scheduler:Scheduler",
-        "copy": "rtgauge.load.copy:Copy",
-        "read": "rtgauge.load.read_device:Read",
-        "swarm": "rtgauge.load.swarm:Swarm",
         "papers": "rtgauge.load.papers:Papers",
-        "brown2010": "rtgauge.load.brown2010:Brown2010",
         "stall": "rtgauge.load.stall:StallLoad",
     },
+    presets="rtgauge.plan",
 )

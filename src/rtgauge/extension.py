@@ -105,6 +105,8 @@ class Extension:
     """Kind of file that users write -> a mapping of its tables to their models, for the reference."""
     resumers: Mapping[str, str] = field(default_factory=_none)
     """Suffix of a file, or file in a folder -> the rtgauge.cli.resumer.Resumer that continues it."""
+    presets: str | None = None
+    """The package whose folder `presets` has plans (TOML)."""
 
 
 def _packages() -> Iterable[tuple[str, str]]:

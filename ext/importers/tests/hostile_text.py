@@ -18,7 +18,6 @@ from rtgauge.errors import InputError, RecordError
 from rtgauge.explain.trace.formats import event_format, page_layout
 from rtgauge.load.processes import parse_stat
 from rtgauge.system.rules import parse_rules
-from rtgauge.verdict.flowchart_file import parse_flowchart
 from rtgauge_ext.importers.foreign_file import lines
 from rtgauge_ext.importers.measurement import Hints
 from rtgauge_ext.importers.registry import importer_of, importers
@@ -76,9 +75,12 @@ READERS: dict[str, Callable[[Path], object]] = {
     "trace event": lambda path: event_format("a/x", _text(path)),
     "trace page": lambda path: page_layout(_text(path), _text(path), 4096),
     "rules": lambda path: parse_rules(_text(path), "x"),
-    "flowchart": lambda path: parse_flowchart(_text(path), "x"),
     "process": lambda path: parse_stat(_text(path)),
 }
+if find_spec("rtgauge_ext.papers") is not None:
+    from rtgauge_ext.papers.advise.flowchart_file import parse_flowchart
+
+    READERS["flowchart"] = lambda path: parse_flowchart(_text(path), "x")
 if find_spec("rtgauge_ext.schedulability") is not None:
     from rtgauge_ext.schedulability.task_set import read_task_set
 

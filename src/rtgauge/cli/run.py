@@ -7,7 +7,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
@@ -28,6 +28,7 @@ from rtgauge.cli.options import (
     wait_s,
 )
 from rtgauge.errors import InputError
+from rtgauge.extension import imported
 from rtgauge.record.records_folder import RECORDS
 
 if TYPE_CHECKING:
@@ -242,6 +243,10 @@ class Shown:
 
 
 Start = Callable[["Progress", "Interrupt", "More | None"], "RunOutcome"]
+MeasureStudy = Callable[["AdaptiveStudy", Start, "Record | None", str | None, Shown], int]
+"""Measures a study, or continues it if the record is its own; the text is its requirement. Returns the exit
+status.
+"""
 
 
 def hold_ns(text: str | None) -> int | None:
@@ -262,12 +267,9 @@ def _measure(
     from rtgauge.cli.progress import make_display
     from rtgauge.runner.context import Interrupt
 
-    if study is not None and study.study.chooses_deployment:
-        from rtgauge.cli.study import measure_study
-
-        return measure_study(
-            study, start, resumed, require, as_json=shown.json, live=shown.live, details=shown.details
-        )
+    if study is not None and study.study.measured_by is not None:
+        measure_study = cast("MeasureStudy", imported(study.study.measured_by))
+        return measure_study(study, start, resumed, require, shown)
     display = make_display(later_s=study.later_s if study is not None else None)
     with (
         Interrupt(display.stopping) as interrupt,

@@ -84,23 +84,28 @@ def parse_setting(text: str, option: str) -> tuple[str, object]:
     return key, int(value) if value.isdigit() else {"true": True, "false": False}.get(value, value)
 
 
-def presets() -> dict[str, str]:
-    """Return the description of every preset by its name."""
-    folder = resources.files("rtgauge.plan") / "presets"
-    plans = {
-        entry.name.removesuffix(".toml"): tomllib.loads(entry.read_text(encoding="utf-8"))
-        for entry in folder.iterdir()
+def preset_texts() -> dict[str, str]:
+    """Return the TOML text of every preset by its name. The first extension has a name."""
+    packages = [each.presets for each in extension.extensions() if each.presets is not None]
+    return {
+        entry.name.removesuffix(".toml"): entry.read_text(encoding="utf-8")
+        for package in reversed(packages)
+        for entry in (resources.files(package) / "presets").iterdir()
         if entry.name.endswith(".toml")
     }
-    return {name: plans[name].get("description", "") for name in sorted(plans)}
+
+
+def presets() -> dict[str, str]:
+    """Return the description of every preset by its name."""
+    texts = preset_texts()
+    return {name: tomllib.loads(texts[name]).get("description", "") for name in sorted(texts)}
 
 
 def _written(source: str) -> tuple[dict[str, Any], str]:
     """Return the TOML content of a preset or a file, and its name for errors."""
-    preset = resources.files("rtgauge.plan") / "presets" / f"{source}.toml"
     path = Path(source)
-    if "/" not in source and not source.endswith(".toml") and preset.is_file():
-        return tomllib.loads(preset.read_text(encoding="utf-8")), f"preset {source}"
+    if "/" not in source and not source.endswith(".toml") and (preset := preset_texts().get(source)):
+        return tomllib.loads(preset), f"preset {source}"
     if not path.exists():
         if source.endswith(".toml") or "/" in source:
             raise InputError(f"there is no plan file {source}")

@@ -19,8 +19,8 @@ class Study(Protocol):
 
     name: str
     description: str
-    chooses_deployment: bool
-    """Whether the runner shows the deployment that the study has chosen."""
+    measured_by: str | None
+    """`module:function`, an rtgauge.cli.run.MeasureStudy, if it shows more than its record; else None."""
 
     def begin(self, overrides: Overrides) -> Plan:
         """Return the plan of the first steps. Raises InputError if an override does not fit the study."""

@@ -25,10 +25,8 @@ def adaptive_study(name: str, overrides: Overrides) -> AdaptiveStudy:
     Raises InputError if no extension registers it, or if it cannot be imported.
     """
     if name not in studies():
-        raise InputError(
-            f"'{name}' is not a study of this rtgauge{nearest(name, studies())}; choose one of "
-            f"{', '.join(studies())}"
-        )
+        choice = f"choose one of {', '.join(studies())}" if studies() else "it has none"
+        raise InputError(f"'{name}' is not a study of this rtgauge{nearest(name, studies())}; {choice}")
     return AdaptiveStudy(cast("Study", extension.load("studies", name, object)), overrides)
 
 

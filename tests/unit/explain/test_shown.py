@@ -31,8 +31,6 @@ from rtgauge.report.figure_data import Source
 from rtgauge.report.page import figures, html
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.terminal import print_summary
-from rtgauge.verdict.flowchart import advise
-from rtgauge.verdict.flowchart_file import load_flowchart
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge.verdict.run_verdict import judge_run
 from tests.support.explained import add_moments, moment_document, real_formats, real_moment
@@ -197,7 +195,7 @@ def test_the_document_is_as_published(path: Path, capsys: pytest.CaptureFixture[
     check_published(text, "explain")
 
 
-def test_run_explain_and_advise_propose_the_same(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_run_and_explain_propose_the_same(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     record = Record.open(path)
     requirement = parse_requirement("latency<=100us")
     record.run.verdicts = judge_run(requirement, record, blame_of=blame_of)
@@ -207,10 +205,6 @@ def test_run_explain_and_advise_propose_the_same(path: Path, capsys: pytest.Capt
     show_explained(open_record(path), None, json=False)
     shown = " ".join(capsys.readouterr().out.split())  # lines end at the terminal's width
     assert f"next {whole.next}" in shown
-    flowchart, chosen = load_flowchart("today")
-    found = advise(requirement, [record], flowchart, chosen, blame_of=blame_of)
-    assert found.next in {verdict.next for verdict in record.run.verdicts}
-    assert "/proc/irq/31/smp_affinity_list" in found.next  # which only an explanation knows
     assert whole.cause is not None
     assert whole.cause.startswith("interrupts ran (")
 

@@ -19,6 +19,7 @@ from rtgauge.load.network import VETH_TRIAL
 from rtgauge.load.processes import STAT_GLOB, count_alive, descendants, parse_all
 from tests.support.files import read_local
 from tests.support.local_target import LocalHandle, LocalTarget
+from tests.support.running_loads import nothing_left
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -46,25 +47,8 @@ class Shell(Load):
 
 @pytest.fixture
 def log(tmp_path: Path) -> Iterator[Path]:
-    before = set(parse_all(read_local([STAT_GLOB])))
-    yield tmp_path / "load.log"
-    deadline = time.monotonic() + 60
-    while (left := ours(before)) and time.monotonic() < deadline:
-        time.sleep(0.05)
-    assert left == []
-
-
-def ours(before: set[int]) -> list[str]:
-    """Programs of loads that were not there before the test and still are."""
-    mine = descendants(parse_all(read_local([STAT_GLOB])), os.getpid())
-    orphans = [process for process in parse_all(read_local([STAT_GLOB])).values() if process.parent == 1]
-    return [
-        p.name
-        for p in [*mine, *orphans]
-        if p.pid not in before
-        and p.state not in "ZX"
-        and p.name.startswith(("stress-ng", "iperf3", "hackbench", "sleep"))
-    ]
+    with nothing_left(tmp_path) as file:
+        yield file
 
 
 def needs(*programs: str) -> None:
@@ -310,48 +294,3 @@ def test_when_one_part_cannot_be_ended_the_others_are(log: Path) -> None:
     with pytest.raises(KeyboardInterrupt):
         running.stop()
     assert all(handle.poll() is not None for handle in target.handles)
-
-
-@pytest.mark.parametrize("hidden", [[], ["sshd", "/usr/sbin/sshd"]], ids=["scp", "dd"])
-def test_copy_copies_and_leaves_nothing(
-    log: Path, hidden: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
-    report = measured_until(registry.get("copy"), log, LocalTarget(hidden=hidden), "copies")
-    assert report.parts[0].reached["bytes"] == report.parts[0].reached["copies"] << 25
-    assert report.parts[0].ended_early is None
-    killed = list(
-        tmp_path.glob("rtgauge-copy*")
-    )  # on a busy machine it may not end within its time: then the next one removes what it left
-    left = tmp_path / "rtgauge-copy.4194305.abc"  # of a process that never was
-    left.mkdir()
-    measured_until(registry.get("copy"), log, LocalTarget(hidden=hidden), "copies")
-    assert not any(folder.exists() for folder in (left, *killed))
-
-
-def test_read_reads_again_and_again(log: Path, tmp_path: Path) -> None:
-    file = tmp_path / "large"
-    file.write_bytes(bytes(3 << 20))
-    report = measured_until(registry.get(f"read:{file}"), log, LocalTarget(), "rounds")
-    assert report.parts[0].reached["bytes"] == report.parts[0].reached["rounds"] * (3 << 20)
-
-
-def test_swarm_has_all_its_processes(log: Path) -> None:
-    with RunningLoad.start(LocalTarget(), registry.get("swarm:25"), log, expected_s=5) as load:
-        load.wait_warm(0.1)
-        mine = descendants(parse_all(read_local([STAT_GLOB])), os.getpid())
-        report = load.stop()
-    assert [process.name for process in mine].count("dd") == 25
-    assert report.parts[0].ended_early is None
-
-
-def measured_until(load: Load, log: Path, target: LocalTarget, figure: str) -> LoadReport:
-    """The report of a load that ran until its own output told of something, 20 s at the most."""
-    with RunningLoad.start(target, load, log, expected_s=30) as running:
-        running.wait_warm(0.1)
-        part = running._parts[0]
-        deadline = time.monotonic() + 60
-        while not part.spec.reached(os.pread(part.log.fileno(), 1 << 20, 0).decode()).get(figure):
-            assert time.monotonic() < deadline, os.pread(part.log.fileno(), 4096, 0)
-            time.sleep(0.05)
-        return running.stop()

@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
 from rtgauge.input_file import toml_of
-from rtgauge.plan.plan import Overrides, make_plan
+from rtgauge.plan.plan import Overrides, make_plan, preset_texts
 from rtgauge.system.rules import parse_rules
-from rtgauge.verdict.flowchart_file import parse_flowchart
 from rtgauge_ext.schedulability.task_set import check_task_set
+from tests.support.mutated_text import mutated
 
 EXAMPLES = 3_000 if os.environ.get("RTGAUGE_NIGHTLY") else 150
 HOSTILE = st.one_of(
@@ -56,12 +56,7 @@ HOSTILE = st.one_of(
 
 
 def presets() -> list[dict[str, Any]]:
-    folder = resources.files("rtgauge.plan") / "presets"
-    return [
-        tomllib.loads(entry.read_text(encoding="utf-8"))
-        for entry in folder.iterdir()
-        if entry.name.endswith(".toml")
-    ]
+    return [tomllib.loads(text) for text in preset_texts().values()]
 
 
 TASKS = {
@@ -130,10 +125,6 @@ def test_a_mutated_document(data: st.DataObject) -> None:
 
 
 OWN_TEXTS = {
-    "chart": (
-        (resources.files("rtgauge.verdict") / "flowchart.toml").read_text(encoding="utf-8"),
-        lambda text: parse_flowchart(text, "chart"),
-    ),
     "rules": (
         (resources.files("rtgauge.system") / "rules.toml").read_text(encoding="utf-8"),
         lambda text: parse_rules(text, "rules"),
@@ -143,29 +134,6 @@ OWN_TEXTS = {
         lambda text: check_task_set(toml_of(text, "task set"), "task set"),
     ),
 }
-VALUES = ["-1", "1e400", "[]", "{}", "[[]]", "false", "9" * 20, "1979-05-27"]
-PIECES = [
-    "[",
-    "]",
-    "{",
-    "}",
-    "=",
-    '"',
-    "'",
-    ".",
-    "\n",
-    "1",
-    "true",
-    "9" * 5_000,
-    "[" * 500,
-    "a." * 70,
-    "1979-05-27",
-    "nan",
-    "\\ud800",
-    "\0",
-    "[[chart]]",
-    "id",
-]
 
 
 @pytest.mark.parametrize("name", OWN_TEXTS)
@@ -173,24 +141,7 @@ PIECES = [
 @given(data=st.data())
 def test_a_mutated_text(name: str, data: st.DataObject) -> None:
     text, check = OWN_TEXTS[name]
-    for _ in range(data.draw(st.integers(1, 4))):
-        lines = text.split("\n")
-        at = data.draw(st.integers(0, len(lines) - 1))
-        match data.draw(st.sampled_from(["drop", "repeat", "piece", "value", "swap"])):
-            case "drop":
-                del lines[at : at + data.draw(st.integers(1, 5))]
-            case "repeat":
-                lines[at:at] = lines[at : at + 3]
-            case "piece":
-                column = data.draw(st.integers(0, len(lines[at])))
-                lines[at] = lines[at][:column] + data.draw(st.sampled_from(PIECES)) + lines[at][column:]
-            case "value":
-                key, sign, _ = lines[at].partition("=")
-                lines[at] = f"{key}{sign} {data.draw(st.sampled_from(VALUES))}" if sign else key
-            case _:
-                other = data.draw(st.integers(0, len(lines) - 1))
-                lines[at], lines[other] = lines[other], lines[at]
-        text = "\n".join(lines)
+    text = mutated(text, data)
     started = time.process_time()
     try:
         check(text)

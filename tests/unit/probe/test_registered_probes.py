@@ -83,7 +83,7 @@ from rtgauge.plan.plan import make_plan
 class ToySearch:
     name = "toy-search"
     description = "study: the largest toy"
-    chooses_deployment = False
+    measured_by = None
 
     def begin(self, overrides):
         return make_plan({"name": self.name, "step": [{"probe": "toy", "count": 10}]}, self.name, overrides)

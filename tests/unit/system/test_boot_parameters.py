@@ -6,6 +6,7 @@ asked; machines that do not exist.
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -15,7 +16,6 @@ from hypothesis import strategies as st
 from rtgauge.errors import InputError
 from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.record.facts import Idle, Nothing, Processors
-from rtgauge.study.delgado2020 import idle_plan
 from rtgauge.system.deployment.boot_parameters import (
     boot_words,
     differs,
@@ -155,9 +155,9 @@ def test_only_guests_of_the_lab_are_booted() -> None:
     for targets in (None, ["local"], ["lab:debian", "ssh://board"]):
         with pytest.raises(InputError, match="guests of the lab"):
             load_plan("quick", Overrides(targets=targets, boot="each-deployment"))
-    plan = idle_plan(Overrides(targets=["lab:debian-rt"], boot="each-deployment"))
-    assert plan.by_boot
-    assert not idle_plan(Overrides(targets=["lab:debian-rt"])).by_boot
+    chosen = Overrides(targets=["lab:debian-rt"], deployments=["M", "MI"])
+    assert load_plan("quick", replace(chosen, boot="each-deployment")).by_boot
+    assert not load_plan("quick", chosen).by_boot
 
 
 def test_a_plan_may_say_it(tmp_path: Any) -> None:

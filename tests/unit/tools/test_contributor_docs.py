@@ -17,6 +17,7 @@ PLACES = (
     "src/rtgauge",
     *(f"src/rtgauge/{package}" for package in ("exporters", "load", "runner", "study")),
     "ext/importers",
+    "ext/papers",
     *(f"tests/{folder}" for folder in ("", "unit", "unit/load")),
     "engine/probes",
 )

@@ -1,7 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""User and kernel space beside each other: labels, comparison, frequency, verdict and advice keep them
-apart.
-"""
+"""User and kernel space beside each other: labels, comparison, frequency and verdict keep them apart."""
 
 from __future__ import annotations
 
@@ -20,8 +18,6 @@ from rtgauge.report.method import method_words
 from rtgauge.report.presenter import step_lines
 from rtgauge.report.record_view import RecordView
 from rtgauge.verdict.decision import judge
-from rtgauge.verdict.flowchart import advise
-from rtgauge.verdict.flowchart_file import load_flowchart
 from rtgauge.verdict.requirement import parse_requirement
 from tests.support.timing import Drawn, Series, facts, record
 
@@ -123,27 +119,6 @@ def test_the_verdict_names_kernel_space(both: Record):
     assert (user.evidence["space"], kernel.evidence["space"]) == ("user", "kernel")
     assert "in kernel space" in kernel.reason
     assert "in kernel space" not in user.reason
-
-
-def test_a_step_in_kernel_space_is_evidence_for_a_kernel_module(both: Record):
-    flowchart, chart = load_flowchart("brown2010")
-    advice = advise(parse_requirement(REQUIREMENT), [both], flowchart, chart)
-    evidence = {
-        stage.way: [entry.step for entry in stage.evidence] for stage in [*advice.walk, *advice.also_measured]
-    }
-    assert evidence["user-stock"] == [step.id for step in both.steps if step.key.space == "user"]
-    assert evidence["kernel-module"] == [step.id for step in both.steps if step.key.space == "kernel"]
-
-
-def test_the_chart_ends_in_a_kernel_module_on_evidence(both: Record):
-    """User space is in trouble, Xenomai was not measured, and a kernel module is enough."""
-    flowchart, chart = load_flowchart("brown2010")
-    advice = advise(parse_requirement(REQUIREMENT), [both], flowchart, chart)
-    assert [stage.way for stage in advice.walk] == ["user-stock", "xenomai-user", "kernel-module"]
-    assert "not measured" in advice.walk[1].why
-    assert (advice.use, advice.measured) == ("kernel-module", True)
-    bad = advise(parse_requirement("latency<=10us hardness=95%"), [both], flowchart, chart)
-    assert [stage.way for stage in bad.walk] == ["user-stock", "dedicated"]
 
 
 def test_the_method_is_told_for_each_space_that_was_measured(both: Record, tmp_path: Path):

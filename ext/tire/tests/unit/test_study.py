@@ -152,3 +152,9 @@ def test_each_target_has_its_own_steps(tmp_path: Path) -> None:
         "a-test", [tire_entry(aims, "halo", 400, 1, "fifo")], asked(), aims, record, "ssh://board"
     )
     assert key.targets == {"self": "ssh://board"}
+
+
+@pytest.mark.parametrize("name", ["garre2014", "tire-search"])
+def test_how_long_a_search_takes_is_not_said(name: str) -> None:
+    study = registry.adaptive_study(name, Overrides())
+    assert study.later_s(study.plan().steps) is None

@@ -8,7 +8,7 @@ It has one chapter, or one per task, or the tables of the microbenchmarks and th
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
@@ -19,7 +19,7 @@ from rtgauge.analysis.sides import Scope, Side
 from rtgauge.analysis.sustained import curves
 from rtgauge.record.model import Verdict
 from rtgauge.record.reader import Record
-from rtgauge.report.compare.figures import comparison_figures, lines_of_all, paper_figures
+from rtgauge.report.compare.figures import comparison_figures, lines_of_all
 from rtgauge.report.compare.tables import OF_PAPER, PAGE_WIDTH, doubtful_sides, emulated_note, grids
 from rtgauge.report.conclusion import reason_text
 from rtgauge.report.figures.files import write_figures
@@ -122,12 +122,6 @@ def chapter_of(result: Comparison, sides: Sequence[Side], title: str = "") -> Ch
         _answer(result),
         doubtful_sides(result),
     )
-
-
-def paper_chapter(result: Comparison, sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]]) -> Chapter:
-    """Return the chapter of the study of Delgado & Choi (2020): with their selection and Q-Q plots."""
-    figures = [*comparison_figures(sides, quantiles=result.quantiles), *paper_figures(pairs)]
-    return replace(chapter_of(result, sides), grids=comparison_grids(result, sides), figures=figures)
 
 
 def operation_chapters(

@@ -6,10 +6,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import ClassVar
 
-from rtgauge.load.copy import Copy
 from rtgauge.load.load import Load, LoadContext, PartSpec
-from rtgauge.load.read_device import Read
-from rtgauge.load.swarm import Swarm
+from rtgauge_ext.papers.load.copy import Copy
+from rtgauge_ext.papers.load.read_device import Read
+from rtgauge_ext.papers.load.swarm import Swarm
 
 NOT_READ = (
     "load brown2010 runs only copy and swarm; Brown and Martin also read from a memory card. To do so too, "

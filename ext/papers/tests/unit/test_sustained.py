@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.timing import Drawn, Series, record
 
 from rtgauge.analysis.sustained import (
     RepeatResult,
@@ -25,10 +26,10 @@ from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.record.model import Mark, Result, Severity
 from rtgauge.report.figures.timing import sustained_figure
 from rtgauge.report.timing_tables import sustained_grids
-from rtgauge.study import adam2021, registry
-from rtgauge.study.sustained import GRID, REPEATS, STUDY, next_keys
+from rtgauge.study import registry
 from rtgauge.units import parse_duration_ns
-from tests.support.timing import Drawn, Series, record
+from rtgauge_ext.papers import adam2021
+from rtgauge_ext.papers.sustained import GRID, REPEATS, STUDY, next_keys
 
 if TYPE_CHECKING:
     from pathlib import Path

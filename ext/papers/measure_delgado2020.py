@@ -5,28 +5,37 @@ under load, and keeps the comparison next to the page.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 
 import typer
 from pydantic import BaseModel
 
 from rtgauge.analysis.comparison_document import Comparison
-from rtgauge.analysis.deployment_choice import IDLE, ChosenDeployment, ComparedDeployments, choose_deployment
+from rtgauge.analysis.sides import Side
 from rtgauge.cli.conclusion import document_of, print_head, settle, status
 from rtgauge.cli.console import Console
 from rtgauge.cli.live import listening
 from rtgauge.cli.progress import Display, make_display
+from rtgauge.cli.run import Shown, Start
 from rtgauge.errors import MeasureError
 from rtgauge.record.model import Run, RunDocument, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import write_page
-from rtgauge.report.compare.page import html, paper_chapter
+from rtgauge.report.compare.figures import comparison_figures
+from rtgauge.report.compare.page import Chapter, chapter_of, comparison_grids, html
 from rtgauge.report.compare.tables import grids
 from rtgauge.report.terminal import print_summary
 from rtgauge.report.terminal_table import print_tables
-from rtgauge.runner.context import Interrupt, Progress
-from rtgauge.runner.step_loop import More, RunOutcome
+from rtgauge.runner.context import Interrupt
 from rtgauge.study.adaptive import AdaptiveStudy
+from rtgauge_ext.papers.deployment_choice import (
+    IDLE,
+    ChosenDeployment,
+    ComparedDeployments,
+    choose_deployment,
+)
+from rtgauge_ext.papers.qq_figure import qq_figures
 
 COMPARISON_PAGE = "compare.html"
 
@@ -54,15 +63,14 @@ def _tell_choice(compared: ComparedDeployments, display: Display, *, as_json: bo
         typer.echo(f"chosen   {compared.choice.deployment}: {compared.choice.reason}", err=as_json)
 
 
+def _chapter(result: Comparison, sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]]) -> Chapter:
+    """Return the comparison's chapter, with the paper's selection and Q-Q plots."""
+    figures = [*comparison_figures(sides, quantiles=result.quantiles), *qq_figures(pairs)]
+    return replace(chapter_of(result, sides), grids=comparison_grids(result, sides), figures=figures)
+
+
 def measure_study(
-    study: AdaptiveStudy,
-    measure: Callable[[Progress, Interrupt, More], RunOutcome],
-    resumed: Record | None,
-    require: str | None,
-    *,
-    as_json: bool,
-    live: str | None = None,
-    details: bool = False,
+    study: AdaptiveStudy, start: Start, resumed: Record | None, require: str | None, shown: Shown
 ) -> int:
     """Measure the study delgado2020, or continue it if `resumed` is its record, and return the exit status.
     `require`: the run's requirement, or None.
@@ -74,13 +82,17 @@ def measure_study(
     def next_steps(record: Record) -> Sequence[StepKey]:
         steps = study(record)
         if steps and not _is_chosen(record.run):
-            _tell_choice(choose_deployment(record), display, as_json=as_json)
+            _tell_choice(choose_deployment(record), display, as_json=shown.json)
         return steps
 
-    with Interrupt(display.stopping) as interrupt, display, listening(display, live, require) as progress:
+    with (
+        Interrupt(display.stopping) as interrupt,
+        display,
+        listening(display, shown.live, require) as progress,
+    ):
         if resumed is not None and _is_chosen(resumed.run):
-            _tell_choice(choose_deployment(resumed), display, as_json=as_json)
-        path, run, _ = measure(progress, interrupt, next_steps)
+            _tell_choice(choose_deployment(resumed), display, as_json=shown.json)
+        path, run, _ = start(progress, interrupt, next_steps)
     record, problem = settle(path, run)
     compared: ComparedDeployments | None = None
     no_choice: MeasureError | None = None
@@ -90,17 +102,17 @@ def measure_study(
         no_choice = error
     if compared is not None and compared.comparison is not None:
         text = html(
-            [paper_chapter(compared.comparison, compared.sides, compared.pairs)],
+            [_chapter(compared.comparison, compared.sides, compared.pairs)],
             [side.record for side in compared.sides],
         )
         write_page(record.folder, COMPARISON_PAGE, text)
-    if as_json:
+    if shown.json:
         study_document = StudyDocument(study=study.study.name, runs=[document_of(record)])
         if compared is not None:
             study_document.comparison, study_document.choice = compared.comparison, compared.choice
         typer.echo(study_document.model_dump_json(indent=1))
     else:
-        print_summary(record, Console(), details=details)
+        print_summary(record, Console(), details=shown.details)
         if compared is not None and compared.comparison is not None:
             typer.echo(f"compared {record.folder.file(COMPARISON_PAGE)}")
     if no_choice is not None:

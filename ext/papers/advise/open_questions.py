@@ -12,8 +12,8 @@ from rtgauge.record.model import Model
 from rtgauge.record.reader import Record
 from rtgauge.units import format_duration, format_time
 from rtgauge.verdict.decision import judged_series
-from rtgauge.verdict.margin import Evidence
 from rtgauge.verdict.requirement import Requirement
+from rtgauge_ext.papers.advise.margin import Evidence
 
 ON_TOP = "an interrupt, a driver and a write to the line add to it (replace 17,27 by the lines of your board)"
 OVER_GPIO = "--set path=gpio:/dev/gpiochip0:17,27"

@@ -13,8 +13,8 @@ from rtgauge.report.prose import print_labelled
 from rtgauge.report.terminal_table import print_text
 from rtgauge.report.text import printable
 from rtgauge.units import format_multiple, plural
-from rtgauge.verdict.flowchart import Advice, Stage
-from rtgauge.verdict.margin import Evidence, Margin
+from rtgauge_ext.papers.advise.flowchart import Advice, Stage
+from rtgauge_ext.papers.advise.margin import Evidence, Margin
 
 STYLE = {
     Margin.BLACK: "bold green",

@@ -3,26 +3,30 @@
 
 from __future__ import annotations
 
+import json
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
 import pytest
 from rich.console import Console
+from tests.support.explained import add_moments, real_formats, real_moment
+from tests.support.records import Shape, write_record
+from tests.support.timing import Drawn, Series, facts, record
 
 from rtgauge.errors import EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK, InputError
+from rtgauge.explain.analysis.culprits import blame_of
 from rtgauge.record.model import Mark, Severity, VerdictWord
-from rtgauge.report.advice import print_advice
+from rtgauge.record.reader import Record
 from rtgauge.verdict.decision import judge
-from rtgauge.verdict.flowchart import Advice, advise, machines_of
-from rtgauge.verdict.flowchart_file import load_flowchart, with_thresholds
-from rtgauge.verdict.margin import Margin
 from rtgauge.verdict.requirement import parse_requirement
-from tests.support.timing import Drawn, Series, facts, record
+from rtgauge.verdict.run_verdict import judge_run
+from rtgauge_ext.papers.advise.flowchart import Advice, advise, machines_of
+from rtgauge_ext.papers.advise.flowchart_file import load_flowchart, with_thresholds
+from rtgauge_ext.papers.advise.margin import Margin
+from rtgauge_ext.papers.advise.report import print_advice
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-    from rtgauge.record.reader import Record
 
 HARD = "period=1ms latency<=200us hardness=100%"
 SOFT = "period=1ms latency<=200us hardness=95%"
@@ -330,3 +334,15 @@ def test_a_step_on_cobalt_is_evidence_for_xenomai(tmp_path: Path):
         "xenomai-user",
         Margin.BLACK,
     )
+
+
+def test_the_advice_is_what_the_explanation_proposes(tmp_path: Path) -> None:
+    path = write_record(tmp_path, Shape(loads=("idle",), seconds=2, marks=False))
+    (step,) = json.loads((path / "run.json").read_text())["steps"]
+    add_moments(path, step, real_formats(), [{"type": "moment", **real_moment()}])
+    explained = Record.open(path)
+    requirement = parse_requirement("latency<=1us")
+    flowchart, chosen = load_flowchart("today")
+    found = advise(requirement, [explained], flowchart, chosen, blame_of=blame_of)
+    assert found.next in {verdict.next for verdict in judge_run(requirement, explained, blame_of=blame_of)}
+    assert "or give hog another CPU" in found.next  # which only an explanation knows

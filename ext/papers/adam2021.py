@@ -15,7 +15,7 @@ from rtgauge.probe import registry as probes
 from rtgauge.probe.descriptor import key_names
 from rtgauge.record.model import StepKey
 from rtgauge.record.reader import Record
-from rtgauge.study.sustained import entries, later_keys, next_keys, plan_of
+from rtgauge_ext.papers.sustained import entries, later_keys, next_keys, plan_of
 
 LOADS = ("idle", "scheduler")
 """Sec. 4.3.1: without load, and with hackbench."""
@@ -63,7 +63,7 @@ class Adam2021:
         "the highest sustained frequency (Adam et al. 2021); takes about eleven minutes (seven without "
         "kernel modules)"
     )
-    chooses_deployment = False
+    measured_by = None
 
     def begin(self, overrides: Overrides) -> Plan:
         """Return the paper's measurements at fixed periods, and then the first periods of the search. Raises

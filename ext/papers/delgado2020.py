@@ -9,12 +9,12 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from rtgauge.analysis.deployment_choice import IDLE, choose_deployment
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.plan.plan import Overrides, Plan, make_plan
 from rtgauge.record.model import StepKey
 from rtgauge.record.reader import Record
 from rtgauge.system.deployment.definition import NAMED
+from rtgauge_ext.papers.deployment_choice import IDLE, choose_deployment
 
 NAME = "delgado2020"
 SETTINGS: dict[str, Any] = {
@@ -63,7 +63,7 @@ class Delgado2020:
         "study: measure latency in every deployment, select the best deployment, and measure it under load "
         "(Delgado & Choi 2020); takes an hour and a quarter"
     )
-    chooses_deployment = True
+    measured_by = "rtgauge_ext.papers.measure_delgado2020:measure_study"
 
     def begin(self, overrides: Overrides) -> Plan:
         """Return the plan of every deployment without load. Raises InputError for several targets, or for

@@ -221,7 +221,7 @@ def load_flowchart(source: str) -> Chosen:
     """Load the chart with this id, or the last chart of a .toml file. Raises InputError if that fails."""
     if not source.endswith(".toml"):
         own = parse_flowchart(
-            (resources.files("rtgauge.verdict") / "flowchart.toml").read_text(encoding="utf-8"),
+            (resources.files("rtgauge_ext.papers.advise") / "flowchart.toml").read_text(encoding="utf-8"),
             "the flowchart",
         )
         return Chosen(own, own.named(source))
@@ -233,3 +233,12 @@ def load_flowchart(source: str) -> Chosen:
         ) from None
     found = parse_flowchart(text, f"--chart {source}")
     return Chosen(found, found.chart[-1])
+
+
+FILE: dict[str, type[BaseModel]] = {
+    "[thresholds]": Thresholds,
+    "[[way]]": Way,
+    "[[chart]]": Chart,
+    "[[chart.branch]]": Branch,
+}
+"""What a table shows -> its model, for the reference."""

@@ -10,7 +10,6 @@ import shutil
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
 from tests.support.cli import error_line, good, invoke, rtgauge
 
 if TYPE_CHECKING:

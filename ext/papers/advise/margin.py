@@ -15,9 +15,9 @@ from rtgauge.record.model import Model, Step, VerdictWord
 from rtgauge.record.reader import Record
 from rtgauge.record.windows import merge
 from rtgauge.verdict.decision import judge, judged_series
-from rtgauge.verdict.flowchart_file import Thresholds
 from rtgauge.verdict.next_step import Done
 from rtgauge.verdict.requirement import Requirement
+from rtgauge_ext.papers.advise.flowchart_file import Thresholds
 
 
 class Margin(StrEnum):

@@ -14,11 +14,11 @@ from rtgauge.record.facts import Facts
 from rtgauge.record.model import Model, Step
 from rtgauge.record.reader import Record
 from rtgauge.units import format_multiple
-from rtgauge.verdict.flowchart_file import Chart, Flowchart, Hardness, Thresholds, Way
-from rtgauge.verdict.margin import ORDER, Evidence, Margin, evidence
-from rtgauge.verdict.open_questions import OpenQuestion, measure_command, questions
 from rtgauge.verdict.requirement import Requirement, format_percent
 from rtgauge.verdict.run_verdict import BlameOf, done_of
+from rtgauge_ext.papers.advise.flowchart_file import Chart, Flowchart, Hardness, Thresholds, Way
+from rtgauge_ext.papers.advise.margin import ORDER, Evidence, Margin, evidence
+from rtgauge_ext.papers.advise.open_questions import OpenQuestion, measure_command, questions
 
 
 class Stage(Model):

@@ -11,12 +11,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
-from rtgauge.verdict.flowchart_file import Flowchart, load_flowchart, parse_flowchart, with_thresholds
+from rtgauge_ext.papers.advise.flowchart_file import (
+    Flowchart,
+    load_flowchart,
+    parse_flowchart,
+    with_thresholds,
+)
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-TEXT = (resources.files("rtgauge.verdict") / "flowchart.toml").read_text(encoding="utf-8")
+TEXT = (resources.files("rtgauge_ext.papers.advise") / "flowchart.toml").read_text(encoding="utf-8")
 PUBLISHED = {
     "user-stock": ([67, 307, 17227], [-2, 69, 1205]),
     "user-rt": ([99, 157, 796], [-1, 47, 158]),

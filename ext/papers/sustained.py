@@ -121,7 +121,7 @@ class Sustained:
         "study: search three times for the shortest period at which no cycle is lost (Adam et al. 2021, "
         "sec. 7); takes about three minutes"
     )
-    chooses_deployment = False
+    measured_by = None
 
     def begin(self, overrides: Overrides) -> Plan:
         """Return the plan of the grid, from long to short periods in each repeat. Raises InputError as

@@ -87,12 +87,12 @@ def advise(
     from rtgauge.cli.console import Console
     from rtgauge.cli.record_argument import open_record
     from rtgauge.explain.analysis.culprits import blame_of
-    from rtgauge.report.advice import print_advice
     from rtgauge.report.text import printable
-    from rtgauge.verdict.flowchart import advise as follow_flowchart
-    from rtgauge.verdict.flowchart import machines_of
-    from rtgauge.verdict.flowchart_file import load_flowchart, with_thresholds
     from rtgauge.verdict.requirement import parse_requirement
+    from rtgauge_ext.papers.advise.flowchart import advise as follow_flowchart
+    from rtgauge_ext.papers.advise.flowchart import machines_of
+    from rtgauge_ext.papers.advise.flowchart_file import load_flowchart, with_thresholds
+    from rtgauge_ext.papers.advise.report import print_advice
 
     requirement = parse_requirement(require)
     flowchart, chosen = load_flowchart(chart)

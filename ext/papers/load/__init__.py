@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""The loads of Brown & Martin (2010)."""
