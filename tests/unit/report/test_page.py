@@ -135,7 +135,7 @@ def test_every_verdict_is_in_words(tmp_path: Path, word: VerdictWord):
 def test_without_a_requirement_it_says_how_to_ask(tmp_path: Path):
     text = read(tmp_path, Shape(verdict=None)).text
     assert "Worst latency 3.79 ms under memory on CPU 0" in text
-    assert "No requirement was given" in text
+    assert "This run has no requirement" in text
     assert 'rtgauge run --require "period=1ms latency<=200us hardness=100%"' in text
 
 
@@ -336,7 +336,7 @@ def test_the_page_of_a_large_machine_stays_below_its_size(tmp_path: Path):
 
 def test_a_run_without_a_finished_step_has_a_page(tmp_path: Path):
     text = read(tmp_path, Shape(loads=(), state="interrupted")).text
-    assert "No step was finished" in text
+    assert "The run finished none of its steps" in text
     assert "This run is interrupted" in text
 
 

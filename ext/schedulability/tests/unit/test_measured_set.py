@@ -273,7 +273,7 @@ def test_the_page_has_the_papers_tables(tmp_path, execution):
         assert text in body, text
     assert "<low>" not in body
     assert ("The busy loops counted CPU time" in body) == (execution == "cpu")
-    assert "No step was finished" not in page
+    assert "The run finished none of its steps" not in page
 
 
 def test_execution_times_from_a_record(tmp_path):
