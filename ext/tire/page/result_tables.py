@@ -127,7 +127,8 @@ def cost_grid(results: TireResults) -> Table | None:
     notes = [
         (
             "Each term is the slope of a line fitted to a difference in a step's CPU time against n, on one "
-            "thread. Brackets contain the 95 % interval from the scatter about that line."
+            "thread. Brackets contain the 95 % interval from the scatter about that line, which must be "
+            "independent from size to size."
         ),
         (
             "T_rest: a node's cost without springs and integration (memory access), minus the time in which "
@@ -237,15 +238,17 @@ def frontier_grid(results: TireResults) -> Table | None:
     notes = [
         (
             "The predictions, map, search and bisections are in nodes. holds / misses: the last n of the "
-            "map up to which every deadline was met, and the first that missed one."
+            "map up to which every deadline was met, and the first that missed one. Brackets contain 95 % "
+            "intervals from the fitted lines, whose scatter must be independent from size to size."
         )
     ]
     if sure is not None:
         notes.append(
             "search: the largest n at which every run met every deadline. Near the frontier, the end of a "
             "bisection is random; the median of many lies between the smallest and the largest end with "
-            f"{sure * 100:.0f} % confidence. misses at most: the 95 % upper confidence bound on the share "
-            "of missed deadlines, if misses come in bursts as long as at the smallest n that missed one."
+            f"{sure * 100:.0f} % confidence, if bisections are independent. misses at most: the 95 % upper "
+            "confidence bound on the share of missed deadlines, if misses come in bursts as long as at the "
+            "smallest n that missed one."
         )
     width = len(FRONTIER_COLUMNS) if sure is not None else UNSEARCHED
     rows = [_frontier_row(row, results)[:width] for row in results.frontiers]

@@ -285,7 +285,9 @@ def _notes(curve: SustainedCurve) -> list[str]:
     late = "at a shorter period only the master was late, so the slave may sustain that period"
     shortest = "nothing was lost at the shortest period either, so a shorter one may be sustained."
     unfinished = [str(result.repeat) for result in curve.found if not result.complete]
-    notes = applying((known > 1, f"{spread} with a probability of {curve.coverage:.0%}."))
+    notes = applying(
+        (known > 1, f"{spread} with a probability of {curve.coverage:.0%}, if they are independent.")
+    )
     if curve.loss_at_most is not None:
         bursts = (
             "losses are independent"
