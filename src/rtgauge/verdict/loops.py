@@ -192,7 +192,8 @@ def _of_thread(
         int(judged.evidence.get(f"violations_{name}") or 0) for name in ("possible", "certain")
     )
     undecided = possible - certain
-    if judged.word is VerdictWord.CANNOT_TELL and undecided * UNDECIDED > possible:
+    few = possible <= float(requirement.allowed) * int(judged.evidence.get("activations") or 0)
+    if judged.word is VerdictWord.CANNOT_TELL and undecided * UNDECIDED > possible and not few:
         why = (
             f"{plural(undecided, 'release')} came while {loop.task} was busy, and nothing shows whether "
             "it ran them late or skipped them"

@@ -107,11 +107,11 @@ def lock_of_a_sleeping_owner(command: int, value: int) -> Story:
     return story.switch(810, 1, KWORKER, MEASURED).at(811, 1, "sys_exit_futex", ret=0)
 
 
-@pytest.mark.parametrize("kind", ["maximum", "blocked"])
+@pytest.mark.parametrize("kind", ["maximum", "blocked", "waited"])
 def test_an_owner_that_slept_in_a_call_with_the_lock_is_named_with_the_call(kind: str) -> None:
     story = lock_of_a_sleeping_owner(WAIT, CONTENDED)
     moment = story.moment(900)
-    if kind == "blocked":
+    if kind != "maximum":
         release = moment.release_ns + 25_000
         moment = replace(moment, kind=kind, release_ns=release, end_ns=release + 775_000, latency_ns=775_000)
     explanation, found = explained(moment)
@@ -120,7 +120,7 @@ def test_an_owner_that_slept_in_a_call_with_the_lock_is_named_with_the_call(kind
     assert found[Kind.LOCK_OWNER, "owner", ""] == pytest.approx(100)
     assert explanation.owners == ("owner",)  # a kworker owns no futex
     text = sentence(explanation)
-    assert "blocked on a lock of owner:" in text
+    assert ("waited for owner:" if kind == "waited" else "blocked on a lock of owner:") in text
     assert "owner (nice 0, pid 600) slept in fdatasync with the lock" in text
     words = remedies(explanation)
     assert (

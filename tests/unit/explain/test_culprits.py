@@ -281,6 +281,31 @@ def test_the_advice_fits_the_cause() -> None:
     assert "preempt=full" in advice(Culprit(Kind.PREEMPTION_OFF, "cat", pid=7))
 
 
+@pytest.mark.parametrize("kind", ["maximum", "blocked"])
+@pytest.mark.parametrize(
+    ("mine", "owner", "needs"),
+    [(120, "", "the thread"), (120, "logger", "the thread"), (19, "", "feeder"), (19, "logger", None)],
+)
+def test_a_thread_without_a_real_time_priority_gets_one_first(
+    kind: str, mine: int, owner: str, needs: str | None
+) -> None:
+    found = by_hog(100)
+    ordinary = Part(Culprit(Kind.TASK, "python", owner=owner, priority=120, pid=7), 90_000)
+    found = replace(
+        found,
+        moment=replace(found.moment, kind=kind),
+        path=replace(found.path, priority=mine),
+        parts=[ordinary, Part(Culprit(Kind.WAKER, "feeder"), 10_000)],
+    )
+    remedy = remedy_of(ranked_culprits([found])[0], Facts())
+    assert remedy is not None
+    if needs is None:
+        assert "PTHREAD_PRIO_INHERIT" in remedy.what
+    else:
+        who = needs if kind == "blocked" else "the thread"
+        assert remedy.what == f"give {who} a real-time priority (chrt -f)"
+
+
 def test_spikes_of_all_cpus_that_overlap_are_one_event() -> None:
     spikes = [Spike(cpu, 1_000 + cpu, 900_000 + cpu) for cpu in range(16)] + [
         Spike(cpu, 5_000_000, 5_100_000) for cpu in range(3)

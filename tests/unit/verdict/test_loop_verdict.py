@@ -102,6 +102,13 @@ def test_a_release_without_a_wait_is_late_only_if_the_thread_had_no_cpu(
         assert "clock_nanosleep with TIMER_ABSTIME" in judged.next
 
 
+def test_so_few_undecided_releases_that_more_activations_decide_need_no_other_loop() -> None:
+    thread = Thread(latencies=[20 * US] * 2_000, overruns=[0] * 15)
+    judged = watched(thread, text="period=1ms latency<=200us hardness=99%")
+    assert judged.word == CANNOT_TELL
+    assert judged.next.startswith("measure longer")
+
+
 def test_a_few_undecided_releases_are_not_the_reason() -> None:
     thread = Thread(latencies=[20 * US] * 300, overruns=[9 * MS] * 9 + [0])
     judged = watched(thread, text="period=1ms latency<=200us hardness=97%")

@@ -86,10 +86,13 @@ LEAST_DOUBT_NS, DOUBT_SHARE = 5_000, 0.01
 
 @dataclass(frozen=True)
 class _Scene:
-    """The data that the parts of one moment are derived from."""
+    """The data that the parts of one moment are derived from. `locked`: whether the threads that the thread
+    waited for had locks.
+    """
 
     moment: Moment
     path: ThreadPath
+    locked: bool
     timelines: dict[int, CpuTimeline]
     late_timers: LateTimers
     throttled_ns: list[tuple[int, int]]
@@ -124,6 +127,7 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
     scene = _Scene(
         moment,
         path,
+        moment.is_locked or _waits_for_lock(calls, moment.thread, path),
         lines,
         LateTimers.of(table),
         _passed_over(moment, path),
@@ -137,7 +141,7 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
         Names(table.events),
     )
     links = waker_chain(table, moment.thread, path, partial(_follows, scene))
-    if moment.is_wait and not moment.is_blocked:
+    if moment.is_wait and not scene.locked:
         links = since_its_beginning(links)
         begin = min((piece.start_ns for link in links for piece in link.path.pieces), default=moment.end_ns)
         moment = replace(moment, release_ns=begin, latency_ns=moment.end_ns - begin)
@@ -235,6 +239,14 @@ def _not_waiting_for_release(path: ThreadPath, calls: Sequence[Call], moment: Mo
     )
 
 
+def _waits_for_lock(calls: Calls, thread: int, path: ThreadPath) -> bool:
+    """Return whether a sleep of the thread was for a lock, whatever priority the owner has. Only if the owner
+    has a lower priority does the engine report it as blocked.
+    """
+    sleeps = (calls.at(thread, piece.since_ns) for piece in path.pieces if piece.phase in SLEEPS)
+    return any(call is not None and call.lock in {Lock.PLAIN, Lock.INHERITS} for call in sleeps)
+
+
 def _continued(moment: Moment, piece: Piece) -> bool:
     """Return whether the task that woke the thread continued it: the kernel first wakes each stopped thread,
     and then reports the signal.
@@ -261,7 +273,7 @@ def _follows(scene: _Scene, thread: int, piece: Piece) -> bool:
     """
     moment, call = scene.moment, scene.calls.at(thread, piece.since_ns)
     if thread != moment.thread:
-        waits_for_lock = call is None or call.is_futex or not moment.is_locked
+        waits_for_lock = call is None or call.is_futex or not scene.locked
         return waits_for_lock and not piece.is_held
     return moment.is_wait or (
         piece.phase is Phase.BLOCKED and call is not None and call.lock is not Lock.NONE
@@ -312,7 +324,7 @@ def _owner(scene: _Scene, link: Link, piece: Piece, culprit: Culprit) -> Culprit
     """Blame the lock's owner for its own work, or for sleeping with the lock, whatever its CPU did meanwhile.
     Without a lock, blame the waker.
     """
-    locked = scene.moment.is_locked
+    locked = scene.locked
     asleep = locked and piece.phase in SLEEPS and culprit.kind is not Kind.UNATTRIBUTED
     if not asleep and not (culprit.kind is Kind.OWN or (locked and culprit.kind is Kind.FAULT_OR_OWN)):
         return replace(culprit, owner=link.path.name) if locked and culprit.kind is Kind.TASK else culprit

@@ -269,10 +269,7 @@ def _of_program(ranked: RankedCulprit, threads: Collection[str]) -> str | None:
     if culprit.owner:
         return _for_owner(ranked)
     if culprit.priority >= FAIR:
-        return (
-            f"give {'the thread that wakes it' if ranked.worst.moment.is_wait else 'the thread'} a "
-            "real-time priority (chrt -f)"
-        )
+        return f"give {_ordinary(ranked)} a real-time priority (chrt -f)"
     waiter = ranked.worst.path.priority
     if culprit.pid is None or culprit.name in threads or waiter is None or not 0 <= waiter < LOWEST - 1:
         return LOWER.format(culprit.name)
@@ -290,9 +287,23 @@ def _for_owner(ranked: RankedCulprit) -> str:
     if call is not None:
         return f"release the lock before {culprit.owner} calls {call}"
     waiter, task = worst.path.priority, culprit.priority
+    if waiter is not None and task is not None and min(waiter, task) >= FAIR:
+        return f"give {_ordinary(ranked)} a real-time priority (chrt -f)"
     if not worst.lock_inherits and (waiter is None or task is None or task > waiter):
         return INHERIT.format(culprit.owner)
     return LOWER.format(culprit.name)
+
+
+def _ordinary(ranked: RankedCulprit) -> str:
+    """Return which thread was kept from running by a task without a real-time priority: the measured thread
+    if it has none itself, otherwise the one that should have woken it.
+    """
+    worst = ranked.worst
+    priority = worst.path.priority
+    if not worst.moment.is_wait or (priority is not None and priority >= FAIR):
+        return "the thread"
+    wakers = (part.culprit.name for part in worst.parts if part.culprit.kind is Kind.WAKER)
+    return next(wakers, "the thread that wakes it")
 
 
 def _wakes(ranked: RankedCulprit) -> bool:
