@@ -213,7 +213,7 @@ def test_a_step_does_not_get_the_latency_of_another(
 def test_a_tool_that_checks_needs_to_know_the_runtime(tmp_path: Path):
     plan = tmp_path / "plan.toml"
     plan.write_text('[[step]]\nprobe = "wakeup"\nrt = "auto"\n')
-    with pytest.raises(InputError, match="instead of rt auto"):
+    with pytest.raises(InputError, match="rt auto does not say which"):
         load_plan(str(plan), Overrides(cross_check="cyclictest"))
 
 
