@@ -20,10 +20,10 @@ BOUND_NS = 1_000
 CONFIDENCE = 0.9
 LEAST_SAMPLES, LEAST_PAIRS = 30, 4
 NOT_CAPTURED = {
-    "overwritten": "the kernel had overwritten their events",
-    "over_budget": "the step had already kept the maximum number",
-    "too_many_at_once": "too many latencies came at once",
-    "no_room": "they had too many events",
+    "overwritten": "the kernel had already overwritten their events",
+    "over_budget": "the step had already recorded as many latencies as it may",
+    "too_many_at_once": "too many latencies came at the same time",
+    "no_room": "they had more events than can be kept",
 }
 
 
@@ -118,7 +118,7 @@ def explain_marks(report: ExplainReport | None) -> list[Mark]:
     marks: list[Mark] = []
     if report.cost is not None and not report.cost.is_equivalent:
         bound = f"{report.cost.bound_ns / 1000:g} us"
-        detail = f"recording the kernel's events {report.cost.words}; it may be more than {bound}"
+        detail = f"recording the kernel's events {report.cost.words}, and may cost more than {bound}"
         marks.append(MarkKind.EXPLAIN_COST.mark(detail))
     if report.not_captured:
         missing = sum(report.not_captured.values())

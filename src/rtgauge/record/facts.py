@@ -80,7 +80,7 @@ class Identity(FactPart):
         default=None, description="where the serial number comes from: dmi, device-tree, soc or machine-id"
     )
     hash: str | None = Field(
-        default=None, description="first 32 hexadecimal digits of the SHA-256 of the serial number"
+        default=None, description="hash of the serial number: the first 32 hexadecimal digits of its SHA-256"
     )
 
 
@@ -90,7 +90,8 @@ class Preemption(FactPart):
     model: str | None = Field(
         default=None,
         description=(
-            "none, voluntary, full, lazy, PREEMPT_RT, or two of them if they cannot be distinguished"
+            "none, voluntary, full, lazy or PREEMPT_RT; two of them if rtgauge cannot tell which one is in "
+            "force"
         ),
     )
     sources: dict[str, str | dict[str, str | int]] = Field(
@@ -128,7 +129,9 @@ class RealTimeCore(FactPart):
     name: str | None = None
     version: str | None = None
     cpus: str | None = Field(default=None, description="the CPUs that the co-kernel may use")
-    affinity: str | None = Field(default=None, description="the CPUs on which its threads run by default")
+    affinity: str | None = Field(
+        default=None, description="CPUs on which the threads of the co-kernel run by default"
+    )
     state: str | None = None
     pipeline: str | None = None
     gravity: Gravity = Field(default_factory=Gravity)
@@ -136,7 +139,8 @@ class RealTimeCore(FactPart):
     clock: str | None = None
     clock_watchdog: str | None = None
     allowed_group: str | None = Field(
-        default=None, description="ID of the group whose members may use the co-kernel; null: only root may"
+        default=None,
+        description="ID of the group whose members may use the co-kernel; null: only root may use it",
     )
     smi: str | None = Field(
         default=None, description="state of Cobalt's workaround for system management interrupts"
@@ -165,9 +169,9 @@ class Kernel(FactPart):
     rt_group_sched: bool | None = None
     steal_excluded: bool | None = Field(
         default=None,
-        description="whether a task's time excludes the time that a hypervisor took",
+        description="whether the kernel's CPU time of a task excludes time that a hypervisor took",
     )
-    config: str | None = Field(default=None, description="the file with the kernel's configuration")
+    config: str | None = Field(default=None, description="file that contains the kernel's configuration")
     extension: RealTimeCore = Field(default_factory=RealTimeCore)
 
 
@@ -193,7 +197,7 @@ class Idle(FactPart):
     """The processors' idle states."""
 
     deepest_latency_us: int | Nothing | None = Field(
-        default=None, description="largest exit latency of the C-states that an online CPU may enter"
+        default=None, description="exit latency of the deepest C-state that an online CPU may enter"
     )
     driver: str | None = None
     governor: str | None = None
@@ -216,7 +220,7 @@ class Topology(FactPart):
     cores: int | None = None
     threads_per_core: int | None = None
     smt_siblings: list[str] | None = Field(
-        default=None, description="for each core with more than one CPU, the list of its CPUs"
+        default=None, description="CPUs of each core that has more than one CPU"
     )
     caches: list[Cache] | None = None
     numa_nodes: dict[str, str] | None = None
@@ -248,7 +252,8 @@ class PresentDeployment(FactPart):
 
     name: str | None = Field(
         default=None,
-        description="name of the deployment: one of the six, or a combination of their letters, such as CM",
+        description="name of the deployment: CHM, HM, HMI, M, MI or Single, or a combination of their "
+        "letters, such as CM",
     )
     of_the_six: bool | None = None
     c_states: bool | None = None
@@ -297,8 +302,8 @@ class Virtualization(FactPart):
     evidence: list[str] = Field(default_factory=list[str])
     instruction_ns: int | None = Field(
         default=None,
-        description="by how much the clock of an emulated processor advances with each instruction; 0: it "
-        "follows real time",
+        description="for an emulated processor, how far each instruction advances its clock; 0: the "
+        "clock follows real time",
     )
 
     @property
@@ -344,7 +349,7 @@ class Limits(FactPart):
     """The limits of the process that read the facts."""
 
     cpu_quota: float | Nothing | None = Field(
-        default=None, description="CPU time that the control group may use, in CPUs"
+        default=None, description="how many CPUs' worth of time the control group may use, such as 1.5"
     )
     cpus_allowed: str | None = None
     cpuset_partition: str | None = None
@@ -358,7 +363,7 @@ class Scheduling(FactPart):
     rt_runtime_us: int | None = None
     rt_period_us: int | None = None
     fair_server: dict[str, FairServer] | Nothing | None = Field(
-        default=None, description="settings of each CPU's deadline server"
+        default=None, description="settings of the fair server (a deadline server) of each CPU"
     )
     cgroup: ControlGroup = Field(default_factory=ControlGroup)
     limits: Limits = Field(default_factory=Limits)
@@ -463,7 +468,7 @@ class Facts(FactPart):
     tasks: Tasks = Field(default_factory=Tasks)
     steal_ns_since_boot: int | None = None
     audit: AuditSummary | None = Field(
-        default=None, description="result of the audit of the machine's settings before the run"
+        default=None, description="what the audit of the machine's settings found before the run"
     )
     calibrations: list[Calibration] = Field(default_factory=list[Calibration])
 

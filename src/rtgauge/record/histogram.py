@@ -46,7 +46,7 @@ def bin_of(values_ns: npt.ArrayLike) -> npt.NDArray[np.int64]:
     """Return the bin of each value (ns), in the same shape. Raises ValueError for a negative value."""
     values = np.asarray(values_ns, dtype=np.int64)
     if np.any(values < 0):
-        raise ValueError("a negative latency has no bin")
+        raise ValueError("a negative latency does not fit into any bin")
     return _bin(values)
 
 

@@ -31,7 +31,7 @@ class Labels(Model):
     """The content of labels.json. `machines` maps each target of the run to the user's machine name."""
 
     schema_version: int = SCHEMA_VERSION
-    commit: Word | None = Field(default=None, description="the commit of the tested software")
+    commit: Word | None = Field(default=None, description="commit of the software under test")
     labels: dict[Word, Word] = Field(default_factory=dict, max_length=MOST_LABELS)
     machines: dict[str, Word] = Field(default_factory=dict, max_length=MOST_LABELS)
 

@@ -61,7 +61,8 @@ class ThreadCounts(Model):
     cpu_ns: int | None = None
     context_switches: int | None = Field(
         default=None,
-        description="number of context switches on a co-kernel, which does not distinguish voluntary ones",
+        description="number of context switches; set on co-kernels, which do not count voluntary and "
+        "involuntary ones separately",
     )
     mode_switches: int | None = Field(
         default=None, description="how often a co-kernel moved the thread to Linux"
@@ -84,7 +85,9 @@ class Distribution(Model):
     p99_ns: int | None
     p99_9_ns: int | None
     p99_99_ns: int | None
-    p99_999_ns: int | None = Field(default=None, description="null in records of older versions")
+    p99_999_ns: int | None = Field(
+        default=None, description="null in records that older versions of rtgauge wrote"
+    )
     max_ns: int | None
     lower_bounds: list[str] = Field(default_factory=list[str])
 
@@ -108,12 +111,12 @@ class SeriesSummary(Distribution):
     lost: int = 0
     impossible: int = 0
     exact_quantiles: bool = Field(
-        description="whether the quantiles are exact, from raw samples; otherwise they come from the "
-        "histogram and are at most 1 % too large"
+        description="whether the quantiles were calculated from raw samples and are exact; otherwise "
+        "they come from the histogram and are at most 1 % too large"
     )
     filled: Distribution = Field(
-        description="the figures with missed activations included; the same figures as above if none was "
-        "missed"
+        description="the figures including missed activations; if none was missed, the same as the "
+        "figures without them"
     )
     warm_up: WarmUp
     thread: ThreadCounts | None = None
@@ -168,7 +171,7 @@ class Changes(Model):
     )
     cpu_time_ns: dict[str, Growth] = Field(
         default_factory=dict[str, Growth],
-        description="for each CPU and kind of time, the time from /proc/stat",
+        description="time that each CPU spent in user space, in the kernel and so on, from /proc/stat",
     )
     vmstat: Growth = Field(default_factory=Growth)
     temperature_millicelsius: dict[str, NumberChange] = Field(default_factory=dict[str, NumberChange])
@@ -189,7 +192,7 @@ class RunSegment(Model):
     """An interval in which a task ran without interruption. Times count from the release of its task set."""
 
     task: str
-    activation: int = Field(description="number of the activation, from 1")
+    activation: int = Field(description="number of the activation; the first is 1")
     start_ns: int
     end_ns: int
 
@@ -202,7 +205,7 @@ class TaskCounts(Model):
     activations: int
     deadline_misses: int
     preemptions: int | None = Field(
-        description="number of involuntary switches during the task's activations"
+        description="how often the task was switched out involuntarily during its activations"
     )
 
 
@@ -215,7 +218,7 @@ class LoadPart(Model):
     wanted: dict[str, Any] = Field(default_factory=dict)
     reached: dict[str, Any] = Field(default_factory=dict)
     ended_early: str | None = Field(
-        default=None, description="why the program ended while it was needed; None: it did not"
+        default=None, description="why the program ended too early; None: it ran as long as it should"
     )
 
 
@@ -252,7 +255,9 @@ class SettingMade(Model):
     now: SystemText | None
     error: str | None = None
     put_back: str | None = Field(
-        default=None, description="restored, gone, left-changed-by-other, failed, ...; None: not yet restored"
+        default=None,
+        description="what became of the setting: restored, gone, left-changed-by-other, failed, ...; "
+        "None: not yet restored",
     )
 
 
@@ -263,39 +268,41 @@ class DeploymentReport(Model):
     words: str
     by: Literal["settings", "boot"] = Field(
         default="settings",
-        description="how the deployment was made. settings: settings were changed; boot: the machine was "
-        "booted for the deployment, and only settings without a boot parameter were changed",
+        description="how the deployment was applied. settings: rtgauge changed settings. boot: rtgauge "
+        "booted the machine with parameters, and changed only settings that have no boot "
+        "parameter",
     )
     boot_words: str | None = Field(
-        default=None, description="the deployment's boot parameters; null: the machine was not booted for it"
+        default=None,
+        description="boot parameters of the deployment; null: rtgauge did not boot the machine for it",
     )
     recognised: str | None = Field(
-        default=None, description="the deployment that the machine's facts showed after the boot"
+        default=None, description="deployment that rtgauge recognised on the machine after the boot"
     )
-    isolated: str = Field(default="", description="CPUs that were reserved for measuring")
+    isolated: str = Field(default="", description="CPUs that were isolated for measuring")
     settings: list[SettingMade] = Field(default_factory=list[SettingMade])
     noted: int = Field(
         default=0,
-        description="number of settings that hotplug or moves of tasks may have changed, so "
-        "rtgauge noted and restored them",
+        description="number of settings that rtgauge noted and restored, because hotplug or moving "
+        "tasks may change them",
     )
-    moved: int = Field(default=0, description="how many tasks were moved off the isolated CPUs")
+    moved: int = Field(default=0, description="how many tasks rtgauge moved off the isolated CPUs")
     not_moved: list[SystemText] = Field(
         default_factory=list[SystemText],
-        description="the first tasks that could not be moved, with the reason",
+        description="first few of the tasks that could not be moved, each with the reason",
     )
     not_moved_count: int = 0
     not_put_back: list[SystemText] = Field(default_factory=list[SystemText])
     controller: bool = Field(
         default=False,
         description=(
-            "whether the priorities of the controller, of other real-time threads and of IRQ "
-            "threads were also set"
+            "whether rtgauge also set the priorities of its controller, of other real-time threads and of "
+            "IRQ threads"
         ),
     )
     not_found: list[SystemText] = Field(
         default_factory=list[SystemText],
-        description="devices whose IRQ threads could not be raised, because they have none",
+        description="devices named in `raise` that have no IRQ thread",
     )
     not_in_effect: list[str] = Field(
         default_factory=list[str], description="boot parameters that this kernel does not know"
@@ -351,8 +358,8 @@ class StepKey(Model):
     load: str
     deployment: str
     targets: dict[str, str] = Field(
-        description="target of each role, e.g. {'self': 'local'}, or {'self': 'ssh://board', 'master': "
-        "'local'}"
+        description="role -> target that plays it, e.g. {'self': 'local'}, or "
+        "{'self': 'ssh://board', 'master': 'local'}"
     )
     repeat: int
     tool: str = Field(
@@ -413,16 +420,17 @@ class PeerReport(Model):
 
     target: str
     role: str = Field(description="the role that the peer played: master or slave")
-    parameters: OpenValues = Field(description="the parameters as the peer's engine understood them")
+    parameters: OpenValues = Field(description="parameters with which the engine on the peer measured")
     cpus: list[int]
     clock: Clock = Field(default_factory=dict)
     series: list[int] = Field(description="numbers of the step's series that the peer measured")
     clock_offset_ns: int = Field(
-        description="offset that was added to the peer's CLOCK_MONOTONIC to place the peer's windows and "
-        "outliers on the target's clock; no measured time contains the offset"
+        description="offset added to the peer's CLOCK_MONOTONIC, so that the peer's windows and "
+        "outliers fit the target's clock; measured times do not contain it"
     )
     clock_uncertainty_ns: int = Field(
-        description="largest possible error of the offset: half the time that reading the three clocks took"
+        description="largest possible error of clock_offset_ns: half the time that reading the clocks "
+        "three times took"
     )
 
 
@@ -432,7 +440,7 @@ class ClockDriftReport(Model):
     ppm: float
     low_ppm: float = Field(description="95 % interval of the drift")
     high_ppm: float
-    seconds: float = Field(description="the time over which the drift was estimated")
+    seconds: float = Field(description="length of the time over which the drift was estimated")
 
 
 class ExactFigures(Model):
@@ -452,8 +460,8 @@ class InstrumentReport(Model):
     """The instrument that measured a step from outside, with a clock of its own."""
 
     address: str = Field(
-        description="address of the instrument as the user gave it, such as "
-        "serial:/dev/ttyACM0 or latmon:board"
+        description="address of the instrument, as the user gave it: serial:/dev/ttyACM0 or "
+        "latmon:board, for example"
     )
     id: str = Field(description="unique ID of the instrument's flash chip; for a latmon, its host and port")
     firmware: str
@@ -463,28 +471,28 @@ class InstrumentReport(Model):
     loopback_ns: tuple[float, float] | None = Field(
         default=None,
         description=(
-            "smallest and largest latency that the instrument measured without wires, right before the "
-            "step; None: not measured"
+            "smallest and largest latency of the instrument itself, measured without wires right before "
+            "the step; None: not measured"
         ),
     )
     wire_offset_ns: int | None = Field(
         default=None,
         description="latency of the wires, from the parameter wire-offset; rtgauge never subtracts it",
     )
-    counters: dict[str, int] = Field(description="counters of the instrument in the measured phase")
+    counters: dict[str, int] = Field(description="what the instrument counted in the measured phase")
     exact: ExactFigures | None = None
     drift: ClockDriftReport | None = Field(
         default=None,
-        description="drift of the instrument's clock against the target's; None: the step was "
-        "too short for an estimate",
+        description="how fast the clock of the instrument drifted against the clock of the target; "
+        "None: the step was too short for an estimate",
     )
     clock_offset_ns: int = Field(
-        description="the target's CLOCK_MONOTONIC when the instrument's clock was 0; used only to place "
-        "windows and outliers in time"
+        description="CLOCK_MONOTONIC of the target when the clock of the instrument was 0; used only "
+        "to place windows and outliers in time"
     )
     clock_uncertainty_ns: int = Field(
-        description="largest possible error of the start: half the time that starting the instrument and "
-        "reading the clocks took"
+        description="largest possible error of clock_offset_ns: half the time that starting the "
+        "instrument and reading the clocks took"
     )
 
 
@@ -494,17 +502,21 @@ class ExplainCost(Model):
     """
 
     pairs: int = Field(
-        description="number of stretches without events; each is compared with a neighbour with events"
+        description="number of stretches measured without events; each is compared with a neighbouring "
+        "stretch with events"
     )
-    without_ns: float = Field(description="mean of the medians of the stretches without events")
+    without_ns: float = Field(description="mean over the medians of all stretches without events")
     with_ns: float
     median_ns: float = Field(
         description="cost of recording: the mean difference between the medians with and without events"
     )
-    low_ns: float = Field(description="lower end of the cost's 90 % interval, for an equivalence test at 5 %")
+    low_ns: float = Field(
+        description="lower end of the 90 % confidence interval of the cost (so that the test for "
+        "equivalence has an error of 5 %)"
+    )
     high_ns: float
     bound_ns: int = Field(
-        description="if the whole interval of the cost is within this bound, the cost counts as none"
+        description="recording counts as free if the whole interval of the cost lies within this bound"
     )
 
     @property
@@ -519,25 +531,25 @@ class ExplainCost(Model):
         """
         between = f"{self.low_ns / 1000:.2f} to {self.high_ns / 1000:.2f}"
         if self.low_ns <= 0:
-            return f"has an unknown cost: {between} us at the median"
-        return f"costs {self.median_ns / 1000:.2f} us at the median ({between})"
+            return f"has an unknown cost: it changes the median by {between} us"
+        return f"makes the median {self.median_ns / 1000:.2f} us longer ({between})"
 
 
 class ExplainReport(Model):
     """What was recorded to explain the largest latencies (moments.ndjson.gz)."""
 
     events: list[str] = Field(description="the events that the kernel recorded, as group/event")
-    moments: int = Field(description="how many latencies have their events in the file")
+    moments: int = Field(description="number of latencies whose events are in the file")
     not_captured: dict[str, int] = Field(
-        description="for each reason, how many latencies were not kept although they should have been"
+        description="reason -> how many latencies are missing from the file for this reason"
     )
     copy_max_ns: int = Field(
-        description="longest time that copying the events of one latency took, while "
-        "the kernel continued to record"
+        description="longest time that it took to copy the events of one latency, while the kernel "
+        "went on recording"
     )
     buffer_kb: int
     cost: ExplainCost | None = Field(
-        default=None, description="what recording the events costs; None: the stretches had too few samples"
+        default=None, description="what recording the events cost; None: too few samples to measure it"
     )
 
 
@@ -564,29 +576,30 @@ class Step(Model):
     started: str = Field(description="UTC, ISO 8601")
     ended: str
     start_ns: int | None = Field(
-        description="the target's CLOCK_MONOTONIC when the engine was allowed to begin (`go`)"
+        description="CLOCK_MONOTONIC of the target when rtgauge let the engine begin (`go`)"
     )
     end_ns: int | None
     end_reason: str
-    parameters: OpenValues = Field(description="every parameter as the engine understood it")
+    parameters: OpenValues = Field(description="every parameter with which the engine measured")
     cpus: list[int]
     cpus_not_measured: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
     clock: Clock = Field(default_factory=dict)
     calibrations: list[Calibration] = Field(default_factory=list[Calibration])
     load: LoadReport
     deployment: DeploymentReport | None = Field(
-        default=None, description="the deployment that was set for the step; None: none"
+        default=None, description="deployment that rtgauge set for the step; None: it changed nothing"
     )
     peer: PeerReport | None = Field(
-        default=None, description="the target that played the other role; None: the step had only one target"
+        default=None, description="target that played the other role; None: the step had only one target"
     )
     instrument: InstrumentReport | None = Field(
-        default=None, description="the instrument that measured from outside; None: no instrument did"
+        default=None,
+        description="instrument that measured from outside; None: the step was measured without one",
     )
     series: list[SeriesSummary]
     total: SeriesSummary | None = Field(
-        description="summary of all series of the main metric together (latency, or the metric of the first "
-        "series if there is no latency); None if the step has no series"
+        description="summary of all series of the main metric together: of latency, or else of the "
+        "metric of the first series; None if the step has no series"
     )
     outliers: list[Outlier]
     results: list[Result] = Field(
@@ -596,8 +609,8 @@ class Step(Model):
     marks: list[Mark]
     explain: ExplainReport | None = Field(
         default=None,
-        description="how the events that explain the largest latencies were recorded; None: "
-        "no events were recorded",
+        description="how rtgauge recorded the events that explain the largest latencies; None: it "
+        "recorded none",
     )
     tasks: list[TaskCounts] = Field(
         default_factory=list[TaskCounts],
@@ -605,12 +618,13 @@ class Step(Model):
     )
     segments: list[RunSegment] = Field(
         default_factory=list[RunSegment],
-        description="for the probe taskset, which task ran when, in the first hyperperiods",
+        description="for the probe taskset, when each task ran in the first hyperperiods",
     )
     changes: Changes = Field(default_factory=Changes)
     checksums: dict[str, str] = Field(
         default_factory=dict,
-        description="the SHA-256 of each file in the step's folder; empty in records of earlier versions",
+        description="SHA-256 of each file in the folder of the step; empty in records that earlier "
+        "versions of rtgauge wrote",
     )
 
     @property
@@ -658,13 +672,15 @@ class Exposure(Model):
     """How much the steps together measured against a bound, and which rate of violations that excludes."""
 
     activations: int
-    violations: int = Field(description="number of samples that could have violated the bound")
+    violations: int = Field(description="number of samples that exceeded the bound, or may have")
     runs: int
     boots: int = Field(description="boots during the run")
-    conditions: int = Field(description="number of different combinations of load, deployment and parameters")
+    conditions: int = Field(
+        description="how many combinations of load, deployment and parameters were measured"
+    )
     measured_s: float = Field(
-        description="measured time in seconds; 0: unknown, for example because an "
-        "imported file does not give it"
+        description="how long the run measured, in seconds; 0: unknown, for example because an "
+        "imported file does not say"
     )
     confidence: float
     share_excluded: float = Field(
@@ -672,8 +688,8 @@ class Exposure(Model):
     )
     assumes_independence: bool = Field(
         default=False,
-        description="whether share_excluded assumes that violations are independent, because the counts "
-        "cannot show bursts",
+        description="whether share_excluded assumes that violations are independent; it does if the "
+        "counts cannot show bursts",
     )
     between_runs: bool = Field(
         default=False,
@@ -681,12 +697,12 @@ class Exposure(Model):
         "to the measured runs",
     )
     per_hour_excluded: float | None = Field(
-        description="share_excluded as a rate: violations per hour, on all CPUs together"
+        description="share_excluded expressed as violations per hour, on all CPUs together"
     )
-    next_share: float = Field(description="the first power of ten below share_excluded")
+    next_share: float = Field(description="next smaller power of ten below share_excluded")
     next_s: float | None = Field(
-        description="how long a measurement must be to exclude next_share, in seconds; None: no length is "
-        "enough, or the length is unknown"
+        description="how long to measure to exclude next_share, in seconds; None: unknown, or even a "
+        "longer measurement cannot exclude it"
     )
     next_boards: int | None = Field(
         description="how many boards are needed to exclude next_share in the time that this measurement took"
@@ -700,14 +716,16 @@ class Verdict(Model):
     requirement: str
     reason: str
     next: str = Field(description="what to do next")
-    cause: str | None = Field(default=None, description="what made activations late, if that is known")
+    cause: str | None = Field(
+        default=None, description="what made activations late, if rtgauge could explain it"
+    )
     step: str | None = None
     evidence: dict[str, Any] = Field(default_factory=dict)
     exposure: Exposure | None = Field(
         default=None,
         description=(
-            "how much the run measured, and which share of violations this excludes; only the "
-            "verdict on the run has it"
+            "how much the run measured, and which share of violations this excludes; set only in the "
+            "verdict on the whole run"
         ),
     )
 
@@ -723,7 +741,7 @@ class Run(Model):
     rtgauge: str = Field(description="version of rtgauge")
     commit: str | None = Field(
         default=None,
-        description='commit of the sources of rtgauge, with "+" if they were changed; None: unknown',
+        description='commit from which rtgauge was built, with "+" if its sources had changes; None: unknown',
     )
     command: list[SystemText]
     plan: dict[str, Any]
@@ -741,7 +759,8 @@ class Run(Model):
     )
     left_out: list[LeftOut] = Field(default_factory=list[LeftOut])
     allow_left_out: bool = Field(
-        default=False, description="whether the verdict may be `holds` although something was left out"
+        default=False,
+        description="whether the verdict may be `holds` even if a load or a step could not be measured",
     )
     marks: list[Mark] = Field(default_factory=list[Mark])
 
@@ -767,8 +786,9 @@ class RunDocument(Model):
     systems: dict[str, Facts]
     record: SystemText | None = Field(description="the record's folder; None if nothing was kept")
     outcome: str | None = Field(
-        default=None, description="the word of the verdict, the gate or the tuning; None if there is none"
+        default=None,
+        description="result in a word, of the verdict, the gate or the tuning; None if there is none",
     )
     answer: str | None = Field(
-        default=None, description="the first line that the terminal prints, without the word before it"
+        default=None, description="first line of the output on the terminal, without the word in `outcome`"
     )

@@ -61,7 +61,8 @@ class MomentFile:
             for number, document in enumerate(_lines(file)):
                 if number > MOST_MOMENTS:
                     raise RecordError(
-                        f"{self.source} has more than {MOST_MOMENTS} moments: the record is damaged"
+                        f"{self.source} has the events of more than {MOST_MOMENTS} latencies: the record is "
+                        "damaged"
                     )
                 if document.get("type") == "moment":
                     yield document
@@ -112,8 +113,8 @@ class MomentWriter:
         self._bytes += len(text)
         if self._bytes > MOST_WRITTEN:
             raise RecordError(
-                f"the engine's stream has more than {MOST_WRITTEN >> 20} MiB of moments, so it is not from "
-                f"this rtgauge's engine"
+                f"the stream has more than {MOST_WRITTEN >> 20} MiB of recorded events, so the engine is "
+                "not the one of this rtgauge"
             )
         self._file.write(text)
 

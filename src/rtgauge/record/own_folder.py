@@ -22,7 +22,7 @@ from rtgauge.input_file import READING, read_at_most, regular
 from rtgauge.record.files import check_own, whole_file
 from rtgauge.record.record_folder import RecordFolder, open_beneath, parent_of
 
-OTHERS_CAN_WRITE = "others can write to it (chmod go-w removes that)"
+OTHERS_CAN_WRITE = "others can write to it (prevent that with chmod go-w)"
 
 
 def _check_others_cannot_write(about: os.stat_result, path: str) -> None:
@@ -95,7 +95,9 @@ class OwnFolder(RecordFolder):
 
     def _check_file(self, about: os.stat_result, path: str) -> None:
         if about.st_nlink > 1:
-            raise PermissionError(errno.EPERM, "it has a second name (a hard link)", path)
+            raise PermissionError(
+                errno.EPERM, "it has a second name (a hard link), through which others might change it", path
+            )
         self._check(about, path)
 
     def open_own(self, name: str, most_bytes: int) -> BufferedReader:

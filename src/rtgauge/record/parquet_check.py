@@ -92,7 +92,7 @@ class _Thrift:
             case 12:
                 return self.struct(depth + 1)
             case _:
-                raise ValueError("its metadata has a field of an unknown kind")
+                raise ValueError("its metadata contains a field of an unknown type")
 
     def struct(self, depth: int = 0) -> dict[int, Any]:
         fields: dict[int, Any] = {}
@@ -113,14 +113,14 @@ def _number(fields: dict[int, Any], field: int) -> int:
 def _structs(fields: dict[int, Any], field: int) -> list[dict[int, Any]]:
     value = fields.get(field)
     if not isinstance(value, list) or not all(isinstance(part, dict) for part in cast("list[Any]", value)):
-        raise ValueError("its metadata lacks a list")
+        raise ValueError("its metadata lacks a required list")
     return cast("list[dict[int, Any]]", value)
 
 
 def _struct(fields: dict[int, Any], field: int) -> dict[int, Any]:
     value = fields.get(field)
     if not isinstance(value, dict):
-        raise ValueError("its metadata lacks a part")
+        raise ValueError("its metadata lacks a required structure")
     return cast("dict[int, Any]", value)
 
 
@@ -130,7 +130,7 @@ def _pages(file: BinaryIO, column: dict[int, Any], end: int) -> tuple[int, int]:
     """
     offset, left = min(_number(column, field) for field in (9, 11) if field in column), _number(column, 7)
     if offset + left > end:
-        raise ValueError("a column lies outside of the file")
+        raise ValueError("a column lies beyond the end of the file")
     values = unpacked = 0
     while left > 0:
         file.seek(offset)
@@ -145,11 +145,11 @@ def _pages(file: BinaryIO, column: dict[int, Any], end: int) -> tuple[int, int]:
             case 3:
                 values += _number(_struct(header, 8), 1)
             case _:
-                raise ValueError("it has a page of an unknown kind")
+                raise ValueError("it contains a page of an unknown type")
         unpacked += _number(header, 2)
         offset, left = offset + size, left - size
     if left:
-        raise ValueError("its pages do not fit its columns")
+        raise ValueError("its pages contradict the lengths of its columns")
     return values, unpacked
 
 
@@ -180,7 +180,7 @@ def check_parquet(file: BinaryIO, columns: Collection[str]) -> None:
             column = _struct(chunk, 3)
             path = column.get(3)
             if chunk.get(1) is not None or not isinstance(path, list) or not path:
-                raise ValueError("a column lies outside of the file")
+                raise ValueError("a column lies beyond the end of the file")
             column_values, column_unpacked = _pages(file, column, end)
             first = min(_number(column, field) for field in (9, 11) if field in column)
             chunks.append((first, first + _number(column, 7)))

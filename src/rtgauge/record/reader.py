@@ -49,7 +49,7 @@ def _read(file: RecordFile) -> tuple[bytes, Any]:
         return data, parse_json(data)
     except FileNotFoundError:
         raise RecordError(
-            f"{file} is missing: the folder is not a record, or the record is damaged"
+            f"{file} is missing, so the folder is not a record, or the record is damaged"
         ) from None
     except (OSError, ValueError) as error:
         raise damaged(file, error) from None
@@ -68,11 +68,11 @@ def read_model(file: RecordFile, model: type[ModelT]) -> ModelT:
     written, data = _read(file)
     version = cast("dict[str, Any]", data).get("schema_version") if isinstance(data, dict) else None
     if version is not None and (not isinstance(version, int) or isinstance(version, bool) or version < 1):
-        raise RecordError(f"{file} has a schema version that is not a number: the record is damaged")
+        raise RecordError(f"the schema version in {file} is not a number: the record is damaged")
     if version is not None and version > SCHEMA_VERSION:
         raise RecordError(
-            f"{file} was written by a newer rtgauge (schema {version}, supported: "
-            f"{SCHEMA_VERSION}): update rtgauge"
+            f"a newer rtgauge wrote {file} (schema {version}; this rtgauge reads up to {SCHEMA_VERSION}): "
+            "update rtgauge"
         )
     try:
         # Validate the JSON text itself: strict models refuse plain Python values for enumerations and tuples.
@@ -105,8 +105,8 @@ def opened_folder(path: Path) -> RecordFolder:
         raise RecordError(str(error)) from None
     except (FileNotFoundError, NotADirectoryError):
         raise RecordError(
-            f"{path} is not a record, because there is no such folder; list the records with: rtgauge list "
-            f"(latest is the newest)"
+            f"there is no such folder: {path}; list the records with: rtgauge list (latest is the newest "
+            "record)"
         ) from None
     except OSError as error:
         raise RecordError(f"{path} cannot be read: {error.strerror}") from None
@@ -233,7 +233,7 @@ class Record:
             raise damaged(file, error) from None
         sums = {found[2]: found[1] for line in lines if (found := SUM.fullmatch(line)) is not None}
         if len(sums) < len(lines) or sorted(sums) != sorted(described_in(self.folder)):
-            raise RecordError(f"{file} does not list the files of the record: the record is damaged")
+            raise RecordError(f"{file} does not list exactly the files of the record: the record is damaged")
         for name, sha256 in sums.items():
             try:
                 self.folder.file(name, sha256).open().close()
@@ -309,7 +309,8 @@ def _check_counts(windows: Windows, step: Step) -> None:
     for series in step.series:
         if series.series is not None and counts.get(series.series, (0, 0)) != (series.count, series.missed):
             raise ValueError(
-                f"series {series.series}: the counts of values differ from the counts in step.json"
+                f"series {series.series} does not have as many values and missed activations as step.json "
+                "says"
             )
 
 
@@ -330,10 +331,13 @@ def _begun_last(out: Path, before: int = 0) -> Path:
             begun.append((read_run(folder).created, folder))
     if not begun:
         raise RecordError(
-            f"there is no latest record, because {out} has no record; make one with: rtgauge run"
+            f"there is no latest record, because {out} does not contain any record; make one with: rtgauge "
+            "run"
         )
     if before >= len(begun):
-        raise RecordError(f"there is no {LATEST}~{before}: {out} has only {plural(len(begun), 'record')}")
+        raise RecordError(
+            f"cannot go back to {LATEST}~{before}: {out} has only {plural(len(begun), 'record')}"
+        )
     return sorted(begun)[-1 - before][1]
 
 
@@ -370,6 +374,6 @@ def _begins_so(places: Sequence[Path], named: Path) -> Path:
     if len(begin) > 1:
         names = ", ".join(folder.name for folder in begin[-3:])
         raise RecordError(
-            f"{plural(len(begin), 'record')} begin with {named.name}, such as {names}; give more of it"
+            f"{plural(len(begin), 'record')} begin with {named.name}, such as {names}; give more of the name"
         )
     return begin[0] if begin else named

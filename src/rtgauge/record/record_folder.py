@@ -165,7 +165,9 @@ class RecordFolder:
             end = time.monotonic() + LOCK_S
             while not _is_locked(handle):
                 if time.monotonic() > end:
-                    raise TimeoutError(errno.ETIMEDOUT, f"another program has locked it for {LOCK_S:g} s")
+                    raise TimeoutError(
+                        errno.ETIMEDOUT, f"another program has kept it locked for {LOCK_S:g} s"
+                    )
                 time.sleep(RETRY_S)
             yield
         finally:

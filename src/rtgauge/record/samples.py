@@ -77,17 +77,22 @@ def unpack_header(data: bytes, source: Source) -> SamplesHeader:
         raise RecordError(f"{source} is not a file of rtgauge samples")
     if data[:8] != MAGIC:
         if len(data) < len(MAGIC):
-            raise RecordError(f"{source} is cut short: its header has {len(data)} of {HEADER.size} bytes")
+            raise RecordError(
+                f"{source} is cut short: only {len(data)} of the {HEADER.size} bytes of its header are there"
+            )
         raise RecordError(
-            f"{source} has samples in format {data[7]}, but this rtgauge reads {MAGIC[7]}: update rtgauge"
+            f"{source} has samples in format {data[7]}, but this rtgauge reads only {MAGIC[7]}: update "
+            "rtgauge"
         )
     if len(data) < HEADER.size:
-        raise RecordError(f"{source} is cut short: its header has {len(data)} of {HEADER.size} bytes")
+        raise RecordError(
+            f"{source} is cut short: only {len(data)} of the {HEADER.size} bytes of its header are there"
+        )
     _, length, series, cpu, flags, interval, start, warm_up, lost, duration = HEADER.unpack(data)
     if length != HEADER.size or flags not in (0, FLAG_TIMED) or cpu < -1:
         raise RecordError(
-            f"{source} is damaged: the length {length}, the flags {flags} or the CPU {cpu} in its header is "
-            f"impossible"
+            f"{source} is damaged: its header gives an impossible length ({length}), flags ({flags}) or CPU "
+            f"({cpu})"
         )
     if (
         (interval != 0 if flags else interval <= 0)
@@ -95,7 +100,7 @@ def unpack_header(data: bytes, source: Source) -> SamplesHeader:
         or start + warm_up + duration > MAX_TIME_NS
     ):
         raise RecordError(
-            f"{source} is damaged: a time in its header is impossible (interval {interval} ns, start "
+            f"{source} is damaged: its header gives an impossible time (interval {interval} ns, start "
             f"{start}, warm-up {warm_up}, lost {lost}, duration {duration})"
         )
     return SamplesHeader(series, None if cpu == -1 else cpu, interval, start, warm_up, lost, duration)
@@ -121,8 +126,8 @@ def read_header(source: Source) -> SamplesHeader:
 
 def _cut_short(source: Source, length: int, header: SamplesHeader) -> str:
     return (
-        f"{source} is cut short: its last sample has {length % header.sample_bytes} of "
-        f"{header.sample_bytes} bytes"
+        f"{source} is cut short: only {length % header.sample_bytes} of the {header.sample_bytes} bytes of "
+        "its last sample are there"
     )
 
 

@@ -51,7 +51,7 @@ class Hello(Line):
     )
     busy_loop: list[dict[str, Any]] = Field(
         default_factory=list[dict[str, Any]],
-        description="for the probe taskset, what one round of each task's busy loop costs",
+        description="for the probe taskset, how long one round of the busy loop takes for each task",
     )
 
 
@@ -171,7 +171,7 @@ class TraceFormatsLine(Line):
 
     type: Literal["trace_formats"]
     clock: str
-    events: dict[str, str] = Field(description="text of the `format` file in tracefs of each group/event")
+    events: dict[str, str] = Field(description="group/event -> text of its file `format` in tracefs")
     header_page: str
     header_event: str
     page_bytes: int = Field(ge=1, le=1 << 20)
@@ -183,7 +183,9 @@ class HeldSleep(BaseModel):
 
     model_config = ConfigDict(extra="ignore", defer_build=True)
     since_ns: int
-    call: str = Field(description="the system call in which the thread slept; empty: none")
+    call: str = Field(
+        description="system call in which the thread slept; empty: it slept outside of system calls"
+    )
 
 
 class ThrottledGroup(BaseModel):
@@ -193,8 +195,8 @@ class ThrottledGroup(BaseModel):
     group: str
     times: int = Field(description="number of periods in which the group was throttled")
     ns: int = Field(description="how long it was throttled, on all CPUs together")
-    after_ns: int = Field(description="time at which cpu.stat was read before")
-    until_ns: int = Field(description="time at which cpu.stat was read and showed the throttling")
+    after_ns: int = Field(description="time of the last reading of cpu.stat before the throttling showed")
+    until_ns: int = Field(description="time of the first reading of cpu.stat that showed the throttling")
 
 
 class MomentLine(Line):
@@ -213,24 +215,26 @@ class MomentLine(Line):
     copy_ns: int = Field(ge=0)
     steal_ms: dict[str, int] = Field(
         default_factory=dict[str, int],
-        description="for each CPU, time that the hypervisor took from it since the previous reading",
+        description="CPU -> time that the hypervisor took from it since the previous reading",
     )
     held: list[HeldSleep] = Field(
         default_factory=list[HeldSleep],
-        description="for `watch`, the sleeps within the activation that do not end it",
+        description="for `watch`, sleeps within the activation, such as for a disk, that do not end "
+        "the activation",
     )
     throttled: list[ThrottledGroup] = Field(
         default_factory=list[ThrottledGroup],
-        description="the thread's control groups that were throttled since the reading before the release",
+        description="control groups of the thread that were throttled since the last reading before "
+        "the release",
     )
     quota_timers: bool = Field(
-        default=False, description="whether the events include the timers that end throttling"
+        default=False, description="whether the recorded events include the timers that end throttling"
     )
     lost: dict[str, int] = Field(
-        description="for each CPU, how many events of the moment the kernel had overwritten; -1: unknown"
+        description="CPU -> how many events around this latency the kernel had overwritten; -1: unknown"
     )
     pages: dict[str, list[str]] = Field(
-        description="for each CPU, the pages of its ring buffer in Base64, without the bytes after the events"
+        description="CPU -> pages of its ring buffer in Base64, without the bytes after the events"
     )
     left_out: list[int] = Field(description="CPUs whose pages did not fit into the line")
 
@@ -310,8 +314,8 @@ def parse_line(text: str | bytes) -> AnyLine:
         ) from None
     if isinstance(line, Hello) and line.version != STREAM_VERSION:
         raise RecordError(
-            f"the engine has stream version {line.version}, but this rtgauge has {STREAM_VERSION}; use the "
-            f"engine that came with it"
+            f"the engine has stream version {line.version}, but this rtgauge needs {STREAM_VERSION}; use "
+            "the engine that came with this rtgauge"
         )
     return line
 
@@ -386,8 +390,8 @@ class StreamResult:
         self._lines += not isinstance(line, (Window, Frame))
         if self._lines > MOST_LINES:
             raise RecordError(
-                f"the engine's stream has more than {MOST_LINES} lines that are not windows, so it is not "
-                f"from this rtgauge's engine"
+                f"the stream has more than {MOST_LINES} lines other than windows, so the engine is not the "
+                "one of this rtgauge"
             )
         match line:
             case Hello():

@@ -228,7 +228,9 @@ def _disagreements(
         for name in ("count", "missed", "min_ns", "max_ns", "sum_ns"):
             ours, engines = getattr(merged, name), getattr(engine, name)
             if ours != engines:
-                differences.append(f"{name} is {ours} in the windows, but {engines} in the engine's summary")
+                differences.append(
+                    f"{name} is {ours} in the windows, but {engines} in the summary of the engine"
+                )
     return [MarkKind.WINDOWS_DISAGREE.mark("; ".join(differences), series=series)] if differences else []
 
 
@@ -277,7 +279,9 @@ def summarise_step(
         line = by_series.get(number)
         if line is None and summaries and number not in without_summary:
             marks.append(
-                MarkKind.SUMMARY_MISSING.mark("the engine wrote no summary for this series", series=number)
+                MarkKind.SUMMARY_MISSING.mark(
+                    "the engine did not write a summary of this series", series=number
+                )
             )
         merged = merge(windows, number, limits_ns=limits_ns)
         unplaced = unplaced_allowed or number in without_summary

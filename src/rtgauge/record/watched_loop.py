@@ -122,7 +122,8 @@ class WatchedLoop:
         """Say why a period is not what the program's author meant; None if nothing is known."""
         if self.kind == "relative":
             return (
-                f"it sleeps for {format_time(self.sleep_ns)} after its work, so sleep until an absolute time"
+                f"it sleeps for {format_time(self.sleep_ns)} after its work; let it sleep until an absolute "
+                "time instead"
             )
         if self.slack_ns >= 1_000_000:
             return f"its timers have a slack of {format_time(self.slack_ns)} (PR_SET_TIMERSLACK)"
@@ -141,7 +142,7 @@ class WatchedLoop:
                 f"sleeps for {format_time(self.sleep_ns)} after its work, so it runs every {every} (waits in "
                 f"{call}{clock})"
             ),
-            "own-schedule": f"waits for times of its own (in {call}{clock}), about every {every}",
+            "own-schedule": f"wakes at times that it sets itself (in {call}{clock}), about every {every}",
             "data": f"runs when others wake it (waits in {call}), about every {every}",
             "poller": "never sleeps",
         }.get(self.kind, "has no known cycle")
@@ -152,16 +153,20 @@ class WatchedLoop:
         found: list[str] = []
         if self.stuck:
             found.append(
-                f"{self.task} hangs in {self.stuck_in or 'its work'}, and does not come back to its wait"
+                f"{self.task} is stuck in {self.stuck_in or 'its work'} and did not return to its wait"
             )
         if self.ended:
             found.append(f"{self.task} ended while it was watched")
         if self.overruns:
             found.append(
-                f"{plural(self.overruns, 'release')} of {self.task} came while it did not wait for them"
+                f"{plural(self.overruns, 'release')} of {self.task} came while the thread was not waiting "
+                "for them"
             )
         if self.unknown:
-            found.append(f"nothing is known of {plural(self.unknown, 'release')} of {self.task}")
+            found.append(
+                f"the kernel's events do not show what happened at {plural(self.unknown, 'release')} of "
+                f"{self.task}"
+            )
         return found
 
 

@@ -263,12 +263,12 @@ def _stream_bins(texts: Sequence[str]) -> Bins:
     """Decode each window's bins and counts. Raises RecordError if they are damaged."""
     values, numbers = decode(texts)
     if np.any(numbers & 1):
-        raise RecordError("a window has a bin without a count")
+        raise RecordError("a bin of a window lacks its count")
     lengths = numbers // 2
     bins, counts = _from_gaps(values[0::2], lengths), values[1::2].astype(np.int64)
     result = Bins(bins.astype(np.int32), counts, lengths)
     if np.abs(bins).max(initial=0) > OVERFLOW_BIN or counts.min(initial=1) <= 0 or not result.are_rising():
-        raise RecordError("the bins of a window are not in rising order, out of range or empty")
+        raise RecordError("the bins of a window are empty, out of range or not in rising order")
     return result
 
 

@@ -237,7 +237,7 @@ def _rules(windows: Windows) -> Iterator[tuple[str, Any]]:
         yield "bins out of order", np.array([not bins.are_rising()])
     yield "bins out of range", np.abs(windows.bins.bins) > OVERFLOW_BIN
     yield "bins out of range", (windows.missed_bins.bins < 0) | (windows.missed_bins.bins > OVERFLOW_BIN)
-    yield "a window has more values in its bins than samples", windows.bins.sums > count
+    yield "more values in its bins than samples", windows.bins.sums > count
     yield (
         "extremes out of order",
         (known & (least > most))
@@ -248,10 +248,10 @@ def _rules(windows: Windows) -> Iterator[tuple[str, Any]]:
         mean = total / count
     slack = 1_000 + 1e-6 * np.maximum(np.abs(least.astype(np.float64)), np.abs(most.astype(np.float64)))
     yield (
-        "a window has a mean outside its extremes",
+        "a mean outside its extremes",
         known & (total != UNKNOWN) & ~((mean >= least - slack) & (mean <= most + slack)),
     )
-    yield "a window has a deviation that is not a number", windows.m2_ns2 < 0
+    yield "a deviation that is not a number", windows.m2_ns2 < 0
     has_bins = known & (windows.bins.lengths > 0)
     bounds = windows.bins.ends
     first, last = windows.bins.bins[bounds[:-1][has_bins]], windows.bins.bins[bounds[1:][has_bins] - 1]

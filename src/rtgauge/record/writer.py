@@ -104,8 +104,8 @@ class RecordWriter:
         check_name(out.absolute())
         if (out / RUN).exists():
             raise InputError(
-                f"{out} is already a record; choose another folder with --out, or continue the record with "
-                f"rtgauge resume"
+                f"{out} is already a record; choose another folder with --out, or continue this record with "
+                "rtgauge resume"
             )
         check_folder(out)
 
@@ -156,7 +156,7 @@ class RecordWriter:
         """
         path = real_path(path) if path.is_symlink() else path
         if not (path / RUN).is_file():
-            raise RecordError(f"{path} cannot be resumed, because it has no run.json")
+            raise RecordError(f"{path} cannot be resumed, because it is not a record (run.json is missing)")
         with clear_errors(path):
             writer = cls(path, "")
             folder = writer._folder
@@ -212,8 +212,8 @@ class RecordWriter:
                 or (owners and about.st_mode & stat.S_IWOTH)
             ):
                 raise InputError(
-                    f"{folder} cannot be resumed, because it is a link, belongs to another user, or is "
-                    f"writable by anyone; start a new run, or make the folder yours and writable only by you"
+                    f"{folder} cannot be resumed, because it is a link, belongs to another user, or anyone "
+                    "can write to it; start a new run, or make the folder yours and writable only by you"
                 )
 
     def record(self) -> Record:
@@ -389,7 +389,7 @@ class RecordWriter:
         `.partial`.
         """
         if self.run is None:
-            raise ValueError("a record is finished after its run was written")
+            raise ValueError("write the run before finishing the record")
         self.write_run(
             self.run.model_copy(
                 update={

@@ -147,7 +147,7 @@ def test_a_target_that_sends_moments_without_end_is_left(
     monkeypatch.setattr(moments, "MOST_WRITTEN", 1_000)
     writer = MomentWriter(tmp_path, formats)
     line = json.dumps(MOMENT).encode()
-    with pytest.raises(RecordError, match="more than 0 MiB of moments"):
+    with pytest.raises(RecordError, match="more than 0 MiB of recorded events"):
         for _ in range(100):
             writer.add(line)
 

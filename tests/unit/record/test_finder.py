@@ -55,5 +55,5 @@ def test_what_is_nowhere_stays_as_it_is_named(runs: Path) -> None:
 
 
 def test_latest_needs_a_record(tmp_path: Path) -> None:
-    with pytest.raises(RecordError, match="has no record"):
+    with pytest.raises(RecordError, match="does not contain any record"):
         find_record(tmp_path / "latest")

@@ -106,7 +106,7 @@ def test_a_complete_record_is_resumed_only_on_request(tmp_path):
 
 
 def test_what_is_no_record_cannot_be_resumed(tmp_path):
-    with pytest.raises(RecordError, match=r"no run\.json"):
+    with pytest.raises(RecordError, match=r"run\.json is missing"):
         RecordWriter.open_partial(tmp_path)
     (tmp_path / "run.json").write_text("{")
     with pytest.raises(RecordError, match="damaged"):
