@@ -559,7 +559,7 @@ class MarkKind(Enum):
     )
     IN_BAND_SWITCHES = Entry(
         (DOUBTFUL,),
-        "latmus reports that the task was switched to Linux for a time, so it did not always run in real time.",
+        "latmus reports that the task was switched to Linux for a time, so it was not always real-time.",
         "measure again without debuggers and page faults",
     )
     MISSED_DERIVED = Entry(
