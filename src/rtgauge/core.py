@@ -36,9 +36,6 @@ EXTENSION = Extension(
         "gate": Command(
             DECIDE, "Tell whether a candidate is worse than its baseline.", "rtgauge.cli.gate:gate"
         ),
-        "tune": Command(
-            DECIDE, "Find the settings that make this machine good enough.", "rtgauge.cli.tune:app"
-        ),
         "deploy": Command(DECIDE, "Show or change which CPUs do what.", "rtgauge.cli.deploy:app"),
         "restore": Command(
             DECIDE, "Put back everything that rtgauge changed.", "rtgauge.cli.restore:restore"

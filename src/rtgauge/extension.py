@@ -37,6 +37,8 @@ Kind = Literal[
     "documents",
     "files",
     "resumers",
+    "askers",
+    "keepers",
 ]
 """What an extension adds by name. Each is a field of Extension."""
 NOUNS: dict[Kind, str] = {
@@ -50,6 +52,8 @@ NOUNS: dict[Kind, str] = {
     "documents": "schema",
     "files": "file",
     "resumers": "resumer of",
+    "askers": "asker of",
+    "keepers": "keeper of",
 }
 """The word for each kind in an error."""
 
@@ -105,6 +109,10 @@ class Extension:
     """Kind of file that users write -> a mapping of its tables to their models, for the reference."""
     resumers: Mapping[str, str] = field(default_factory=_none)
     """Suffix of a file, or file in a folder -> the rtgauge.cli.resumer.Resumer that continues it."""
+    askers: Mapping[str, str] = field(default_factory=_none)
+    """Key in a record's plan -> the rtgauge.cli.decided.Asker that answers its question."""
+    keepers: Mapping[str, str] = field(default_factory=_none)
+    """Who keeps settings at each boot -> its rtgauge.cli.kept_settings.Keeper."""
     presets: str | None = None
     """The package whose folder `presets` has plans (TOML)."""
 

@@ -11,8 +11,9 @@ from rich.text import Text
 
 from rtgauge import __version__
 from rtgauge.cli.console import Console
+from rtgauge.cli.kept_settings import keepers
 from rtgauge.cli.options import Json, Target
-from rtgauge.errors import EXIT_FAILS, EXIT_OK, InputError
+from rtgauge.errors import InputError
 from rtgauge.report.audit import mend_script, print_audit
 from rtgauge.report.fact_rows import groups
 from rtgauge.report.terminal_table import print_pairs
@@ -21,7 +22,6 @@ from rtgauge.system.audit import audit as check_rules
 from rtgauge.system.audit import exit_status
 from rtgauge.system.facts import read_facts
 from rtgauge.system.rules import read_rules, rule_paths
-from rtgauge.units import plural
 
 LABEL_WIDTH = 22
 """The width of the names' column of the facts. It lets every name fit on two lines."""
@@ -41,18 +41,6 @@ def _print_facts(target: str, *, json: bool) -> None:
             console.print()
         console.print(Text(heading, style="bold"))
         print_pairs(rows, console, LABEL_WIDTH)
-
-
-def _drift(profile: Path, target: str) -> int:
-    """Print the settings that have drifted from a profile. Return the exit status, 1 if there are any."""
-    from rtgauge.tune.drift import drifted
-
-    kept = drifted(profile, target)
-    found = {value: now for value, now in kept.items() if now is not None}
-    for value, now in found.items():
-        typer.echo(f"{value.path} is {now}; rtgauge tune kept {value.wanted}")
-    typer.echo(f"{len(found)} of {plural(len(kept), 'kept setting')} drifted")
-    return EXIT_FAILS if found else EXIT_OK
 
 
 def audit(
@@ -112,7 +100,10 @@ def audit(
         _print_facts(target, json=json)
         return
     if profile is not None:
-        raise typer.Exit(_drift(profile, target))
+        keeper = next(iter(keepers()), None)
+        if keeper is None:
+            raise InputError("--profile needs the extension tune; install it, or leave out --profile")
+        raise typer.Exit(keeper.drift(profile, target))
     if script and (json or show_all or details):
         raise InputError("--script prints only commands; leave out --json, --all and --details")
     if for_ is not None and for_ not in PURPOSES:

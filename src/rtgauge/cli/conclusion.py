@@ -6,7 +6,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import typer
 from rich.text import Text
@@ -27,9 +27,26 @@ from rtgauge.verdict.requirement import parse_requirement
 from rtgauge.verdict.worst import exit_status
 
 if TYPE_CHECKING:
-    from rtgauge.analysis.comparison_document import Comparison
-    from rtgauge.tune.result import TuneResult
-    from rtgauge.verdict.gate_result import GateResult
+    from enum import StrEnum
+
+
+class Answer(Protocol):
+    """The document of a comparison, or of a command that decides."""
+
+    @property
+    def outcome(self) -> StrEnum | None:
+        """The answer in a word."""
+        ...
+
+    @property
+    def conclusion(self) -> str:
+        """The answer in a sentence."""
+        ...
+
+    @property
+    def next(self) -> str | None:
+        """What to do next."""
+        ...
 
 
 def _draw(record: Record, writer: RecordWriter) -> RtgaugeError | None:
@@ -149,7 +166,7 @@ def document_of(record: Record, *, kept: bool = True) -> RunDocument:
 
 
 def print_head(
-    answer: GateResult | TuneResult | Comparison,
+    answer: Answer,
     style: str,
     console: Console,
     *,
@@ -169,7 +186,7 @@ def print_head(
 
 
 def print_answer(
-    answer: GateResult | TuneResult,
+    answer: Answer,
     style: str,
     notes: Sequence[str],
     tables: Sequence[Table],

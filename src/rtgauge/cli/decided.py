@@ -1,23 +1,59 @@
 # SPDX-License-Identifier: MIT
-"""The answer of a record that `rtgauge gate` or `rtgauge tune` made: prints it, and makes its page."""
+"""The answer of a record that a deciding command made, such as `rtgauge gate`, and its page."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
 from rtgauge.analysis.gate_wish import wish_of
+from rtgauge.cli.conclusion import Answer
+from rtgauge.extension import load, registered
 from rtgauge.record.reader import PAGE, Record
-from rtgauge.tune.wish import KEY
 
 if TYPE_CHECKING:
+    from rtgauge.record.model import Run
     from rtgauge.report.table import Table
-    from rtgauge.tune.result import TuneResult
+    from rtgauge.runner.run import RunOptions
     from rtgauge.verdict.gate_result import GateResult
 
 STYLES = {0: "green", 1: "red"}
 """The colours of the answers that tell, by exit status."""
+
+
+class DecidedResult(Answer, Protocol):
+    """The document of a command that decides."""
+
+    @property
+    def outcome(self) -> StrEnum:
+        """The answer in a word."""
+        ...
+
+    @property
+    def status(self) -> int:
+        """The exit status."""
+        ...
+
+
+class DecidedAnswer(Protocol):
+    """The answer of a record that a deciding command made."""
+
+    @property
+    def result(self) -> DecidedResult:
+        """Its document."""
+        ...
+
+    @property
+    def page(self) -> str:
+        """The page as text."""
+        ...
+
+    def print(self, *, details: bool = False, brief: bool = False) -> None:
+        """Print the answer, its basis and its tables. `brief`: only the answer."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -51,51 +87,58 @@ class GateAnswer:
         tables = [] if result.primary is None else [series_table(result)]
         if tables and (details or any(pair.why_not is not None for pair in result.pairs)):
             tables.append(pairs_table(result))
-        _print(result, basis(result), tables, self.record, values=result.values, brief=brief)
+        print_decided(result, basis(result), tables, self.record, values=result.values, brief=brief)
 
 
 @dataclass(frozen=True)
-class TuneAnswer:
-    """A tuning's result and its record."""
+class More:
+    """Options of `rtgauge resume` that an asker may take."""
 
-    result: TuneResult
-    record: Record
-
-    @classmethod
-    def of(cls, record: Record) -> TuneAnswer:
-        """Decide a tuning, finished or not."""
-        from rtgauge.tune.result import TuneResult
-
-        return cls(TuneResult.of(record), record)
-
-    @property
-    def page(self) -> str:
-        """The page as text."""
-        from rtgauge.tune.page import page
-
-        return page(self.result, self.record)
-
-    def print(self, *, details: bool = False, brief: bool = False) -> None:  # noqa: ARG002 - all details are shown
-        """Print the answer, its basis and its tables. `brief`: only the answer."""
-        from rtgauge.tune.page import basis, tables
-
-        result = self.result
-        shown = tables(result) if result.tests else []
-        _print(result, basis(result), shown, self.record, values=None, brief=brief)
+    budget: str | None
+    """A larger budget; None: as before."""
+    files: Path | None
+    """The folder for files that keep the result."""
+    json: bool
 
 
-def decided(record: Record) -> GateAnswer | TuneAnswer | None:
-    """Return the answer of a gate's or a tuning's record; None for another record.
+@dataclass(frozen=True)
+class Asker:
+    """What an extension tells `rtgauge show` and `rtgauge resume` about the records of its command."""
+
+    kind: str
+    """For errors: `a tuning`."""
+    takes: frozenset[str]
+    """Names of the options of `rtgauge resume` that it takes: `budget`, `files`, `json`."""
+    question: Callable[[Run], str]
+    """Says what a record asks. Raises RecordError if its plan is damaged."""
+    answer: Callable[[Record], DecidedAnswer]
+    """Decides a record, finished or not."""
+    resume: Callable[[Path, RunOptions, More], NoReturn]
+    """Continues the record in a folder, and ends with the exit status."""
+
+
+def asker_of(run: Run) -> Asker | None:
+    """Return the asker of a record; None if no extension answers its plan.
+
+    Raises InputError if the extension cannot be used.
+    """
+    name = next((name for name in registered("askers") if name in run.plan), None)
+    return None if name is None else cast("Asker", load("askers", name, Asker))
+
+
+def decided(record: Record) -> DecidedAnswer | None:
+    """Return the answer of a record that a deciding command made; None for another record.
 
     Raises RecordError if its plan is damaged.
     """
     if wish_of(record.run) is not None:
         return GateAnswer.of(record)
-    return TuneAnswer.of(record) if KEY in record.run.plan else None
+    asker = asker_of(record.run)
+    return None if asker is None else asker.answer(record)
 
 
-def _print(
-    result: GateResult | TuneResult,
+def print_decided(
+    result: DecidedResult,
     basis: Sequence[str],
     tables: Sequence[Table],
     record: Record,
@@ -103,6 +146,7 @@ def _print(
     values: str | None,
     brief: bool,
 ) -> None:
+    """Print an answer with its basis and tables, or only the answer (`brief`). `values`: what it rests on."""
     from rtgauge.cli.conclusion import print_answer, print_head
     from rtgauge.cli.console import Console
 

@@ -19,17 +19,15 @@ def question_of(run: Run) -> str:
     RecordError if its plan is damaged.
     """
     from rtgauge.analysis.gate_wish import wish_of
-    from rtgauge.tune import wish as tuning
-    from rtgauge.units import format_share, plural
+    from rtgauge.cli.decided import asker_of
+    from rtgauge.units import plural
 
     gate = wish_of(run)
     if gate is not None:
         return gate_question(gate, run.planned)
-    if tuning.KEY in run.plan:
-        tune = tuning.wish_of(run)
-        gain = f"a gain of {format_share(tune.larger_than)}"
-        settings = plural(len(tune.choices), "setting")
-        return f"{tune.requirement} under {', '.join(tune.loads)}, {gain}, {settings} to try"
+    asker = asker_of(run)
+    if asker is not None:
+        return asker.question(run)
     parts = [measured(run.planned), *([run.requirement] if run.requirement else [])]
     return ", ".join([*parts, plural(len(run.planned), "step")])
 

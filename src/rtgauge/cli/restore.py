@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from rtgauge.cli.console import Console
+from rtgauge.cli.kept_settings import keepers
 from rtgauge.cli.options import Target, target_option
 from rtgauge.errors import EXIT_CANNOT_MEASURE
 from rtgauge.report.deployment import print_put_back
@@ -74,20 +75,7 @@ def restore(
     if release:
         run = release_target(target)
         typer.echo(f"ended    run {run}" if run is not None else "no run is using this machine")
-    if applied and target == LOCAL and _tuning_undone():
+    undone = [keeper.undo() for keeper in keepers()] if applied and target == LOCAL else []
+    if any(undone):
         return
     _put_back(target, *(("--stale", "--held") if applied else ()))
-
-
-def _tuning_undone() -> bool:
-    """Undo `rtgauge tune apply` on this machine. Return whether there was something to undo."""
-    from rtgauge.tune.installing import is_installed, uninstall
-    from rtgauge.units import plural
-
-    if not is_installed():
-        return False
-    back, left = uninstall(0.0, lambda reason: typer.echo(reason, err=True))
-    for line in left:
-        typer.echo(f"left as it is: {line}")
-    typer.echo(f"put back {plural(back, 'setting')} and removed the files that the tuning had installed")
-    return True

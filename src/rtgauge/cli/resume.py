@@ -141,10 +141,10 @@ def resume(
     The exit status means the same as for the command that began it.
     """
     from rtgauge.analysis.gate_wish import wish_of
+    from rtgauge.cli.decided import More, asker_of
     from rtgauge.cli.question import question_of
     from rtgauge.record.reader import Record
     from rtgauge.runner.run import RunOptions
-    from rtgauge.tune.wish import KEY
 
     named = Path(record) if record is not None else None
     resumer = None if named is None else resumer_of(named)
@@ -161,11 +161,10 @@ def resume(
         allowed = {"max_pairs", "known", "junit", "markdown", "details", "json"}
         _refuse_others("a gate", asks, allowed, more, files, shown)
         return _resume_gate(folder, options, more, files, shown)
-    if KEY in opened.run.plan:
-        from rtgauge.cli.tune import finish_tuning, resumed_tuning
-
-        _refuse_others("a tuning", asks, {"budget", "files", "json"}, more, files, shown)
-        finish_tuning(resumed_tuning(folder, options, more.budget), files.files, json=shown.json)
+    asker = asker_of(opened.run)
+    if asker is not None:
+        _refuse_others(asker.kind, asks, asker.takes, more, files, shown)
+        asker.resume(folder, options, More(more.budget, files.files, shown.json))
     _refuse_others("a run", asks, {"hold", "live", "details", "json"}, more, files, shown)
     raise typer.Exit(resumed(folder, options, shown))
 

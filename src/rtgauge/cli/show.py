@@ -27,7 +27,7 @@ from rtgauge.record.records_folder import RECORDS
 
 if TYPE_CHECKING:
     from rtgauge.analysis.frequency import Options
-    from rtgauge.cli.decided import GateAnswer, TuneAnswer
+    from rtgauge.cli.decided import DecidedAnswer
     from rtgauge.record.reader import Record
 
 
@@ -194,9 +194,7 @@ def _show_answer(
         raise typer.Exit(exit_status(opened.run.verdicts, opened.steps))
 
 
-def _written(
-    record: Record, files: Files, options: Options, answer: GateAnswer | TuneAnswer | None
-) -> Sequence[str]:
+def _written(record: Record, files: Files, options: Options, answer: DecidedAnswer | None) -> Sequence[str]:
     """Write the page and the figures, and return a line for each file. `answer`: the answer of a gate or a
     tuning, which has its own page.
     """

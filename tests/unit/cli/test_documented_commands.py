@@ -89,7 +89,7 @@ def test_its_values_are_taken(
     monkeypatch.setattr("rtgauge.lab.boot_guest.ready_guest", reached)
     monkeypatch.setattr("rtgauge.lab.boot_guest.boot", reached)
     monkeypatch.setattr("rtgauge.runner.run.hold_places", reached)
-    monkeypatch.setattr("rtgauge.cli.tune.os.geteuid", lambda: 0)
+    monkeypatch.setattr("rtgauge_ext.tune.command.os.geteuid", lambda: 0)
     result = CliRunner().invoke(app, rewritten(shlex.split(command)[1:]))
     if isinstance(result.exception, ReachedError) or result.exit_code == 0:
         return

@@ -8,24 +8,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rtgauge.analysis.gate_wish import GateWish
-from rtgauge.cli.question import gate_question, question_of
+from rtgauge.cli.question import gate_question
 from rtgauge.cli.resume import asked_by
-from rtgauge.record.model import Run
 from rtgauge.record.reader import Record
 from tests.support.records import Shape, write_record
-from tests.unit import records
-from tests.unit.tune.test_study import planned
 
 if TYPE_CHECKING:
     from pathlib import Path
-
-
-def test_a_tuning() -> None:
-    plan = planned(loads=["cpu", "idle"])
-    run = Run.model_validate(records.run().model_dump() | {"plan": plan.written, "planned": plan.steps})
-    assert question_of(run) == (
-        "period=1ms latency<=100us hardness=100% under cpu, idle, a gain of 20 %, 2 settings to try"
-    )
 
 
 @pytest.mark.parametrize(

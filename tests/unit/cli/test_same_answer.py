@@ -10,10 +10,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner
 
-from rtgauge.cli.decided import GateAnswer, TuneAnswer
+from rtgauge.cli.decided import GateAnswer
 from rtgauge.cli.main import app
 from tests.support.archives import own_archive
-from tests.unit.tune.test_study import MINUTE_NS, planned, simulated
 from tests.unit.verdict.test_gate_record import measured
 
 if TYPE_CHECKING:
@@ -87,18 +86,6 @@ def test_a_gate_says_the_same_in_both_forms(
     document = json.loads(answer.result.model_dump_json())
     said = f"{document['outcome'].upper()} {document['conclusion']} {document['values'] or ''}"
     assert " ".join(capsys.readouterr().out.split()).startswith(" ".join(said.split()))
-
-
-def test_a_tuning_says_the_same_in_both_forms(capsys: pytest.CaptureFixture[str]) -> None:
-    names = ("thp", "ksm", "timer-migration", "numa-balancing")
-    record = simulated(
-        planned("latency<=100us hardness=50%", *names, budget_ns=8 * MINUTE_NS), mended_by="nothing"
-    )
-    answer = TuneAnswer.of(record)
-    answer.print(brief=True)
-    document = json.loads(answer.result.model_dump_json())
-    said = f"{document['outcome'].upper()} {document['conclusion']} next {document['next']}"
-    assert " ".join(capsys.readouterr().out.split()).startswith(said)
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""compare, gate and tune answer with one set of words."""
+"""compare and gate answer with one set of words."""
 
 from __future__ import annotations
 
@@ -7,18 +7,13 @@ import pytest
 
 from rtgauge.analysis import change_words
 from rtgauge.analysis.comparison_document import Finding
-from rtgauge.tune.result import TuneOutcome
 from rtgauge.verdict.gate_result import STATUS, GateOutcome
 from rtgauge_ext.fleet.fleet import GATE_WORDS
 
 WORDS = {value for name, value in vars(change_words).items() if name.isupper()}
-OF_TUNE = {"holds as it is", "fixed", "no gain shown", "nothing to try"}
-"""The answers that only a tuning has."""
 
 
-@pytest.mark.parametrize(
-    "words", [set(GateOutcome), set(Finding), set(TuneOutcome) - OF_TUNE, set(GATE_WORDS.values())]
-)
+@pytest.mark.parametrize("words", [set(GateOutcome), set(Finding), set(GATE_WORDS.values())])
 def test_each_answer_is_one_of_the_common_words(words: set[str]) -> None:
     assert words <= WORDS
 

@@ -13,16 +13,16 @@ from rtgauge.report.figures.vega import Figure
 from rtgauge.report.record_view import Bound
 from rtgauge.report.table import Cell, Column, Table, numbers, texts
 from rtgauge.report.text import NONE
-from rtgauge.tune.gain import format_gain, format_gains
-from rtgauge.tune.offer_tables import stopped
-from rtgauge.tune.result import TuneOutcome, steps_with
-from rtgauge.tune.search import Found
-from rtgauge.tune.study import play
 from rtgauge.verdict.decision import judged_series
+from rtgauge_ext.tune.gain import format_gain, format_gains
+from rtgauge_ext.tune.offer_tables import stopped
+from rtgauge_ext.tune.result import TuneOutcome, steps_with
+from rtgauge_ext.tune.search import Found
+from rtgauge_ext.tune.study import play
 
 if TYPE_CHECKING:
     from rtgauge.record.reader import Record
-    from rtgauge.tune.result import TestFigures, TuneResult
+    from rtgauge_ext.tune.result import TestFigures, TuneResult
 
 TONES: dict[TuneOutcome, Tone] = {
     TuneOutcome.HOLDS: "holds",

@@ -10,7 +10,6 @@ from contextlib import suppress
 from pathlib import Path
 
 import pytest
-
 from tests.e2e.processes import command_line, find
 from tests.support.cli import PATIENCE_S, end, invoke, only_error, rtgauge, start, wait_until
 from tests.support.real_record import document

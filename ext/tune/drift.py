@@ -11,9 +11,9 @@ from rtgauge.record.own_folder import OwnFolder
 from rtgauge.record.reader import RUN, Record, find_record, opened_folder
 from rtgauge.record.record_folder import RecordFolder
 from rtgauge.target.open_target import reader
-from rtgauge.tune.installing import read_files, same, values_of
-from rtgauge.tune.keep_files import Value, keep_files
-from rtgauge.tune.result import TuneResult
+from rtgauge_ext.tune.installing import read_files, same, values_of
+from rtgauge_ext.tune.keep_files import Value, keep_files
+from rtgauge_ext.tune.result import TuneResult
 
 
 def kept_values(named: Path) -> list[Value]:

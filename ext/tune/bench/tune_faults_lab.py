@@ -3,9 +3,9 @@
 may be moved on the measured CPU, a deep idle state (emulated by a module), and a bad clock source.
 
 Run on a quiet machine, from the root of the repository, after `make headers`: `python -m
-bench.tune_faults_lab RESULTS`. It boots a guest of its own, `tune-faults`, with Debian's stock kernel and two
-CPUs. The fault is planted again at each boot, so that the confirmation meets it. Every try is a line of the
-file RESULTS; a second call goes on after the last one.
+ext.tune.bench.tune_faults_lab RESULTS`. It boots a guest of its own, `tune-faults`, with Debian's stock
+kernel and two CPUs. The fault is planted again at each boot, so that the confirmation meets it. Every try is
+a line of the file RESULTS; a second call goes on after the last one.
 """
 
 from __future__ import annotations
@@ -21,8 +21,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from bench.tune_faults import CPU, LEAST_EFFECT, LOOKS, RTGAUGE, short, tuned
-
+from ext.tune.bench.tune_faults import CPU, LEAST_EFFECT, LOOKS, RTGAUGE, short, tuned
 from rtgauge.lab import paths
 from rtgauge.lab.headers import headers_tree
 

@@ -10,7 +10,7 @@ import pytest
 
 from rtgauge.explain.analysis.explanation import Culprit, Kind
 from rtgauge.system.rules import tried_rules
-from rtgauge.tune.suspects import suspects
+from rtgauge_ext.tune.suspects import suspects
 
 if TYPE_CHECKING:
     from rtgauge.explain.analysis.ranking import RankedCulprit

@@ -24,15 +24,15 @@ from rtgauge.record.pairs import BLOCK
 from rtgauge.record.reader import Record
 from rtgauge.record.strict_model import Model
 from rtgauge.system.rules import tried_rules
-from rtgauge.tune.costs import costs, isolated_in, of_the_rest
-from rtgauge.tune.gain import format_gain
-from rtgauge.tune.search import FALSE_KEEP, Found, Purpose, Test, rule_id
-from rtgauge.tune.study import Played, deployment, play
-from rtgauge.tune.suspects import named
 from rtgauge.units import NS_PER_S, format_duration, format_span, plural
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.run_verdict import exposure_of
 from rtgauge.verdict.worst import worst
+from rtgauge_ext.tune.costs import costs, isolated_in, of_the_rest
+from rtgauge_ext.tune.gain import format_gain
+from rtgauge_ext.tune.search import FALSE_KEEP, Found, Purpose, Test, rule_id
+from rtgauge_ext.tune.study import Played, deployment, play
+from rtgauge_ext.tune.suspects import named
 
 
 class TuneOutcome(StrEnum):

@@ -16,11 +16,11 @@ from rtgauge.runner.deployments import BOOT_S
 from rtgauge.runner.step_loop import expected_s
 from rtgauge.system.rules import tried_rules
 from rtgauge.target.address import LAB
-from rtgauge.tune.candidates import Candidate
-from rtgauge.tune.search import SearchWish
 from rtgauge.units import NS_PER_S, format_duration, format_span, plural
 from rtgauge.verdict.requirement import Requirement, parse_requirement
 from rtgauge.verdict.run_verdict import check_answerable
+from rtgauge_ext.tune.candidates import Candidate
+from rtgauge_ext.tune.search import SearchWish
 
 KEY = "tune"
 """The key for the options in the plan of run.json."""

@@ -9,7 +9,7 @@ from fnmatch import fnmatchcase
 
 from rtgauge.record.model import SettingMade, Step
 from rtgauge.system.rules import tried_rules
-from rtgauge.tune.search import rule_id
+from rtgauge_ext.tune.search import rule_id
 
 THREAD = "thread:"
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from rtgauge.record.pairs import BLOCK
-from rtgauge.tune.search import Found, Purpose, Search, SearchWish, Seen, Tuned, Visit
+from rtgauge_ext.tune.search import Found, Purpose, Search, SearchWish, Seen, Tuned, Visit
 
 NAMES = tuple(f"s{number}" for number in range(12))
 BOUND_NS = 200_000

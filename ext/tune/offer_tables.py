@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from rtgauge.report.table import Column, Table
-from rtgauge.tune.candidates import NEVER, Offer
+from rtgauge_ext.tune.candidates import NEVER, Offer
 
 
 def offer_tables(offer: Offer, *, details: bool) -> list[Table]:

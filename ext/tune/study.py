@@ -20,13 +20,13 @@ from rtgauge.record.quantiles import QUANTILES, times_longer
 from rtgauge.record.reader import Record
 from rtgauge.system.deployment.definition import AS_IS, parse_deployment
 from rtgauge.system.rules import tried_rules
-from rtgauge.tune.refused import refused_in
-from rtgauge.tune.search import Search, Seen, Visit
-from rtgauge.tune.suspects import culprits_of, suspects
-from rtgauge.tune.wish import KEY, TuneWish, plain, wish_of
 from rtgauge.units import NS_PER_S, format_duration, format_span
 from rtgauge.verdict.decision import judged_series
 from rtgauge.verdict.requirement import Requirement
+from rtgauge_ext.tune.refused import refused_in
+from rtgauge_ext.tune.search import Search, Seen, Visit
+from rtgauge_ext.tune.suspects import culprits_of, suspects
+from rtgauge_ext.tune.wish import KEY, TuneWish, plain, wish_of
 
 
 @dataclass(frozen=True)

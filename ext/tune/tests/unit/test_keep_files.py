@@ -11,8 +11,8 @@ import pytest
 
 from rtgauge.record.model import DeploymentReport, SettingMade
 from rtgauge.record.reader import Record
-from rtgauge.tune.keep_files import SUM, is_unchanged, keep_files
-from rtgauge.tune.result import KeptSetting, TuneOutcome, TuneResult
+from rtgauge_ext.tune.keep_files import SUM, is_unchanged, keep_files
+from rtgauge_ext.tune.result import KeptSetting, TuneOutcome, TuneResult
 
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 

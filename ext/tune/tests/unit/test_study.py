@@ -3,11 +3,15 @@
 
 from __future__ import annotations
 
+import json
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from tests.unit import records
 
+from rtgauge.analysis import change_words
+from rtgauge.cli.question import question_of
 from rtgauge.errors import InputError, RecordError
 from rtgauge.plan.plan import Plan
 from rtgauge.record.model import (
@@ -25,16 +29,16 @@ from rtgauge.record.pairs import BLOCK
 from rtgauge.record.reader import Record
 from rtgauge.record.windows import Windows
 from rtgauge.system.rules import tried_rules
-from rtgauge.tune.candidates import Candidate
-from rtgauge.tune.page import basis, figures, page, tables
-from rtgauge.tune.refused import refused_in
-from rtgauge.tune.result import TuneOutcome, TuneResult
-from rtgauge.tune.search import Found, Visit
-from rtgauge.tune.study import Played, next_runs, play, seen_of, value_ns, with_more_budget
-from rtgauge.tune.wish import TuneWish, plain, resolution, tune_plan, wish_of
 from rtgauge.units import NS_PER_S, parse_duration_ns
 from rtgauge.verdict.requirement import Requirement, parse_requirement
-from tests.unit import records
+from rtgauge_ext.tune.answer import TuneAnswer
+from rtgauge_ext.tune.candidates import Candidate
+from rtgauge_ext.tune.page import basis, figures, page, tables
+from rtgauge_ext.tune.refused import refused_in
+from rtgauge_ext.tune.result import TuneOutcome, TuneResult
+from rtgauge_ext.tune.search import Found, Visit
+from rtgauge_ext.tune.study import Played, next_runs, play, seen_of, value_ns, with_more_budget
+from rtgauge_ext.tune.wish import TuneWish, plain, resolution, tune_plan, wish_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -347,3 +351,32 @@ def test_a_lab_guest_that_is_booted_for_each_run_needs_no_other_boot() -> None:
 def test_a_watched_program_of_a_lab_guest_needs_no_boot() -> None:
     plan = planned(target="lab:debian", pid=17)
     assert not searched(plan, booted=False).awaits_boot
+
+
+def test_what_a_tuning_asks() -> None:
+    plan = planned(loads=["cpu", "idle"])
+    run = Run.model_validate(records.run().model_dump() | {"plan": plan.written, "planned": plan.steps})
+    assert question_of(run) == (
+        "period=1ms latency<=100us hardness=100% under cpu, idle, a gain of 20 %, 2 settings to try"
+    )
+
+
+def test_it_says_the_same_in_both_forms(capsys: pytest.CaptureFixture[str]) -> None:
+    names = ("thp", "ksm", "timer-migration", "numa-balancing")
+    record = simulated(
+        planned("latency<=100us hardness=50%", *names, budget_ns=8 * MINUTE_NS), mended_by="nothing"
+    )
+    answer = TuneAnswer.of(record)
+    answer.print(brief=True)
+    document = json.loads(answer.result.model_dump_json())
+    said = f"{document['outcome'].upper()} {document['conclusion']} next {document['next']}"
+    assert " ".join(capsys.readouterr().out.split()).startswith(said)
+
+
+OF_TUNE = {"holds as it is", "fixed", "no gain shown", "nothing to try"}
+"""The answers that only a tuning has."""
+
+
+def test_each_other_answer_is_one_of_the_common_words() -> None:
+    words = {value for name, value in vars(change_words).items() if name.isupper()}
+    assert set(TuneOutcome) - OF_TUNE <= words

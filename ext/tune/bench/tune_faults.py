@@ -2,7 +2,8 @@
 """Proof of `rtgauge tune`: does it find and fix a planted fault, keep nothing if there is nothing to gain,
 and leave the machine as it was after kill -9?
 
-Run as root on a machine with at least two CPUs that nobody else uses: `python bench/tune_faults.py RESULTS`.
+Run as root on a machine with at least two CPUs that nobody else uses:
+`python ext/tune/bench/tune_faults.py RESULTS`.
 Every try is a line of the file RESULTS. A second call goes on after the last one; `--only-print` adds
 nothing.
 """

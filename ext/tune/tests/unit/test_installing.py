@@ -16,11 +16,11 @@ from rtgauge.errors import InputError, MeasureError
 from rtgauge.system.deployment.writable import is_writable
 from rtgauge.target.file_batch import Files
 from rtgauge.target.open_target import TargetOpener
-from rtgauge.tune import installing
-from rtgauge.tune.drift import kept_values, own_values
-from rtgauge.tune.installing import install, same, uninstall, values_of
-from rtgauge.tune.keep_files import SYSCTL_FILE, UNIT_FILE, Value, files_with
-from rtgauge.tune.known import advice, measured, rule_of
+from rtgauge_ext.tune import installing
+from rtgauge_ext.tune.drift import kept_values, own_values
+from rtgauge_ext.tune.installing import install, same, uninstall, values_of
+from rtgauge_ext.tune.keep_files import SYSCTL_FILE, UNIT_FILE, Value, files_with
+from rtgauge_ext.tune.known import advice, measured, rule_of
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable

@@ -18,15 +18,15 @@ from rtgauge.cli.options import Json, Out, Target, WaitForLock, duration_option,
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.record.records_folder import RECORDS
 from rtgauge.target.address import LAB, LOCAL
-from rtgauge.tune.candidates import Scope, read_offer
 from rtgauge.units import format_cpu_list, parse_cpu_list, parse_percent, plural
+from rtgauge_ext.tune.candidates import Scope, read_offer
 
 if TYPE_CHECKING:
     from rtgauge.plan.plan import Plan
     from rtgauge.record.reader import Record
     from rtgauge.runner.run import RunOptions
-    from rtgauge.tune.candidates import Offer
-    from rtgauge.tune.result import TuneResult
+    from rtgauge_ext.tune.candidates import Offer
+    from rtgauge_ext.tune.result import TuneResult
 
 PAGE = "tune.html"
 EACH_DEPLOYMENT = "each-deployment"
@@ -249,8 +249,8 @@ def apply_kept(
       rtgauge tune apply latest
       rtgauge tune apply keep
     """
-    from rtgauge.tune.drift import own_values
-    from rtgauge.tune.installing import install
+    from rtgauge_ext.tune.drift import own_values
+    from rtgauge_ext.tune.installing import install
 
     values, waits_s = own_values(kept), wait_s(wait)
     _check_root()
@@ -292,7 +292,7 @@ def _program(command: list[str], watched: int | None, target: str) -> Generator[
 def _tell_about(name: str, folder: Path) -> None:
     from rtgauge.cli.console import Console
     from rtgauge.report.terminal_table import print_tables
-    from rtgauge.tune.known import advice, measured, rule_of
+    from rtgauge_ext.tune.known import advice, measured, rule_of
 
     rule = rule_of(name)
     for line in advice(rule):
@@ -354,8 +354,8 @@ def _plan(
     reboot: bool,
 ) -> Plan:
     """Make the plan. `loads`: (search, confirmation); `times`: (budget, duration). Raises InputError."""
-    from rtgauge.tune.wish import tune_plan
     from rtgauge.verdict.requirement import parse_requirement
+    from rtgauge_ext.tune.wish import tune_plan
 
     try:
         matters = parse_percent(larger_than)
@@ -385,8 +385,8 @@ def _plan(
 def _begun(plan: Plan, duration_ns: int, out: Path, waits_s: float) -> Record:
     from rtgauge.cli.gate import measured_record
     from rtgauge.runner.run import RunOptions, start_run
-    from rtgauge.tune.study import next_runs
-    from rtgauge.tune.wish import KEY, TuneWish, resolution
+    from rtgauge_ext.tune.study import next_runs
+    from rtgauge_ext.tune.wish import KEY, TuneWish, resolution
 
     wish = TuneWish.model_validate(plan.written[KEY])
     typer.echo(resolution(wish, duration_ns), err=True)
@@ -399,7 +399,7 @@ def resumed_tuning(folder: Path, options: RunOptions, budget: str | None) -> Rec
     from rtgauge.cli.gate import measured_record
     from rtgauge.record.reader import Record
     from rtgauge.runner.run import resume_run
-    from rtgauge.tune.study import next_runs, with_more_budget
+    from rtgauge_ext.tune.study import next_runs, with_more_budget
 
     record = Record.open(folder)
     changed = with_more_budget(record, None if budget is None else duration_option("--budget", budget))
@@ -419,7 +419,7 @@ def _after_boot(record: Record, options: RunOptions) -> Record:
     from rtgauge.runner.run import resume_run
     from rtgauge.target.open_target import reader
     from rtgauge.target.target import BOOT_ID
-    from rtgauge.tune.study import next_runs, play
+    from rtgauge_ext.tune.study import next_runs, play
 
     (target,) = record.run.targets
     if not play(record).awaits_boot or record.run.state != "complete":
@@ -448,15 +448,15 @@ def _boot_guest(target: str) -> None:
 def _print_offer(offer: Offer, *, details: bool) -> None:
     from rtgauge.cli.console import Console
     from rtgauge.report.terminal_table import print_tables
-    from rtgauge.tune.offer_tables import offer_tables
+    from rtgauge_ext.tune.offer_tables import offer_tables
 
     print_tables(offer_tables(offer, details=details), Console())
 
 
 def finish_tuning(record: Record, files: Path | None, *, json: bool) -> NoReturn:
     """Print a tuning's result, write its page and the files that keep it, and end with its exit status."""
-    from rtgauge.cli.decided import TuneAnswer
     from rtgauge.record.files import clear_errors
+    from rtgauge_ext.tune.answer import TuneAnswer
 
     answer = TuneAnswer.of(record)
     try:
@@ -475,7 +475,7 @@ def finish_tuning(record: Record, files: Path | None, *, json: bool) -> NoReturn
 def _keep(result: TuneResult, record: Record, folder: Path) -> None:
     from rtgauge.record.files import clear_errors
     from rtgauge.record.own_folder import OwnFolder
-    from rtgauge.tune.keep_files import keep_files
+    from rtgauge_ext.tune.keep_files import keep_files
 
     files = keep_files(result, record)
     if not files:

@@ -3,11 +3,12 @@
 
 from __future__ import annotations
 
+from tests.unit import records
+
 from rtgauge.record.model import DeploymentReport, LoadPart, LoadReport, Step
 from rtgauge.system.changes import changes
 from rtgauge.target.file_batch import Files
-from rtgauge.tune.costs import costs
-from tests.unit import records
+from rtgauge_ext.tune.costs import costs
 
 RAPL = "/sys/class/powercap/intel-rapl"
 KEPT = "isolate=1"

@@ -12,9 +12,9 @@ from rtgauge.record.reader import Record
 from rtgauge.report.table import Column, Table
 from rtgauge.suggest import nearest
 from rtgauge.system.rules import Rule, read_rules
-from rtgauge.tune.gain import format_gain, format_gains
-from rtgauge.tune.result import TestFigures, TuneResult
-from rtgauge.tune.wish import KEY
+from rtgauge_ext.tune.gain import format_gain, format_gains
+from rtgauge_ext.tune.result import TestFigures, TuneResult
+from rtgauge_ext.tune.wish import KEY
 
 
 def rule_of(name: str) -> Rule:

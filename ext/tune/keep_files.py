@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rtgauge.record.model import SettingMade
     from rtgauge.record.reader import Record
     from rtgauge.system.deployment.definition import Deployment
-    from rtgauge.tune.result import TuneResult
+    from rtgauge_ext.tune.result import TuneResult
 
 NAME = "rtgauge-tune"
 SYSCTL_FILE, UNIT_FILE = f"{NAME}.conf", f"{NAME}.service"

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from rtgauge.tune.gain import format_gain, format_gains
+from rtgauge_ext.tune.gain import format_gain, format_gains
 
 
 @pytest.mark.parametrize(

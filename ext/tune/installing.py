@@ -24,7 +24,8 @@ from rtgauge.target.address import LOCAL
 from rtgauge.target.file_batch import chosen, cpu_list
 from rtgauge.target.guard import LEASE_NS
 from rtgauge.target.open_target import TargetOpener
-from rtgauge.tune.keep_files import (
+from rtgauge.units import parse_cpu_mask
+from rtgauge_ext.tune.keep_files import (
     NAME,
     SYSCTL,
     SYSCTL_FILE,
@@ -33,7 +34,6 @@ from rtgauge.tune.keep_files import (
     files_with,
     is_unchanged,
 )
-from rtgauge.units import parse_cpu_mask
 
 if TYPE_CHECKING:
     from rtgauge.record.record_folder import RecordFolder

@@ -6,18 +6,18 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.unit.system import machines
 
 from rtgauge.errors import InputError
 from rtgauge.system.deployment.definition import parse_deployment
 from rtgauge.system.deployment.machine_state import Machine
 from rtgauge.system.facts import facts
 from rtgauge.target.file_batch import Files
-from rtgauge.tune.candidates import Offer, Scope, offer
-from rtgauge.tune.known import rule_of
-from rtgauge.tune.offer_tables import offer_tables
-from rtgauge.tune.study import deployment_name
 from rtgauge.units import format_cpu_list
-from tests.unit.system import machines
+from rtgauge_ext.tune.candidates import Offer, Scope, offer
+from rtgauge_ext.tune.known import rule_of
+from rtgauge_ext.tune.offer_tables import offer_tables
+from rtgauge_ext.tune.study import deployment_name
 
 
 def offered(files: Files, cpus: str | None = None, **options: Any) -> Offer:

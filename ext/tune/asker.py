@@ -1,0 +1,33 @@
+# SPDX-License-Identifier: MIT
+"""What `rtgauge show` and `rtgauge resume` do with the record of a tuning."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, NoReturn
+
+from rtgauge.cli.decided import Asker, More
+from rtgauge_ext.tune.answer import TuneAnswer
+
+if TYPE_CHECKING:
+    from rtgauge.record.model import Run
+    from rtgauge.runner.run import RunOptions
+
+
+def _question(run: Run) -> str:
+    from rtgauge.units import format_share, plural
+    from rtgauge_ext.tune.wish import wish_of
+
+    wish = wish_of(run)
+    gain = f"a gain of {format_share(wish.larger_than)}"
+    settings = plural(len(wish.choices), "setting")
+    return f"{wish.requirement} under {', '.join(wish.loads)}, {gain}, {settings} to try"
+
+
+def _resume(folder: Path, options: RunOptions, more: More) -> NoReturn:
+    from rtgauge_ext.tune.command import finish_tuning, resumed_tuning
+
+    finish_tuning(resumed_tuning(folder, options, more.budget), more.files, json=more.json)
+
+
+TUNING = Asker("a tuning", frozenset({"budget", "files", "json"}), _question, TuneAnswer.of, _resume)

@@ -1,0 +1,19 @@
+# SPDX-License-Identifier: MIT
+"""What this extension adds to rtgauge."""
+
+from __future__ import annotations
+
+from rtgauge.core import DECIDE
+from rtgauge.extension import Command, Extension
+
+EXTENSION = Extension(
+    name="tune",
+    line="Finds the settings that make a machine good enough, and keeps them.",
+    commands={
+        "tune": Command(
+            DECIDE, "Find the settings that make this machine good enough.", "rtgauge_ext.tune.command:app"
+        ),
+    },
+    askers={"tune": "rtgauge_ext.tune.asker:TUNING"},
+    keepers={"tune": "rtgauge_ext.tune.kept:KEPT"},
+)

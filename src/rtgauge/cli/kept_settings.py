@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: MIT
+"""What an extension tells `rtgauge audit --profile` and `rtgauge restore --applied` about kept settings."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+from rtgauge.extension import load, registered
+
+
+@dataclass(frozen=True)
+class Keeper:
+    """Keeps settings at each boot."""
+
+    drift: Callable[[Path, str], int]
+    """Prints the settings of a profile that have drifted on a target, and returns the exit status."""
+    undo: Callable[[], bool]
+    """Undoes what is kept on this machine. Returns whether there was something to undo."""
+
+
+def keepers() -> list[Keeper]:
+    """Return all keepers. Raises InputError if the extension of one cannot be used."""
+    return [cast("Keeper", load("keepers", name, Keeper)) for name in registered("keepers")]
