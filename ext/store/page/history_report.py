@@ -63,8 +63,8 @@ def spread(history: History) -> str | None:
 
 
 INTERVALS = (
-    "The 95 % intervals are calculated from the differences between boots. They bound the median boot; a "
-    "state in which fewer than half of the boots are may lie outside."
+    "The 95 % intervals are calculated from the differences between boots. They bound the median boot, so a "
+    "state that fewer than half of the boots have may lie outside."
 )
 
 
