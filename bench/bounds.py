@@ -40,7 +40,7 @@ from rtgauge.record.windows import Windows
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.requirement import Requirement
 from rtgauge.verdict.run_verdict import exposure_of
-from rtgauge_ext.tire.analysis.estimate import median_of, ratio_of
+from rtgauge_ext.tire.analysis.estimate import fit, median_of, ratio_of
 
 Draw = Callable[[str, np.random.Generator], dict[str, bool]]
 """Draws one measurement of a machine of this kind. Returns for each printed bound whether it holds."""
@@ -235,6 +235,28 @@ def tire(number: int) -> Draw:
     return draw
 
 
+SIZES = (64, 256, 1024, 4096, 16384, 65536)
+CONFIGURATIONS = 72
+"""How many runs `rtgauge run garre2014` measures in each round, in random order."""
+
+
+def line(kind: str, generator: np.random.Generator) -> dict[str, bool]:
+    """The slope of a line through the step times of six sizes, in three rounds of all configurations."""
+    truth = 30.0
+    nodes: list[int] = []
+    step_ns: list[float] = []
+    levels, median = boots(kind, 3 * CONFIGURATIONS, generator)
+    for round_at in range(0, len(levels), CONFIGURATIONS):
+        places = generator.choice(CONFIGURATIONS, len(SIZES), replace=False)
+        for size, place in zip(SIZES, places, strict=True):
+            nodes.append(size)
+            step_ns.append((300 + truth * size) * float(np.exp(levels[round_at + place] - median)))
+    fitted = fit(nodes, step_ns)
+    assert fitted is not None
+    slope = fitted.slope
+    return {"tire, ns per node, 3 repeats": (slope.low or 0) <= truth <= (slope.high or np.inf)}
+
+
 DRAWS: list[Draw] = [
     *(
         verdict(seconds, share)
@@ -248,6 +270,7 @@ DRAWS: list[Draw] = [
     *(history(number) for number in (3, 6, 12, 20, 40)),
     pairs,
     *(tire(number) for number in (3, 6)),
+    line,
 ]
 
 

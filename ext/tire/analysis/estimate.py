@@ -128,7 +128,7 @@ LEAST_SIZES = 3
 @dataclass(frozen=True)
 class WeightedLine:
     """A line y = intercept + slope * n, fitted with weights 1/y², because step times scatter in proportion to
-    their size. `covariance`: of (intercept, slope), shape (2, 2). `means` (ns) at `nodes`, and `residuals`
+    their size. `covariance`: of (intercept, slope), shape (2, 2). `medians` (ns) at `nodes`, and `residuals`
     relative to the fitted values, have shape (n,).
     """
 
@@ -138,7 +138,7 @@ class WeightedLine:
     dof: int
     measurements: int
     nodes: npt.NDArray[np.float64]
-    means: npt.NDArray[np.float64]
+    medians: npt.NDArray[np.float64]
     residuals: npt.NDArray[np.float64]
 
     @property
@@ -162,16 +162,17 @@ class WeightedLine:
 
 
 def fit(nodes: Sequence[float], step_ns: Sequence[float]) -> WeightedLine | None:
-    """Fit a line through the means of at least three sizes; None if there are fewer. Times must be positive.
+    """Fit a line through the medians of at least three sizes; None if there are fewer. Times are positive.
 
-    Repeats of a size are averaged first. So if the line bends, for example at the end of a cache, the
+    A size counts with the median of its repeats. So if the line bends, for example at the end of a cache, the
     intervals get wider, and more repeats cannot hide this.
     """
     every = np.asarray(nodes, dtype=np.float64)
     x, where = np.unique(every, return_inverse=True)
     if len(x) < LEAST_SIZES:
         return None
-    y = np.bincount(where, weights=np.asarray(step_ns, dtype=np.float64)) / np.bincount(where)
+    times = np.asarray(step_ns, dtype=np.float64)
+    y = np.array([np.median(times[where == size]) for size in range(len(x))])
     line = _weighted(x, y, y, len(every))
     for _ in range(PASSES):
         # Where a line is below zero, at small n, it gives no weight.
@@ -180,7 +181,7 @@ def fit(nodes: Sequence[float], step_ns: Sequence[float]) -> WeightedLine | None
 
 
 def combine(terms: Sequence[tuple[float, WeightedLine]]) -> WeightedLine | None:
-    """Fit a line to a sum of lines' means, each with its factor, at their common sizes; None if there are
+    """Fit a line to a sum of lines' medians, each with its factor, at their common sizes; None if there are
     fewer than three.
 
     The weights come from the first line. A bend that all lines share (at the end of a cache) cancels at each
@@ -190,9 +191,11 @@ def combine(terms: Sequence[tuple[float, WeightedLine]]) -> WeightedLine | None:
     if len(common) < LEAST_SIZES:
         return None
     x = np.asarray(common, dtype=np.float64)
-    y = np.sum([factor * line.means[np.isin(line.nodes, x)] for factor, line in terms], axis=0)
+    y = np.sum([factor * line.medians[np.isin(line.nodes, x)] for factor, line in terms], axis=0)
     first = terms[0][1]
-    return _weighted(x, y, first.means[np.isin(first.nodes, x)], sum(line.measurements for _, line in terms))
+    return _weighted(
+        x, y, first.medians[np.isin(first.nodes, x)], sum(line.measurements for _, line in terms)
+    )
 
 
 def _weighted(

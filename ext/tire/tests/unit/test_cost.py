@@ -155,6 +155,15 @@ def test_repeats_of_a_bent_line_do_not_make_it_sure() -> None:
     assert max(abs(few.residuals)) > 0.1
 
 
+def test_a_rare_slow_repeat_does_not_move_the_line() -> None:
+    """A mean would contain the slow run of one size, and miss it at the others."""
+    nodes, step_ns = NODES * 3, [300 + 10.0 * n for n in NODES] * 3
+    step_ns[2] *= 1.5
+    line = fit(nodes, step_ns)
+    assert line is not None
+    assert line.slope_ns == pytest.approx(10)
+
+
 def test_what_bends_two_lines_alike_is_not_in_their_difference() -> None:
     """Memory that is slower beyond a cache costs both the same at each size; a sum of slopes would take it
     for scatter.
