@@ -31,21 +31,28 @@ HEAD = """<!doctype html>
 
 
 class Entry(NamedTuple):
-    """A run of the gallery: its folder's name, what it shows, the commands that end in `page.html`, and the
-    picture of that page in the docs, if it has one.
+    """A run of the gallery: its folder's name, what it shows, the commands that end in `page.html`, the
+    picture of that page in the docs, if it has one, and the only sections in the picture; none: all.
     """
 
     name: str
     sentence: str
     commands: tuple[str, ...]
     picture: str | None = None
+    sections: tuple[str, ...] = ()
 
 
 def entries() -> list[Entry]:
     """All of gallery.toml, in order."""
     written = tomllib.loads((GALLERY / "gallery.toml").read_text(encoding="utf-8"))["entry"]
     return [
-        Entry(entry["name"], entry["sentence"], tuple(entry["commands"]), entry.get("picture"))
+        Entry(
+            entry["name"],
+            entry["sentence"],
+            tuple(entry["commands"]),
+            entry.get("picture"),
+            tuple(entry.get("sections", ())),
+        )
         for entry in written
     ]
 
@@ -66,14 +73,22 @@ def make(entry: Entry, place: Path) -> None:
             sys.exit(f"{entry.name}: {command} ended with status {done.returncode}")
 
 
-def take_picture(page: Path, picture: Path) -> None:
-    """Write the top of a page as PNG, with Chromium; ends the program if it cannot."""
+def take_picture(page: Path, picture: Path, sections: tuple[str, ...]) -> None:
+    """Write the top of a page as PNG, with Chromium; ends the program if it cannot. `sections`: show only
+    the sections with these ids.
+    """
     browser = shutil.which("chromium") or shutil.which("google-chrome")
     if browser is None:
         sys.exit("pictures need Chromium: apt-get install chromium")
     flags = ("--headless=new", "--no-sandbox", "--disable-gpu", "--hide-scrollbars")
     # The page draws its figures by script; virtual time ends when the script does.
     once = ("--virtual-time-budget=20000", f"--window-size={WIDTH},{HEIGHT}", f"--screenshot={picture}")
+    if sections:
+        kept = ", ".join(f"#{name}" for name in sections)
+        hidden = f"<style>main > :not({kept}), footer {{ display: none }}</style></head>"
+        text = page.read_text(encoding="utf-8")
+        page = page.with_name("picture.html")
+        page.write_text(text.replace("</head>", hidden, 1), encoding="utf-8")
     subprocess.run([browser, *flags, *once, page.as_uri()], check=True, capture_output=True)
 
 
@@ -104,7 +119,7 @@ def main() -> None:
             print(f"--- {entry.name}", flush=True)
             make(entry, out / entry.name)
             if entry.picture is not None:
-                take_picture(out / entry.name / "page.html", DOCS / entry.picture)
+                take_picture(out / entry.name / "page.html", DOCS / entry.picture, entry.sections)
     (out / "index.html").write_text(index(known, out), encoding="utf-8")
     print(out / "index.html")
 

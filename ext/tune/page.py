@@ -156,9 +156,8 @@ def figures(record: Record) -> list[Figure]:
                 of_load[name] = of_load.get(name, Measured()).plus(part)
     drawn = {load: named_chart(parts, bound.metric, required) for load, parts in loads.items()}
     charts = {load: chart for load, chart in drawn.items() if chart is not None}
-    figure = Figure.described(
-        "before-after", "Before and after", charts, [corner_note(required, bound.metric)]
-    )
+    title = "Before and after" if len(settings) > 1 else "Before"
+    figure = Figure.described("before-after", title, charts, [corner_note(required, bound.metric)])
     return [] if figure is None else [figure]
 
 

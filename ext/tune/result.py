@@ -19,6 +19,7 @@ from rtgauge.errors import (
     EXIT_INTERRUPTED,
     EXIT_OK,
 )
+from rtgauge.explain.analysis.mechanisms import mechanisms
 from rtgauge.record.model import Step, Verdict, VerdictWord
 from rtgauge.record.pairs import BLOCK
 from rtgauge.record.reader import Record
@@ -32,7 +33,6 @@ from rtgauge_ext.tune.costs import costs, isolated_in, of_the_rest
 from rtgauge_ext.tune.gain import format_gain
 from rtgauge_ext.tune.search import FALSE_KEEP, Found, Purpose, Test, rule_id
 from rtgauge_ext.tune.study import Played, deployment, play
-from rtgauge_ext.tune.suspects import named
 
 
 class TuneOutcome(StrEnum):
@@ -105,7 +105,7 @@ class TuneResult(Model):
     requirement: str
     before: Verdict | None = Field(description="worst verdict with the settings that the machine had before")
     after: Verdict | None = Field(description="worst verdict with the kept settings")
-    culprits: list[str]
+    culprits: list[str] = Field(description="what made it late: mechanisms with the names of their culprits")
     kept: list[KeptSetting]
     deployment: str = Field(
         description="the kept settings as a value for --deployment; as-is: none were kept"
@@ -147,6 +147,7 @@ class TuneResult(Model):
         tuned, wish = played.search.result, played.wish
         after = _verdict(record, played, tuned.final) if tuned.final else None
         confirmed = tuned.confirmation
+        virtual = any(system.machine.virtual is True for system in record.systems.values())
         empty = TuneResult(
             outcome=TuneOutcome.UNFINISHED,
             status=EXIT_INTERRUPTED,
@@ -155,7 +156,7 @@ class TuneResult(Model):
             requirement=wish.requirement,
             before=_verdict(record, played, ()),
             after=after,
-            culprits=named(played.culprits),
+            culprits=[known.title for known in mechanisms(played.culprits, virtual=virtual)],
             kept=[_kept(name, played) for name in tuned.final],
             deployment=deployment(tuned.final, wish),
             tests=[figures(test) for test in tuned.tests],

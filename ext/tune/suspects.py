@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from collections.abc import Set as AbstractSet
 
 from rtgauge.explain.analysis.culprits import explained_steps
-from rtgauge.explain.analysis.explanation import COPY_ON_WRITE, Kind, culprit_name
+from rtgauge.explain.analysis.explanation import COPY_ON_WRITE, Kind
 from rtgauge.explain.analysis.ranking import RankedCulprit
 from rtgauge.explain.analysis.waits import FAIR
 from rtgauge.record.model import Step
@@ -37,11 +37,6 @@ def suspects(culprits: Sequence[RankedCulprit], known: AbstractSet[str]) -> list
     """Return the ids of the culprits' remedies among the rules `known`."""
     rules = [rule for culprit in culprits for rule in _remedies(culprit)]
     return [rule for rule in dict.fromkeys(rules) if rule in known]
-
-
-def named(culprits: Sequence[RankedCulprit]) -> list[str]:
-    """Return the culprits in words, each once."""
-    return list(dict.fromkeys(culprit_name(known.culprit) for known in culprits))
 
 
 def _remedies(known: RankedCulprit) -> Sequence[str]:

@@ -24,8 +24,13 @@ def place_of(history: History, parameters: str) -> str:
     histories with its name.
     """
     place = f"{history.host} ({history.machine}{', shared' if history.shared else ''})"
+    return " ".join(part for part in (place, measured_with(history, parameters)) if part)
+
+
+def measured_with(history: History, parameters: str) -> str:
+    """Return the parameters and the foreign tool that distinguish a history from others with its name."""
     tool = "" if history.tool == "rtgauge" else f"by {history.tool}"
-    return " ".join(part for part in (place, parameters, tool) if part)
+    return " ".join(part for part in (parameters, tool) if part)
 
 
 def changes(history: History) -> list[str]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import base64
 import os
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -132,10 +133,14 @@ def _index(
         [_link(folder, row), _verdict(row), row.requirement or "", row.plan or "", *_where(row)]
         for row in judged.values()
     ]
-    histories = [row for page in series for row in _series_rows(page, names)]
-    history_columns = ranked(
-        [*texts("series", "machine"), *numbers("last", "boots", "suspected changes")], "boots", "machine"
-    )
+    hosts = Counter(row.host for row in machines)
+    shared_names = {host for host, count in hosts.items() if count > 1}
+    histories = [row for page in series for row in _series_rows(page, names, shared_names)]
+    history_columns = [
+        *texts("series", "machine", "parameters"),
+        *numbers("last", "boots", "suspected changes"),
+        *texts("last change"),
+    ]
     known = [
         [
             row.host,
@@ -153,15 +158,20 @@ def _index(
         *texts("first", "last"),
     ]
     record_columns = texts("record", "verdict", "plan", "machine", "when", "commit", "labels")
+    verdict_columns = texts("record", "verdict", "requirement", "plan", "machine", "when")
+    in_names = ("plan", "machine", "when")
     older = len(newest) - MOST_RECORDS
     notes = [f"{plural(older, 'older record')} not listed."] if older > 0 else []
     tables = [
+        Table("Last verdicts", ranked(verdict_columns, *in_names), verdicts),
+        Table("Histories", ranked(history_columns, "boots", "machine", "last change"), histories),
+        Table("Machines", ranked(machine_columns, "known by", "first"), known),
         Table(
-            "Last verdicts", texts("record", "verdict", "requirement", "plan", "machine", "when"), verdicts
+            "Records",
+            ranked(record_columns, *in_names, "labels", "commit"),
+            [_record_row(folder, row) for row in newest[:MOST_RECORDS]],
+            notes,
         ),
-        Table("Histories", [*history_columns, *texts("last change")], histories),
-        Table("Machines", machine_columns, known),
-        Table("Records", record_columns, [_record_row(folder, row) for row in newest[:MOST_RECORDS]], notes),
     ]
     sections = [_Section(table.title, table.without_empty()) for table in tables if table.rows]
     return _page("Store", f"{store}, {plural(len(records), 'record')}", sections)
@@ -172,9 +182,9 @@ def _record_row(folder: Path, row: RecordRow) -> list[str]:
     return [_link(folder, row), _verdict(row), row.plan or "", *_where(row), row.commit or "", labels]
 
 
-def _series_rows(page: SeriesPage, names: dict[str, str]) -> list[list[str]]:
+def _series_rows(page: SeriesPage, names: dict[str, str], shared_names: set[str]) -> list[list[str]]:
     """Return a row per machine and parameters, with the boots' quantile as a spark line and its last
-    value.
+    value. `shared_names`: names that several machines have, whose rows also show their keys.
     """
     rows: list[list[str]] = []
     for grouped, booted, parameters in zip(page.grouped, page.booted, page.parameters, strict=True):
@@ -184,7 +194,8 @@ def _series_rows(page: SeriesPage, names: dict[str, str]) -> list[list[str]]:
         rows.append(
             [
                 Cell(page.series, href=names[page.series]),
-                history_report.place_of(grouped, parameters),
+                f"{grouped.host} ({grouped.machine})" if grouped.host in shared_names else grouped.host,
+                history_report.measured_with(grouped, parameters),
                 Cell(last, spark=spark_points(values)),
                 str(booted.boots),
                 str(len(changes)) if changes else "",

@@ -82,6 +82,7 @@ COMMANDS = {
 COMMAND_OF_WORD = {word: command for command, words in COMMANDS.items() for word in words.split()}
 OPTIONS = {
     "--load NAMES": "loads stress background workload",
+    "--within DURATION": "larger-than",
     "--stop-at TIME of a probe, or --set stop-at=TIME of run": "breaktrace break trace-stop stop",
     "--duration TIME": "time length runtime seconds for timeout",
     "--interval TIME": "period rate freq frequency cycle interval-us",

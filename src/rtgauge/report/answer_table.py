@@ -25,6 +25,8 @@ from rtgauge.verdict.worst import worst
 MOST_OUTCOMES = 12
 """The page folds a table of outcomes with more rows than this."""
 SEE_BELOW = "see below"
+PLACE = 2
+"""The rank of the column with the place of the largest value."""
 WIDE = 110
 """From this width on, a row says in full what is missing."""
 SIGNS = {
@@ -255,8 +257,8 @@ def judged_table(rows: Sequence[Row], signs: Mapping[VerdictWord, str], width: i
         Column("p99", "number", spare=4),
         Column("p99.9", "number", spare=3),
         Column("max", "maximum"),
-        Column("", "nowrap", spare=2),
-        Column(""),
+        Column("", "nowrap", spare=PLACE),
+        Column("", "nowrap"),
     ]
     cells = [
         [
@@ -282,7 +284,7 @@ def outcome_table(view: RecordView) -> Table:
     table = judged_table(rows, SIGNS, WIDE)
     columns = table.columns
     shown = table.only(
-        lambda at: at == 0 or columns[at].title in {"late", "max"} or columns[at].kind == "nowrap"
+        lambda at: at == 0 or columns[at].title in {"late", "max"} or columns[at].spare == PLACE
     )
     missing = [(row, what_is_missing(row, short=False)) for row in rows]
     notes = [f"{row.name}: {row.reason if what == SEE_BELOW else what}." for row, what in missing if what]

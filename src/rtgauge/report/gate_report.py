@@ -9,7 +9,7 @@ from rtgauge.report.conclusion import exposure_text
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.factors import factor_axis
 from rtgauge.report.figures.vega import Figure
-from rtgauge.report.table import Column, Table, numbers, texts
+from rtgauge.report.table import Column, Table, numbers, ranked, texts
 from rtgauge.report.text import NONE, printable
 from rtgauge.units import format_change, format_changes, format_count, format_time, plural
 from rtgauge.verdict.gate_result import GateOutcome, GateResult, SeriesChange
@@ -145,6 +145,7 @@ def pairs_table(result: GateResult) -> Table:
         steal = "" if pair.stolen_ns is None else " / ".join(map(format_time, pair.stolen_ns))
         rows.append([str(pair.pair), *times, change, *broken, pair.first, steal, why])
     columns = [*texts(""), *figures, *texts("first", "steal", "does not count because")]
+    columns = ranked(columns, *(f"{side}, violations" for side in SIDES), "first")
     return Table(f"Pairs: {result.endpoint} of {result.series}", columns, rows).without_empty()
 
 

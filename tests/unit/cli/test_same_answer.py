@@ -100,3 +100,10 @@ def test_show_answers_what_the_gate_or_the_tuning_asked(
     text = page.read_text()
     assert f"<title>{title}" in text
     assert word.lower() in text.lower()
+
+
+def test_a_tuning_groups_what_made_it_late_by_mechanism(frozen: Path) -> None:
+    shown = " ".join(printed("show", frozen / "tune").split())
+    assert (
+        "These made it late: the kernel could not be preempted (python, stress-ng-hdd), timer late" in shown
+    )

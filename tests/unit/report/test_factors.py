@@ -38,5 +38,11 @@ def test_a_row_says_both_values_and_an_interval_without_limit_reaches_the_end():
     (spec,) = figure.specs
     (bars,) = (text for text in spec["datasets"].values() if text.startswith("name,low,high"))
     low, high = bars.splitlines()[1].split(",")[1:]
-    assert (float(low), float(high)) == (5.0, pytest.approx(68 * 1.02))
+    (end,) = {
+        layer["encoding"]["x"]["scale"]["domain"][1]
+        for layer in spec["layer"]
+        if "scale" in layer["encoding"]["x"]
+    }
+    assert (float(low), float(high)) == (5.0, pytest.approx(end))
+    assert end > 68 * 1.05, "the ring at 68 is not on the edge"
     assert factors_figure([], "", []) is None

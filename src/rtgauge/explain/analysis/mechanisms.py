@@ -81,6 +81,13 @@ class Mechanism:
         more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
         return ", ".join(named[:MOST_NAMED]) + more
 
+    @property
+    def title(self) -> str:
+        """The name of its only culprit, or the mechanism with the names of its culprits."""
+        if len(self.culprits) == 1:
+            return culprit_name(self.culprits[0].culprit)
+        return f"{self.words} ({self.names})" if self.names else self.words
+
 
 def mechanisms(ranked: Sequence[RankedCulprit], *, virtual: bool) -> list[Mechanism]:
     """Group ranked culprits by mechanism, in the order of their first culprits. `virtual`: whether the

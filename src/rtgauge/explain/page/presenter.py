@@ -17,13 +17,12 @@ from rtgauge.explain.analysis.culprits import (
 )
 from rtgauge.explain.analysis.explanation import (
     Explanation,
-    culprit_name,
     part_words,
     sentence,
     sum_words,
     us,
 )
-from rtgauge.explain.analysis.mechanisms import Mechanism, cause_words, mechanisms
+from rtgauge.explain.analysis.mechanisms import cause_words, mechanisms
 from rtgauge.explain.analysis.ranking import RankedCulprit, ranked_culprits
 from rtgauge.explain.analysis.selftest import KindResult, SelfTest, self_test, verdict_words
 from rtgauge.explain.page.moment_figure import figure_name, moment_figure
@@ -160,15 +159,8 @@ def _rows(
         new = None if remedy is None or (remedy.rule or remedy.what) in shown else remedy
         led = format_share(known.outlier_share) if known.outlier_share else ""
         time, worst = format_share(known.time_share), short_us(known.worst_ns)
-        rows.append(CulpritRow(rank, _name(known), led, time, worst, new))
+        rows.append(CulpritRow(rank, known.title, led, time, worst, new))
     return rows
-
-
-def _name(mechanism: Mechanism) -> str:
-    """Return the name of a mechanism's only culprit, or the mechanism with the names of its culprits."""
-    if len(mechanism.culprits) == 1:
-        return culprit_name(mechanism.culprits[0].culprit)
-    return f"{mechanism.words} ({mechanism.names})" if mechanism.names else mechanism.words
 
 
 def _summary(explained: ExplainedStep) -> str:

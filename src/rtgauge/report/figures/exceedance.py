@@ -77,9 +77,10 @@ def share_layers(
     the corner that a bound forbids.
 
     `curves`: each with its names. `columns`: for the names, x and the share. The x axis begins at about
-    `least_us` or above, and goes beyond the bound.
+    `least_us` or above, and contains the bound.
     """
-    low = max(least_us, min(float(curve.x_us[0]) for _, curve in curves))
+    first = min(float(curve.x_us[0]) for _, curve in curves)
+    low = max(least_us, first if bound is None else min(first, bound.us / 2))
     high = max(low, 0.0 if bound is None else bound.us * 2, *(float(curve.x_us[-1]) for _, curve in curves))
     rarest = min(float(curve.share[-1]) for _, curve in curves)
     if bound is not None and bound.allowed:

@@ -16,6 +16,8 @@ LARGE = 2.0
 """If the factors span more than this, the axis shows factors, otherwise changes in percent."""
 PERCENT_STEPS = (1, 2, 5, 10, 20, 25)
 MOST_TICKS = 8
+MARGIN = 0.02
+"""The share of the axis beyond the smallest and the largest factor, so that no mark lies on the edge."""
 TIMES = (
     "datum.value === 1 ? 'equal' : datum.value < 1 ? '1/' + format(1 / datum.value, '~r') : "
     "format(datum.value, '~r') + ' times'"
@@ -25,7 +27,9 @@ PERCENT = "format(datum.value * 100 - 100, '+~r') + ' %'"
 
 def factor_axis(what: str, factors: Sequence[float], title: str) -> vega.Part:
     """Return a logarithmic axis for factors (> 0) that contains 1."""
-    low, high = min(*factors, 1.0, 1.0) / 1.02, max(*factors, 1.0, 1.0) * 1.02
+    low, high = min(*factors, 1.0, 1.0), max(*factors, 1.0, 1.0)
+    margin = max(1.02, (high / low) ** MARGIN)
+    low, high = low / margin, high * margin
     if high / low > LARGE:
         ticks = [*(1 / tick for tick in vega.log_ticks(1.0, 1 / low)), *vega.log_ticks(1.0, high)]
         return vega.log_axis(what, low, high, title, values=sorted({*ticks, 1.0}), labelExpr=TIMES)

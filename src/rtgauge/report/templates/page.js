@@ -33,6 +33,7 @@ async function draw(chart) {
   config.legend.columns = chart.columns;
   if (node.clientWidth < 500) {
     config.axisY = { labelLimit: 100 };
+    config.legend.labelLimit = node.clientWidth - 40;
     config.legend.layout = { bottom: { direction: "vertical", anchor: "start" } };
   }
   try {
