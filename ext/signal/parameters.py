@@ -53,29 +53,32 @@ NO_LINE = "none"
 def check_path(text: str) -> str:
     """Return the signal path if it is valid (README.md). Raises ValueError, with the notation, if not."""
     if not text.isprintable():
-        raise ValueError("a path is plain text")
+        raise ValueError("a path may contain only printable characters")
     kind = text.partition(":")[0]
     if kind == "udp":
         match = UDP.fullmatch(text)
         if match is None or not 1 <= int(match[3]) <= 65535:
             raise ValueError(
-                f"'{text[:100]}': write udp:HOST:PORT, such as udp:board:7000 or udp:[fe80::1%eth0]:7000"
+                f"'{text[:100]}' is not a valid path; write udp:HOST:PORT, such as udp:board:7000 or "
+                "udp:[fe80::1%eth0]:7000"
             )
     elif kind == "gpio":
         match = GPIO.fullmatch(text)
         if match is None:
-            raise ValueError(f"'{text[:100]}': write gpio:CHIP:LINES, such as gpio:/dev/gpiochip0:17,27")
+            raise ValueError(
+                f"'{text[:100]}' is not a valid path; write gpio:CHIP:LINES, such as "
+                "gpio:/dev/gpiochip0:17,27"
+            )
         for option in match[3].split(",") if match[3] else ():
             if option not in GPIO_OPTIONS:
                 raise ValueError(
-                    f"'{text[:100]}' has an unknown option; the options of lines are "
-                    f"{', '.join(GPIO_OPTIONS)}"
+                    f"'{text[:100]}' has an unknown option; choose from {', '.join(GPIO_OPTIONS)}"
                 )
     elif kind == "rtdm":
         if RTDM.fullmatch(text) is None:
             raise ValueError(
-                f"'{text[:100]}': write rtdm:CHIP:LINES, such as rtdm:pinctrl-bcm2835:17,27 for "
-                "/dev/rtdm/pinctrl-bcm2835/gpio17 and gpio27"
+                f"'{text[:100]}' is not a valid path; write rtdm:CHIP:LINES, such as "
+                "rtdm:pinctrl-bcm2835:17,27 for /dev/rtdm/pinctrl-bcm2835/gpio17 and gpio27"
             )
     elif text not in (*LOOPS, WIRE, NO_LINE):
         raise ValueError(
@@ -101,8 +104,8 @@ def resolved(path: str) -> str:
         except OSError as error:
             reason = error.strerror if isinstance(error, socket.gaierror) else error
             raise MeasureError(
-                f"path {path}: this machine cannot resolve the host {host} ({reason}); give its address: "
-                f"udp:ADDRESS:PORT"
+                f"path {path}: this machine cannot find the address of the host {host} ({reason}); give the "
+                "address itself: udp:ADDRESS:PORT"
             ) from None
         address = str(answers[0][4][0])
     return f"udp:[{address}]:{match[3]}" if ":" in address else f"udp:{address}:{match[3]}"
@@ -135,7 +138,7 @@ def check_instrument_time(name: str, time_ns: int) -> None:
     shortest, longest = INSTRUMENT_NS
     if not shortest <= time_ns <= longest:
         raise ValueError(
-            f"{name} of {format_duration(time_ns)} is outside the instrument's range; give "
+            f"{name} of {format_duration(time_ns)} is outside the range of the instrument; give "
             f"{format_duration(shortest)} to {format_duration(longest)}"
         )
 
@@ -165,7 +168,7 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
     cpu: CpuList | None = Field(
         default=None,
         alias="cpu",
-        description=("CPU of the master, or CPU of the slave if this machine is only the slave"),
+        description=("CPU for the master; if this machine is only the slave, CPU for the slave"),
     )
     space: Space = SPACE
     path: Annotated[str, AfterValidator(check_path)] = Field(
@@ -173,15 +176,15 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
         alias="path",
         description=(
             "signal path between master and slave: loop:KIND, udp:HOST:PORT, gpio:CHIP:LINES, "
-            "rtdm:CHIP:LINES (on Cobalt) or wire (of kernel modules)"
+            "rtdm:CHIP:LINES (on Cobalt) or wire (a virtual wire, made by a kernel module)"
         ),
     )
     role: Literal["both", "master", "slave"] = Field(
         default="both",
         alias="role",
         description=(
-            "role of this machine; both: two processes, each on its own CPU. With a peer, the role of the "
-            "measured task"
+            "role of this machine: master, slave, or both (two processes, each on its own CPU). With a "
+            "peer, it defaults to the role of the measured task"
         ),
     )
     slave_cpu: int | None = Field(
@@ -200,24 +203,22 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
     peer_path: Annotated[str, AfterValidator(check_path)] | None = Field(
         default=None,
         alias="peer-path",
-        description="signal path as the peer names it; default: the same as path",
+        description="how the peer names the signal path; default: the same as path",
     )
     peer_cpu: CpuList | None = Field(
-        default=None, alias="peer-cpu", description="CPU that the peer uses for the other role"
+        default=None, alias="peer-cpu", description="CPU on the peer for the other role"
     )
     instrument: Annotated[str, AfterValidator(check_instrument)] | None = Field(
         default=None,
         alias="instrument",
-        description=(
-            "measure from outside with this instrument: serial:/dev/ttyACM0, serial:ID or latmon:HOST"
-        ),
+        description=("instrument that measures from outside: serial:/dev/ttyACM0, serial:ID or latmon:HOST"),
     )
     wire_offset_ns: Annotated[DurationNs, between("0s", "1ms")] | None = Field(
         default=None,
         alias="wire-offset",
         description=(
-            "latency of the instrument's wires, as measured with `rtgauge instrument selftest --wire`; "
-            "shown with the figures, never subtracted"
+            "latency of the wires to the instrument, as `rtgauge instrument selftest --wire` measured it; "
+            "rtgauge shows it with the figures, but never subtracts it"
         ),
     )
     cycles: int | None = Field(
@@ -225,7 +226,7 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
         alias="cycles",
         ge=1,
         le=2**60,
-        description="how many edges of the master to measure, instead of a duration",
+        description="number of edges of the master to measure, instead of a duration",
     )
 
     @model_validator(mode="before")
@@ -255,8 +256,8 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
         for name in ("peer", "instrument"):
             if self.rt != "linux" and getattr(self, name) is not None:
                 raise ValueError(
-                    f"with {name}, the task would use a Linux line, which takes it away from the co-kernel; "
-                    f"leave out {name} or rt {self.rt}"
+                    f"with {name}, the task would drive its line through Linux, and leave the co-kernel "
+                    f"each time; leave out {name} or rt {self.rt}"
                 )
         if self.path.startswith("rtdm:") and self.rt != "cobalt":
             raise ValueError("path rtdm:... works only on Cobalt; add rt cobalt")
@@ -265,9 +266,13 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
     @model_validator(mode="after")
     def _check_peer(self) -> Self:
         if self.peer is None and self.peer_path is not None:
-            raise ValueError("peer-path is the path on the peer; set `peer` too, to name that machine")
+            raise ValueError(
+                "peer-path names the path on the peer, but no peer is given; add peer, or leave peer-path out"
+            )
         if self.peer is None and self.peer_cpu is not None:
-            raise ValueError("peer-cpu is a CPU of the peer; set `peer` too, to name that machine")
+            raise ValueError(
+                "peer-cpu names a CPU of the peer, but no peer is given; add peer, or leave peer-cpu out"
+            )
         if self.peer is not None and self.role == "both":
             raise ValueError(
                 f"with a peer, this target plays only one role; give role master or slave (default: "
@@ -275,13 +280,13 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
             )
         if self.peer is not None and self.path in LOOPS:
             raise ValueError(
-                f"{self.path} is within one machine; with a peer, give a path between the two machines, "
-                f"udp:HOST:PORT or gpio:CHIP:LINES"
+                f"{self.path} does not leave the machine; with a peer, give a path between the two "
+                "machines, udp:HOST:PORT or gpio:CHIP:LINES"
             )
         if self.peer_path in LOOPS:
             raise ValueError(
-                f"{self.peer_path} is within one machine; between two machines, give a path udp:HOST:PORT "
-                f"or gpio:CHIP:LINES"
+                f"{self.peer_path} does not leave the machine; between two machines, give a path "
+                "udp:HOST:PORT or gpio:CHIP:LINES"
             )
         return self
 
@@ -289,40 +294,41 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
     def _check_space(self) -> Self:
         if self.space == "user" and self.path == NO_LINE:
             raise ValueError(
-                "path none works only with space kernel: the task then takes time stamps instead of "
-                "driving a line"
+                "path none works only with space kernel, where the task takes time stamps instead of "
+                "driving a line; add space kernel, or give another path"
             )
         if self.path == WIRE and (self.role != "both" or self.peer is not None):
-            raise ValueError("the wire is within one machine; give role both, and no peer")
+            raise ValueError("path wire does not leave the machine; give role both, and leave peer out")
         if self.peer_path in (WIRE, NO_LINE):
             raise ValueError(
-                f"peer-path {self.peer_path} is within one machine; between two machines, give a path "
-                f"udp:HOST:PORT or gpio:CHIP:LINES"
+                f"peer-path {self.peer_path} does not leave the machine; between two machines, give a path "
+                "udp:HOST:PORT or gpio:CHIP:LINES"
             )
         if self.space == "user":
             return self
         if self.role not in (self.measured_role, "both"):
             raise ValueError(
-                f"space kernel applies to the {self.measured_role}; give role {self.measured_role} or both"
+                f"with space kernel, rtgauge measures the {self.measured_role}; give role "
+                f"{self.measured_role} or both"
             )
         if self.policy != "fifo":
             raise ValueError(
-                f"a kernel thread runs only under policy fifo, not {self.policy}; give policy fifo"
+                f"in kernel space, the policy can only be fifo, not {self.policy}; give policy fifo"
             )
         if self.path in LOOPS or self.path.startswith("udp:"):
             raise ValueError(
-                f"path {self.path} does not reach into the kernel; with space kernel, give path wire or "
-                f"gpio:CHIP:LINES"
+                f"a task in kernel space cannot use path {self.path}; give path wire or gpio:CHIP:LINES"
             )
         if self.path == NO_LINE and self.role != self.measured_role:
             raise ValueError(
-                "with path none, a single task in kernel space takes time stamps; give role"
-                f" {self.measured_role}"
+                f"with path none, there is only one task, in kernel space; give role {self.measured_role}"
             )
         if self.rt == "rtai" and self.path != NO_LINE:
-            raise ValueError("rt rtai has no line in kernel space; give path none")
+            raise ValueError("in kernel space, rt rtai cannot drive a line; give path none")
         if self.rt != "linux" and self.path not in (NO_LINE, WIRE):
-            raise ValueError(f"rt {self.rt} has no path {self.path} in kernel space; give path wire or none")
+            raise ValueError(
+                f"in kernel space, rt {self.rt} cannot use path {self.path}; give path wire or none"
+            )
         return self
 
     @model_validator(mode="after")
@@ -330,7 +336,8 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
         self.check_explain()
         if self.explain and (self.space == "kernel" or self.peer is not None or self.instrument is not None):
             raise ValueError(
-                "explain works only in user space on one machine, without a peer or an instrument"
+                "explain works only in user space, without a peer and without an instrument; leave explain "
+                "out"
             )
         return self
 
@@ -338,12 +345,15 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
     def _check_instrument(self) -> Self:
         if self.instrument is None:
             if self.wire_offset_ns is not None:
-                raise ValueError("`wire-offset` describes the wires of an instrument; set `instrument` too")
+                raise ValueError(
+                    "wire-offset is the latency of the wires to an instrument, but no instrument is given; "
+                    "add instrument, or leave wire-offset out"
+                )
             return self
         if self.peer is not None:
             raise ValueError(
-                "the instrument plays the other role, so there can be no peer; give instrument or peer, not "
-                "both"
+                "the instrument plays the other role, so a peer has none to play; leave out instrument or "
+                "peer"
             )
         if self.role != self.measured_role:
             raise ValueError(
@@ -351,11 +361,13 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
             )
         if self.path in (*LOOPS, WIRE):
             raise ValueError(
-                f"{self.path} is within the machine, but an instrument is outside of it; give the path of a "
-                f"line that leaves the machine, such as gpio:/dev/gpiochip0:17,27"
+                f"{self.path} does not leave the machine, so an instrument cannot see it; give a line that "
+                "does, such as gpio:/dev/gpiochip0:17,27"
             )
         if is_latmon(self.instrument) and self.measured_role == "master":
-            raise ValueError("a latmon makes stimuli and waits for answers; use it with the probe response")
+            raise ValueError(
+                "a latmon sends stimuli and measures answers, so it works only with the probe response"
+            )
         return self
 
     @model_validator(mode="after")
@@ -366,8 +378,8 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
             raise ValueError("slave-cpu works only with role both; for a single role, give cpu")
         if self.path in LOOPS and self.role != "both":
             raise ValueError(
-                f"{self.path} is within one machine; give role both, or a path between two machines "
-                f"(udp:HOST:PORT or gpio:CHIP:LINES)"
+                f"{self.path} does not leave the machine; give role both, or a path between two machines "
+                "(udp:HOST:PORT or gpio:CHIP:LINES)"
             )
         return self
 
@@ -381,7 +393,7 @@ NOT_THE_ENGINES = (
 def check_context(space: Space, context: str | None) -> None:
     """Raise ValueError if a task in user space has a context."""
     if space == "user" and context is not None:
-        raise ValueError("context applies only in kernel space; add space kernel, or leave context out")
+        raise ValueError("context works only in kernel space; add space kernel, or leave context out")
 
 
 S = TypeVar("S", bound=SignalParameters)
@@ -502,7 +514,7 @@ def signal_step(key: StepKey) -> SignalStep:
     probe = probes.get(key.probe)
     parameters = probe.own(key)
     if not isinstance(probe, SignalProbe) or not isinstance(parameters, SignalParameters):
-        raise InputError(f"the probe {key.probe} has no signal path")
+        raise InputError(f"the probe {key.probe} does not use a signal path")
     return SignalStep(probe, parameters)
 
 

@@ -33,32 +33,34 @@ class PeriodicParameters(SignalParameters):
     period_ns: Annotated[DurationNs, between("1ns", "1h")] = Field(
         default=7_071_000,
         alias="period",
-        description="period of the signal; the line toggles every half period",
+        description="period of the signal; the task toggles the line every half period",
     )
     context: Literal["irq", "thread"] | None = Field(
         default=None,
         alias="context",
         description=(
-            "in kernel space, what toggles the line: irq (the handler of the timer, the default) or thread "
-            "(a kernel thread that the handler wakes)"
+            "in kernel space, what toggles the line: irq (the interrupt handler of the timer, the default) "
+            "or thread (a kernel thread that the handler wakes)"
         ),
     )
     timer: Literal["nanosleep", "timerfd"] = Field(
         default="nanosleep",
         alias="timer",
-        description="how the task waits in user space; the papers use timerfd",
+        description="how the task waits in user space; Brown and Martin (2010) use timerfd",
     )
 
     @model_validator(mode="after")
     def _check_period(self) -> Self:
         check_context(self.space, self.context)
         if self.rt == "rtai" and self.context == "irq":
-            raise ValueError("RTAI's timers can only wake tasks; give context thread")
+            raise ValueError("the timers of RTAI can only wake tasks; give context thread")
         if self.space == "kernel" and not KERNEL_PERIODS_NS[0] <= self.period_ns <= KERNEL_PERIODS_NS[1]:
-            raise ValueError("in kernel space the period must be from 20us to 20s")
+            raise ValueError("in kernel space, the period must be from 20us to 20s")
         check_interval("half-period", self.period_ns // 2)
         if self.period_ns % 2:
-            raise ValueError(f"a period of {self.period_ns}ns has no half in whole ns; give an even number")
+            raise ValueError(
+                f"half of a period of {self.period_ns}ns is not a whole number of ns; give an even number"
+            )
         if self.instrument is not None:
             check_instrument_time("half of the period", self.period_ns // 2)
         return self
@@ -79,11 +81,10 @@ class Periodic(SignalProbe[PeriodicParameters]):
 PROBE = Periodic(
     name="periodic",
     order=20,
-    help="a task toggles a line at a fixed period: how late is each edge, how even are the half-periods",
-    about="""Periodic: a task toggles a line at a fixed period; how late is each edge,
-how even are the half-periods?
+    help="how late and how evenly a task toggles a line at a fixed period",
+    about="""Periodic: a task toggles a line at a fixed period. How late and how even are its edges?
 
-The task itself measures it, or the other end of the line, or both.""",
+The task itself measures this, or an observer at the other end of the line, or both.""",
     examples=(
         "--period 1ms --duration 10s",
         "--space kernel --context thread --period 1ms",
@@ -94,21 +95,19 @@ The task itself measures it, or the other end of the line, or both.""",
     parameters=PeriodicParameters,
     method=(
         "In each half-period, a task sleeps until an absolute time and toggles a line. Latency is the time "
-        "from when an edge was due to the edge itself; "
-        "jitter is the actual half-period minus the nominal one, signed. The task itself reads the "
-        "clock right after it has toggled the line; "
-        "an observer at the other end, if there is one, reads the clock when the edge arrives, or takes the "
-        "kernel's time stamp of the edge; an instrument there time-stamps the edge with its own clock. "
-        "An edge whose time passed before the task came back to wait is counted as missed."
+        "from when an edge is due to the edge itself. Jitter is the actual half-period minus the nominal "
+        "one, so it can be negative. The task reads the clock right after it has toggled the line. An "
+        "observer at the other end, if there is one, reads the clock when the edge arrives, or uses the "
+        "time stamp that the kernel took; an instrument there time-stamps the edge with its own clock. If "
+        "the time of an edge passes before the task is waiting again, the edge counts as missed."
     ),
     methods={
         "kernel": (
-            "Periodic in kernel space: a kernel module's high-resolution timer expires at each "
-            "half-period. Its handler, in hard-irq context also on "
-            "PREEMPT_RT, toggles the line (context irq) or wakes a FIFO kernel thread that does "
-            "(context thread). Each step is time-stamped in the kernel: "
-            "the handler's entry, the thread, the toggled line. Latency and jitter are measured at the "
-            "toggled line."
+            "In kernel space, a high-resolution timer of a kernel module expires at each half-period. Its "
+            "handler runs in hard-irq context, also on PREEMPT_RT. It toggles the line (context irq), or "
+            "wakes a FIFO kernel thread that does (context thread). The kernel time-stamps when the "
+            "handler starts, when the thread starts and when the line is toggled. Latency and jitter are "
+            "measured at the toggled line."
         )
     },
     kernel_module="rtgauge_periodic",
@@ -128,7 +127,7 @@ The task itself measures it, or the other end of the line, or both.""",
         ),
         DIFFERENCE,
     ),
-    missed="edges whose time passed before the task came back to wait",
+    missed="edges whose time passed before the task was waiting again",
     pace=Pace(period="period_ns", activations=2, count="cycles", metrics=("jitter", "latency")),
     shown=Shown(
         roles={

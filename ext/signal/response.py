@@ -44,9 +44,10 @@ class ResponseParameters(SignalParameters):
     context: Literal["irq", "irq-thread", "thread", "irq-default"] | None = Field(
         default=None,
         alias="context",
-        description="in kernel space, what answers: irq (the top half, the default), irq-thread (a threaded "
-        "handler), thread (a FIFO kernel thread that the top half wakes) or irq-default (a plain "
-        "handler, which PREEMPT_RT runs in a thread)",
+        description="in kernel space, what answers the stimulus: irq (the top half of the interrupt, "
+        "the default), irq-thread (a threaded handler), thread (a FIFO kernel thread that "
+        "the top half wakes) or irq-default (an ordinary handler, which PREEMPT_RT runs in "
+        "a thread)",
     )
     interval_ns: Annotated[DurationNs, between("1us", "1h")] | None = Field(
         default=None,
@@ -64,7 +65,9 @@ class ResponseParameters(SignalParameters):
         description="longest random time from an answer to the next stimulus",
     )
     timeout_ns: Annotated[DurationNs, between("1ms", "1h")] = Field(
-        default=100_000_000, alias="timeout", description="time after which an answer counts as lost"
+        default=100_000_000,
+        alias="timeout",
+        description="how long to wait for an answer before it counts as lost",
     )
     seed: int | None = Field(
         default=None,
@@ -77,8 +80,8 @@ class ResponseParameters(SignalParameters):
         default=False,
         alias="trace-parts",
         description=(
-            "split the response of a user-space task into parts, with the kernel's irq, softirq and sched "
-            "tracepoints"
+            "split the response of a task in user space into parts, by the kernel's tracepoints irq, "
+            "softirq and sched"
         ),
     )
 
@@ -101,11 +104,14 @@ class ResponseParameters(SignalParameters):
         if self.space != "kernel" or self.path != NO_LINE:
             return self
         if self.rt == "rtai":
-            raise ValueError("response in kernel space works only with rt linux or cobalt")
+            raise ValueError(
+                "in kernel space, response works only with rt linux or cobalt; choose one of these, or "
+                "give space user"
+            )
         if self.context not in ("irq", "thread"):
             raise ValueError(
-                f"context {self.context} answers a line's interrupt, and path none has no line; give "
-                f"context irq or thread"
+                f"context {self.context} answers the interrupt of a line, which path none lacks; give "
+                "context irq or thread"
             )
         if (
             self.interval_min_ns if self.interval_ns is None else self.interval_ns
@@ -126,18 +132,18 @@ class ResponseParameters(SignalParameters):
         if self.interval_ns is not None and self.model_fields_set & {"interval_min_ns", "interval_max_ns"}:
             raise ValueError("give either interval, or interval-min and interval-max")
         if self.interval_min_ns > self.interval_max_ns:
-            raise ValueError("interval-min is longer than interval-max")
+            raise ValueError("interval-min is longer than interval-max; give a shorter interval-min")
         if self.instrument is not None:
             self._check_instrument_times(self.instrument)
         if self.trace_parts and self.role == "master":
-            raise ValueError("trace-parts measures the slave; give role slave or both")
+            raise ValueError("trace-parts splits the response of the slave; give role slave or both")
         return self
 
     def _check_instrument_times(self, instrument: str) -> None:
         if is_latmon(instrument):
             if self.interval_ns is None or self.interval_ns % 1_000 or self.interval_ns > NS_PER_S:
                 raise ValueError(
-                    "latmon sends stimuli at a fixed interval in whole us; give an interval of 1us to 1s"
+                    "a latmon sends stimuli at a fixed interval in whole us; give an interval of 1us to 1s"
                 )
             return
         check_instrument_time("timeout", self.timeout_ns)
@@ -181,11 +187,11 @@ class Response(SignalProbe[ResponseParameters]):
 PROBE = Response(
     name="response",
     order=30,
-    help="from a stimulus on a line to the answer of a task that waits for it",
+    help="time from a stimulus on a line until a task that waits for it has answered",
     about="""Response: how long does a task that waits for a stimulus on a line take to answer it?
 
-A master makes the stimuli and measures, and a slave answers: two processes on this machine,
-or each on its own machine.""",
+A master sends stimuli and measures, and a slave answers. They are two processes on this machine, or run on
+two machines.""",
     examples=(
         "--cycles 100000",
         "--path loop:pipe --interval 10ms --load network",
@@ -198,29 +204,27 @@ or each on its own machine.""",
     ),
     parameters=ResponseParameters,
     method=(
-        "A master reads the clock, makes an edge on a line and waits; a slave that waits for that "
-        "edge answers at once with its own edge; the master "
-        "reads the clock again. The response is the difference, by the master's clock. The time "
-        "from one stimulus to the next is drawn at random, or fixed. "
-        "A stimulus without an answer within the timeout is lost. A stimulus whose time passes while the "
-        "previous one is still unanswered is skipped. Both are counted as missed. A stimulus that the "
-        "master was too late to make is counted separately, not as a loss of the slave. If an instrument"
-        " is the master, it makes the stimulus and time-stamps both edges with its own clock, in steps of 8 "
-        "ns; "
-        "the slave's own measurement is then the inner view."
+        "A master reads the clock, makes an edge on a line (the stimulus) and waits. A slave that waits "
+        "for this edge answers at once with an edge of its own, and the master reads the clock again. The "
+        "response is the difference between the two readings. The time from one stimulus to the next is "
+        "random, or fixed. If the answer does not come within the timeout, the stimulus is lost. If the "
+        "previous stimulus is still unanswered when the next one is due, that one is skipped. Both count "
+        "as missed. If the master is too late to make a stimulus, this is counted separately, because the "
+        "slave did not lose it. If an instrument is the master, it makes the stimulus and time-stamps both "
+        "edges with its own clock, in steps of 8 ns; what the slave measures itself is then called the "
+        "inner view."
     ),
     methods={
         "kernel": (
-            "Response in kernel space: the slave is a kernel module. The interrupt of its input is "
-            "answered by the top half (context irq), by its threaded handler "
-            "(irq-thread), by a FIFO kernel thread that it wakes (thread), or by a plain handler, "
-            "which PREEMPT_RT runs in a thread (irq-default); each step is "
-            "time-stamped in the kernel. The master runs in user space: its own share is part of the "
-            "response that it measures, but not of the response on the wire. With path none there is no "
-            "line: a Linux timer raises the module's own interrupt on the same CPU, and the response is the "
-            "time from there to the module's answer, a time stamp. On Cobalt that interrupt and the thread "
-            "are the "
-            "co-kernel's (Dovetail's injected interrupt, an RTDM task)."
+            "In kernel space, the slave is a kernel module. The top half of its interrupt answers (context "
+            "irq), or a threaded handler (irq-thread), a FIFO kernel thread that the top half wakes "
+            "(thread), or an ordinary handler, which PREEMPT_RT runs in a thread (irq-default). The kernel "
+            "time-stamps each step. The master runs in user space, so the response that it measures "
+            "includes its own share; the response on the wire does not. With path none, the module uses no "
+            "line: a Linux timer raises the interrupt of the module on the same CPU, and the response is "
+            "the time from there to a time stamp that the module takes as its answer. On Cobalt, the "
+            "interrupt and the thread belong to the co-kernel (an injected interrupt of Dovetail, an RTDM "
+            "task)."
         )
     },
     kernel_module="rtgauge_response",
@@ -234,8 +238,8 @@ or each on its own machine.""",
         DIFFERENCE,
     ),
     missed=(
-        "stimuli that were not answered in time, or that were skipped because the previous answer was still "
-        "missing"
+        "stimuli that the slave did not answer in time, or that were skipped because the previous answer "
+        "was still missing"
     ),
     pace=Pace(period="interval_ns", activations=1, count="cycles", metrics=("response",)),
     shown=Shown(

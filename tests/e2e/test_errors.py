@@ -21,7 +21,7 @@ CPUS = sorted(os.sched_getaffinity(0))
         ("probe wakeup --interval 0", "longer than 0"),
         ("probe wakeup --interval=-1ms", "longer than 0"),
         ("probe wakeup --interval 1ns", "shorter than a wake-up"),
-        ("probe wakeup --interval 4us", "would never sleep; the minimum is 5us"),
+        ("probe wakeup --interval 4us", "would never sleep; give at least 5us"),
         ("probe periodic --period 8us", "the half-period of 4us is shorter than a wake-up"),
         ("probe wakeup --interval 2h", "1h"),
         ("probe wakeup --interval 5", "no unit; give 5us"),

@@ -34,7 +34,8 @@ class CalibrateParameters(Parameters):
     rt: Literal["linux", "cobalt", "rtai"] = Field(
         default="linux",
         alias="rt",
-        description="linux: measure the clocks; cobalt: calibrate the timer of Xenomai 3 with autotune",
+        description="kernel to calibrate: linux (measures the clocks) or cobalt (calibrates the timer "
+        "of Xenomai 3 with its program autotune)",
     )
     count: int = Field(
         default=100_000, alias="count", ge=1, le=100_000_000, description="readings of each clock"
@@ -42,12 +43,13 @@ class CalibrateParameters(Parameters):
     keep: bool = Field(
         default=False,
         alias="keep",
-        description="on cobalt, keep the gravity that autotune found until the next boot",
+        description="on cobalt, keep the gravity that autotune found (how early the timer is set) "
+        "until the next boot",
     )
     cpu: CpuList | None = Field(
         default=None,
         alias="cpu",
-        description="on cobalt, CPUs on which the latency is measured, e.g. 0-3,6; default: all",
+        description="on cobalt, CPUs on which to measure the latency, e.g. 0-3,6; default: all",
     )
     interval_ns: Annotated[DurationNs, between("10us", "1s")] = Field(
         default=1_000_000,
@@ -64,13 +66,15 @@ class CalibrateParameters(Parameters):
     duration_ns: Annotated[DurationNs, between("100ms", "1h")] = Field(
         default=5_000_000_000,
         alias="duration",
-        description="on cobalt, how long to measure before autotune, and again after it",
+        description="on cobalt, how long to measure the latency before autotune, and again after it",
     )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
         if self.rt == "rtai":
-            raise ValueError("RTAI calibrates itself when rtai_sched is loaded; see rtgauge audit --facts")
+            raise ValueError(
+                "RTAI calibrates itself when rtai_sched is loaded; see the result with: rtgauge audit --facts"
+            )
         given = self.model_fields_set & (OF_COBALT if self.rt == "linux" else {"count"})
         if given:
             names = sorted(str(type(self).model_fields[name].alias) for name in given)
@@ -111,14 +115,15 @@ PROBE = Calibrate(
     name="calibrate",
     order=110,
     help=(
-        "resolution of each clock and the cost of reading it; with --rt cobalt, Xenomai's calibration "
-        "of its timer"
+        "resolution of each clock, and how long reading it takes; with --rt cobalt, how Xenomai calibrates "
+        "its timer"
     ),
-    about="""Measure the resolution of each clock and the cost of reading it.
+    about="""Measure the resolution of each clock, and how long reading it takes.
 
-With --rt cobalt, Xenomai's autotune finds how early its timer must fire (the gravity) for an interrupt
-handler, a thread in the kernel and a thread in user space. The latency is measured before and after autotune.
-Then rtgauge restores the previous gravity, unless --keep is given. This takes about a minute.""",
+With --rt cobalt, run Xenomai's program autotune, which finds how early the timer must fire (the gravity) for
+an interrupt handler, a thread in the kernel and a thread in user space. rtgauge measures the latency before
+and after autotune, and then restores the previous gravity, unless you give --keep. This takes about a
+minute.""",
     examples=(
         "--count 1000000",
         "--rt cobalt --target ssh://root@board",
@@ -126,24 +131,23 @@ Then rtgauge restores the previous gravity, unless --keep is given. This takes a
     ),
     parameters=CalibrateParameters,
     method=(
-        "A loop reads each of the machine's clocks repeatedly. The cost of a reading is the difference "
-        "between two successive readings, and the smallest step is the smallest difference that is not 0. "
-        "The resolution comes from the kernel (clock_getres)."
+        "A loop reads each clock of the machine again and again. The cost of a reading is the difference "
+        "between two successive readings, and the smallest step is the smallest such difference above 0. "
+        "The kernel reports the resolution (clock_getres)."
     ),
     methods={
         "cobalt": (
-            "Xenomai sets its timer earlier than a release by the gravity: the shortest time to an "
-            "interrupt handler, a thread in the kernel and a thread in user space. Its own program autotune "
-            "finds these three values. rtgauge reads them from the kernel before and after autotune. The "
-            "latency is measured before and after as the probe wakeup does, with "
-            "the same parameters and under the same load: one thread per CPU "
-            "sleeps until an absolute time and reads the "
-            "clock. A latency below 0 is a wake-up before its release, caused by too large a gravity; it is "
-            "kept."
+            "Xenomai sets its timer earlier than the release. The difference is called gravity: the "
+            "shortest time that passes until an interrupt handler, a thread in the kernel or a thread in "
+            "user space runs. Xenomai's program autotune finds these three values, and rtgauge reads them "
+            "from the kernel before and after autotune. rtgauge also measures the latency before and "
+            "after, like the probe wakeup, with the same parameters and under the same load: one thread "
+            "per CPU sleeps until an absolute time and reads the clock. If the gravity is too large, a "
+            "thread wakes before its release. Its latency is then below 0, and rtgauge keeps this value."
         )
     },
     metrics=(Metric(name="latency", plural="latencies", signed=True),),
-    missed="activations whose release time passed before the task came back to wait",
+    missed="activations whose release time passed before the task was waiting again",
     command=Command(prints_only_tables=True),
     shown=Shown(pooled=False, roles={BEFORE: "before autotune", AFTER: "after autotune"}),
     measures_clocks=True,

@@ -27,7 +27,7 @@ def _dma_latency(value: Any) -> Any:
         return DMA_LATENCY_OFF
     text = str(value).removesuffix("us")
     if not (text.isascii() and text.isdigit()) or len(text) > 10 or int(text) > NO_LIMIT_US:
-        raise ValueError("give a latency in us such as 0, or off")
+        raise ValueError("give a latency in us, such as 0, or give off")
     return int(text)
 
 
@@ -43,8 +43,8 @@ def check_interval(what: str, interval_ns: int) -> None:
     """Raise ValueError if a thread could not sleep in so short an interval; `what` names the interval."""
     if interval_ns < LEAST_INTERVAL_NS:
         raise ValueError(
-            f"the {what} of {format_duration(interval_ns)} is shorter than a wake-up, so the thread would "
-            f"never sleep; the minimum is {format_duration(LEAST_INTERVAL_NS)}"
+            f"the {what} of {format_duration(interval_ns)} is shorter than a wake-up takes, so the thread "
+            f"would never sleep; give at least {format_duration(LEAST_INTERVAL_NS)}"
         )
 
 
@@ -67,8 +67,8 @@ RT: Any = Field(
     default="linux",
     alias="rt",
     description=(
-        "kernel that schedules the measured threads: linux, cobalt (Xenomai 3) or rtai; auto: the target's "
-        "co-kernel if it has one, otherwise linux"
+        "kernel that schedules the measured threads: linux, cobalt (Xenomai 3), rtai, or auto (the "
+        "co-kernel of the target if it has one, otherwise linux)"
     ),
 )
 """The parameter of probes that the co-kernels' engines also have."""
@@ -78,7 +78,7 @@ def _rtai_latency(value: Any, info: ValidationInfo) -> Any:
     if value is None:
         return None
     if info.data.get("rt") != "rtai":
-        raise ValueError("it works only with rt rtai; leave rtai-latency out")
+        raise ValueError("only rt rtai has this parameter; leave rtai-latency out")
     parts = str(value).split(",")
     if len(parts) != 2:
         raise ValueError("give two durations, one for user space and one for kernel space, such as 2us,1us")
@@ -94,8 +94,8 @@ RTAI_LATENCY: Any = Field(
     default=None,
     alias="rtai-latency",
     description=(
-        "with rt rtai: how early its timers fire in user and kernel space, e.g. 2us,1us; default: RTAI "
-        "calibrates itself"
+        "with rt rtai, how early RTAI sets its timers in user and kernel space, e.g. 2us,1us; default: "
+        "RTAI finds these times itself"
     ),
 )
 """The parameter with these times. A model must declare `rt` before it."""
@@ -112,10 +112,13 @@ class StillParameters(Parameters):
     dma_latency_us: DmaLatencyUs = Field(
         default=0,
         alias="dma-latency",
-        description="allow only C-states with at most this exit latency, in us; off: allow all",
+        description="allow the CPUs only C-states that they leave within this time, in us; off: allow "
+        "all C-states",
     )
     memory_lock: OnOff = Field(
-        default=True, alias="memory-lock", description="lock the memory of the measuring program"
+        default=True,
+        alias="memory-lock",
+        description="lock the memory of the measuring program, so that page faults do not add to latencies",
     )
     samples: bool = Field(default=False, alias="samples", description="keep every raw sample")
 
@@ -143,7 +146,7 @@ class OneCpuParameters(CokernelParameters):
     cpu: CpuList | None = Field(
         default=None,
         alias="cpu",
-        description="the first of these CPUs is measured; a second task uses one of the others",
+        description="rtgauge measures on the first of these CPUs; a second task may use the others",
     )
 
 
@@ -156,7 +159,7 @@ class TimedParameters(Parameters):
     warm_up_ns: WarmUp = Field(
         default=200_000_000,
         alias="warm-up",
-        description=("time at the beginning whose samples are not part of the figures"),
+        description=("time at the beginning whose samples the figures leave out"),
     )
 
 
@@ -178,7 +181,11 @@ class MeasuringParameters(PolicyParameters, TimedParameters, CokernelParameters)
         default=5_000_000_000, alias="duration", description="measured time, e.g. 5s, 10min"
     )
     count: int | None = Field(
-        default=None, alias="count", ge=1, le=2**60, description="samples to measure, instead of a duration"
+        default=None,
+        alias="count",
+        ge=1,
+        le=2**60,
+        description="number of samples to measure, instead of a duration",
     )
 
     @model_validator(mode="after")

@@ -231,7 +231,7 @@ class Probe(ABC, Generic[P]):
             return self.parameters.held(key.parameters.values)
         except ValueError as error:
             raise RecordError(
-                f"in the record, the parameters of the probe {self.name} cannot be used: {error}"
+                f"the parameters of the probe {self.name} in this record are invalid: {error}"
             ) from None
 
     def cross_checked_by(self, tool: str, parameters: P) -> bool:

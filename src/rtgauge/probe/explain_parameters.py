@@ -25,8 +25,8 @@ EVENTS = re.compile(r"[a-z0-9_]{1,48}(/\*?[a-zA-Z0-9_]{0,64})?")
 def _check_events(text: str) -> str:
     if len(text) > 1_000 or not all(EVENTS.fullmatch(word) for word in text.split(",")):
         raise ValueError(
-            "give names of events such as default, sched, sched/sched_switch or irq_vectors/*_entry, "
-            "separated by commas"
+            "give the names of events, separated by commas, such as default, sched, sched/sched_switch or "
+            "irq_vectors/*_entry"
         )
     return text
 
@@ -37,10 +37,12 @@ class ExplainParameters(Parameters):
     explain: bool = Field(
         default=False,
         alias="explain",
-        description="record the kernel's events around each new maximum, and explain it",
+        description="record what the kernel does around each new largest latency, and explain this latency",
     )
     explain_above_ns: Annotated[DurationNs, between("1us", "1h")] | None = Field(
-        default=None, alias="explain-above", description="also explain each latency above this, e.g. 100us"
+        default=None,
+        alias="explain-above",
+        description="also explain each latency above this time, e.g. 100us",
     )
     explain_events: Annotated[str, AfterValidator(_check_events)] = Field(
         default="default",
@@ -53,7 +55,7 @@ class ExplainParameters(Parameters):
         alias="explain-buffer",
         ge=16,
         le=65_536,
-        description="kernel memory for the recorded events, in KiB for each CPU",
+        description="kernel memory for recorded events, in KiB on each CPU",
     )
 
     def check_explain(self) -> None:
@@ -61,7 +63,7 @@ class ExplainParameters(Parameters):
         for name in ("explain_above_ns", "explain_events", "explain_buffer_kb"):
             if name in self.model_fields_set and not self.explain:
                 alias = type(self).model_fields[name].alias
-                raise ValueError(f"{alias} applies only with explain; add explain")
+                raise ValueError(f"{alias} works only together with explain; add explain")
 
 
 NAMES = frozenset(ExplainParameters.model_fields)

@@ -19,28 +19,28 @@ class InversionParameters(OneCpuParameters):
     """Parameters of `inversion`."""
 
     lock: Literal["all", "pi-mutex", "mutex", "ceiling-mutex", "semaphore", "futex", "spin"] = Field(
-        default="all", alias="lock", description="kind of lock that the low-priority task holds"
+        default="all", alias="lock", description="kind of lock that the low-priority task takes"
     )
     section_ns: Annotated[DurationNs, between("10us", "100ms")] = Field(
         default=2_000_000,
         alias="section",
-        description="time for which the low-priority task computes while it holds the lock",
+        description="how long the low-priority task computes while it holds the lock",
     )
     limit_ns: Annotated[DurationNs, between("1ms", "500ms")] = Field(
         default=100_000_000,
         alias="limit",
-        description="wait after which the high-priority task counts as starved",
+        description="how long the high-priority task waits before it counts as starved",
     )
     trials: int = Field(
-        default=3, alias="trials", ge=1, le=1000, description="number of trials with each kind of lock"
+        default=3, alias="trials", ge=1, le=1000, description="number of times to try each kind of lock"
     )
     priority: int = Field(
         default=98,
         alias="priority",
         ge=3,
         le=99,
-        description="real-time priority of the high-priority task; the other two tasks have this minus 1 "
-        "and minus 2",
+        description="real-time priority of the high-priority task; the other two tasks have priorities "
+        "1 and 2 lower",
     )
 
 
@@ -65,10 +65,10 @@ PROBE = Microbenchmark(
     parameters=InversionParameters,
     lasts=_lasts,
     method=(
-        "Three FIFO tasks on one CPU, as in fig. 2 of Garre et al.: the low one holds the lock, "
-        "the high one waits for it, the middle one "
-        "computes until the high one has it or the limit is reached. The value is how long the "
-        "high-priority task waits after it becomes ready."
+        "Three FIFO tasks run on one CPU, as in fig. 2 of Garre et al. (2014). The low-priority task holds "
+        "a lock, and the high-priority task waits for it. The middle task computes until the high-priority "
+        "task has the lock, or has waited as long as the limit. The value is how long the high-priority "
+        "task waits after it becomes ready."
     ),
     metrics=(Metric(name="wait", plural="waits"),),
     shown=Shown(pooled=False),

@@ -21,15 +21,17 @@ class NoiseParameters(MeasuringParameters):
     """Parameters of `noise`."""
 
     threshold_ns: Annotated[DurationNs, between("100ns", "1s")] = Field(
-        default=1_000, alias="threshold", description="ignore gaps shorter than this"
+        default=1_000, alias="threshold", description="shortest gap to count; ignore shorter ones"
     )
     round_ns: Annotated[DurationNs, between("1ms", "1s")] = Field(
-        default=100_000_000, alias="round", description="time from one busy stretch to the next"
+        default=100_000_000,
+        alias="round",
+        description="time from the start of one busy stretch to the start of the next",
     )
     busy_ns: Annotated[DurationNs, between("100us", "1s")] = Field(
         default=75_000_000,
         alias="busy",
-        description="how long a busy stretch lasts, at most 80 % of the round",
+        description="how long the task is busy in each round, at most 80 % of it",
     )
     interrupts: OnOff = Field(
         default=True,
@@ -49,8 +51,7 @@ class NoiseParameters(MeasuringParameters):
 PROBE = Microbenchmark(
     name="noise",
     order=40,
-    help="gaps in a task that only reads the clock, and the cause of each gap according to the kernel's "
-    "counters",
+    help="gaps in a task that only reads the clock, with the cause that the kernel's counters show",
     about="""Noise: how often, and for how long, does something take the CPU from a task that never sleeps?
 
 Each gap is attributed to another task, to an interrupt, or to something below the kernel: hardware, firmware
@@ -59,10 +60,10 @@ or a hypervisor.""",
     parameters=NoiseParameters,
     lasts=timed(5_000_000),
     method=(
-        "On each CPU a task only reads the clock, for a part of each round; a "
-        "difference between two readings that reaches the "
-        "threshold is a gap. The kernel's counters show what each gap was: a switch to another "
-        "task, an interrupt of this CPU, or, if the counters show neither, something below the kernel."
+        "On each CPU, a task reads the clock all the time during a part of each round. If two readings "
+        "differ by the threshold or more, something took the CPU in between: a gap. The kernel's counters "
+        "show whether this was another task or an interrupt on this CPU. If they show neither, it was "
+        "something below the kernel."
     ),
     metrics=(Metric(name="gap", plural="gaps", bound=Bound(example="gap<=20us", preset=None)),),
     when_nothing=None,

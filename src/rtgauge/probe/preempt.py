@@ -49,16 +49,17 @@ def _operation(parameters: PreemptParameters) -> str:
 PROBE = Microbenchmark(
     name="preempt",
     order=60,
-    help="from an event to the first instruction of a high-priority task, while a low-priority task runs",
-    about="Preemption: a high-priority task becomes ready while a low-priority task runs on its CPU.",
+    help="time from an event to the first instruction of a high-priority task that preempts a "
+    "low-priority task",
+    about="Preemption: a high-priority task becomes ready while a low-priority task runs on its CPU. "
+    "How long does it take to start?",
     examples=("--duration 10s", "--event wake-up --cpu 1"),
     parameters=PreemptParameters,
     lasts=timed(300_000),
     method=(
-        "A low-priority task computes, while a high-priority task on the same CPU waits. The value is "
-        "from the event (the time set in a timer, "
-        "or the moment before a task on another CPU posts) to the high-priority task's first "
-        "reading of the clock."
+        "A low-priority task computes while a high-priority task on the same CPU waits. The value is the "
+        "time from the event until the high-priority task first reads the clock. The event is either the "
+        "time for which a timer is set, or the moment before a task on another CPU posts."
     ),
     metrics=(Metric(name="preemption", plural="preemptions"),),
     cost=Cost(
@@ -69,8 +70,8 @@ PROBE = Microbenchmark(
         tries=("events",),
         met_name="preempted the low task",
         note=(
-            "The count of preemptions includes the warm-up and other preemptions. An event that came while "
-            "the low-priority task did not run still counts as a sample."
+            "The count of preemptions includes the warm-up, and preemptions by other tasks. If an event "
+            "comes while the low-priority task is not running, it still counts as a sample."
         ),
     ),
 )

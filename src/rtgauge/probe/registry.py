@@ -29,8 +29,8 @@ class _Probes(Mapping[str, AnyProbe]):
         probe = cast("AnyProbe", extension.load("probes", name, Probe))
         if probe.name != name:
             raise InputError(
-                f"{extension.registered('probes')[name]} is not the descriptor of a probe called {name}; "
-                f"update or remove its package"
+                f"{extension.registered('probes')[name]} does not describe a probe called {name}; update or "
+                "remove the package that adds it"
             )
         return probe
 
@@ -93,7 +93,7 @@ def probe_of(step: Step) -> AnyProbe:
         parameters=Parameters,
         method="",
         metrics=(),
-        missed="activations whose release time passed before the task came back to wait",
+        missed="activations whose release time passed before the task was waiting again",
     )
 
 

@@ -32,16 +32,16 @@ def _operation(parameters: SemaphoreParameters) -> str:
 PROBE = Microbenchmark(
     name="semaphore",
     order=70,
-    help="time from one task's post to the other task's return from wait; also with a mutex, a pipe, a "
-    "signal and others",
-    about="Semaphore: how long after one task posts does the other return from its wait? Other mechanisms "
-    "than a semaphore can be measured, too.",
+    help="time from when one task posts until the other returns from its wait, with a semaphore, a "
+    "mutex, a pipe, a signal and others",
+    about="Semaphore: how long after one task posts does the other task return from its wait? The "
+    "probe also measures other mechanisms, such as a mutex or a pipe.",
     examples=("--count 100000", "--method pipe --placement other-core"),
     parameters=SemaphoreParameters,
     lasts=timed(),
     method=(
-        "Two tasks wake each other in turn; the value is the time from the clock reading before one posts "
-        "to the reading after the other returns from its wait."
+        "Two tasks wake each other in turn. One reads the clock right before it posts, and the other right "
+        "after it returns from its wait. The value is the time in between."
     ),
     metrics=(Metric(name="hand-over", plural="hand-overs"),),
     cost=Cost(

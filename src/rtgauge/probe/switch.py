@@ -29,14 +29,16 @@ def _operation(parameters: SwitchParameters) -> str:
 PROBE = Microbenchmark(
     name="switch",
     order=50,
-    help="cost of a task switch: tasks of equal priority on one CPU yield to each other",
-    about="Task switch: what does a switch cost when tasks of equal priority on one CPU yield to each other?",
+    help="time that a task switch takes when tasks of equal priority on one CPU yield to each other",
+    about="Task switch: how long does a switch take when tasks of equal priority on one CPU yield to "
+    "each other?",
     examples=("--count 100000", "--policy other --tasks 4 --cpu 1"),
     parameters=SwitchParameters,
     lasts=timed(),
     method=(
-        "Tasks of equal priority take turns on one CPU: each stores the time and yields. The value is the "
-        "time from one task's reading to the next task's: a yield, a switch and one reading of the clock."
+        "Tasks of equal priority take turns on one CPU: each reads the clock and yields. The value is the "
+        "time from one reading to the next one, by another task. It includes a yield, a switch and one "
+        "reading of the clock."
     ),
     metrics=(Metric(name="switch", plural="switches"),),
     cross_checked=frozenset({"xenomai-switchtest", "rtai-switches"}),
@@ -47,7 +49,7 @@ PROBE = Microbenchmark(
         met="switched",
         tries=("switched", "kept_the_cpu"),
         met_name="switched",
-        note="The count of switches covers only the measured time. A yield that did not switch is not a "
-        "sample.",
+        note="The count of switches leaves out the warm-up. If a yield does not lead to a switch, it "
+        "is not a sample.",
     ),
 )

@@ -48,7 +48,8 @@ class WakeupParameters(ExplainParameters, CokernelParameters):
     interval_ns: DurationNs = Field(
         default=1_000_000,
         alias="interval",
-        description="time between two releases of a thread; the papers use 100us",
+        description="time between two releases of a thread; Delgado and Choi (2020) and Jo and Choi "
+        "(2022) use 100us",
     )
     policy: Literal["fifo", "rr", "other", "deadline"] = Field(
         default="fifo", alias="policy", description="scheduling policy"
@@ -60,8 +61,8 @@ class WakeupParameters(ExplainParameters, CokernelParameters):
     phase: Literal["random", "fixed"] = Field(
         default="random",
         alias="phase",
-        description="phase of the first release relative to the tick and the other CPUs; the papers use "
-        "fixed",
+        description="when the first release comes, relative to the tick and the other CPUs: random, or "
+        "fixed as in the papers",
     )
     count: int | None = Field(
         default=None,
@@ -77,16 +78,15 @@ class WakeupParameters(ExplainParameters, CokernelParameters):
         default_factory=_warm_up_ns,
         alias="warm-up",
         description=(
-            "time at the beginning whose samples are not part of the figures; default: a tenth of the "
-            "measured "
-            "time, at "
-            "most 200ms"
+            "time at the beginning whose samples the figures leave out; default: a tenth of the measured "
+            "time, at most 200ms"
         ),
     )
     window_ns: Annotated[DurationNs, between("10ms", "1h")] = Field(
         default=1_000_000_000,
         alias="window",
-        description="time that one window of the record covers; a comparison needs at least 20 windows",
+        description="length of one window, for which the record keeps a histogram; a comparison needs "
+        "at least 20 windows",
     )
     stop_at_ns: Duration | None = Field(
         default=None,
@@ -121,18 +121,18 @@ class WakeupParameters(ExplainParameters, CokernelParameters):
             or not LEAST_TIMERLAT_NS <= self.interval_ns <= MOST_TIMERLAT_NS
         ):
             raise ValueError(
-                "in kernel space the interval must be from 100us to 1s, in whole us, because the kernel's "
-                "timerlat tracer accepts no other"
+                "in kernel space, give an interval from 100us to 1s in whole us, because the kernel's "
+                "timerlat tracer accepts only these"
             )
         if self.policy == "deadline":
-            raise ValueError("in kernel space the policy must be fifo, rr or other")
+            raise ValueError("in kernel space, the policy must be fifo, rr or other")
         if self.explain:
-            raise ValueError("explain works only in user space")
+            raise ValueError("explain works only in user space; leave out explain, or give space user")
         for name, value, only in (("timer", self.timer, "nanosleep"), ("phase", self.phase, "random")):
             if value != only:
                 raise ValueError(
-                    f"{name} works only in user space, because the kernel's timerlat tracer has its own; "
-                    f"leave the option out"
+                    f"{name} works only in user space, because the kernel's timerlat tracer does not let "
+                    f"rtgauge choose it; leave {name} out"
                 )
 
 
@@ -166,12 +166,12 @@ class Wakeup(Probe[WakeupParameters]):
 PROBE = Wakeup(
     name="wakeup",
     order=10,
-    help="scheduling latency: time from the expected release of a thread to its first instruction, one "
+    help="scheduling latency: time from when a thread should wake to its first instruction, with one "
     "thread on each CPU",
-    about="""Scheduling latency: how late a thread wakes.
+    about="""Scheduling latency: how late does a thread wake?
 
-On each CPU one thread sleeps until a given time, reads the clock when it runs again,
-and notes the difference.""",
+On each CPU, one thread sleeps until a given time and reads the clock when it runs again. The difference is
+the latency.""",
     examples=(
         "--cpu 1 --interval 200us --duration 5s --priority 98",
         '--load cpu --require "latency<=200us"',
@@ -183,23 +183,20 @@ and notes the difference.""",
     ),
     parameters=WakeupParameters,
     method=(
-        "On each CPU a thread sleeps until an absolute time, reads the clock as soon as it "
-        "runs again, and keeps the actual minus the expected "
-        "release time: the latency. An activation whose release time passed before the thread came "
-        "back to wait for it is counted as missed; "
-        "it has no latency of its own."
+        "On each CPU, a thread sleeps until an absolute time (its release) and reads the clock as soon as "
+        "it runs again. The latency is the time in between. If a release passes before the thread is "
+        "waiting for it, the activation is counted as missed and has no latency."
     ),
     methods={
         "kernel": (
-            "In kernel space the kernel's timerlat tracer measures: on each CPU a timer expires at "
-            "each release, its interrupt handler wakes a thread, and both "
-            "read the clock. irq-latency is from the release to the handler, and latency is from the "
-            "release to the thread in the kernel. If the kernel has timerlat_fd (Linux 6.5), the thread is "
-            "the engine's, and user-latency is from the release to its return to user space, including the "
-            "next system call. Otherwise it is a kernel thread."
-            " Every event is read from the kernel's buffer, and lost events are counted. A release "
-            "that passed before the thread came back to wait is counted as "
-            "missed; no timer was armed for it, so it has no irq-latency."
+            "In kernel space, the kernel's timerlat tracer measures. On each CPU, a timer expires at each "
+            "release, its interrupt handler wakes a thread, and both read the clock. irq-latency is the "
+            "time from the release to the handler; latency is the time from the release to the thread in "
+            "the kernel. If the kernel has timerlat_fd (Linux 6.5), the thread belongs to the engine, and "
+            "user-latency is the time from the release to its return to user space, including the next "
+            "system call. Otherwise the thread is a kernel thread. rtgauge reads every event from the "
+            "kernel's buffer and counts lost ones. If a release passes before the thread is waiting for "
+            "it, the activation is counted as missed. No timer is armed for it, so it has no irq-latency."
         )
     },
     metrics=(

@@ -45,8 +45,8 @@ class WatchParameters(ExplainParameters, TimedParameters, StillParameters):
     program: str | None = Field(
         default=None,
         alias="program",
-        description="name of the program, as in /proc/PID/comm or of its executable file, if only one "
-        "program has this name",
+        description="name of the program, if only one has this name: the one in /proc/PID/comm, or the "
+        "name of its executable file",
     )
     threads: str | None = Field(
         default=None,
@@ -62,13 +62,14 @@ class WatchParameters(ExplainParameters, TimedParameters, StillParameters):
         alias="cycle",
         description=(
             "system call in which the loop waits for its next release: CALL or CALL:FD, such as "
-            "epoll_wait:5; default: rtgauge finds it by the times for which the loop waits"
+            "epoll_wait:5; default: rtgauge finds the call itself"
         ),
     )
     period_ns: Duration | None = Field(
         default=None,
         alias="period",
-        description="period that the loop should have; default: the period in the requirement",
+        description="period that the loop should have; default: the period in the requirement, if "
+        "there is one",
     )
     duration_ns: Duration = Field(
         default=10_000_000_000,
@@ -78,7 +79,8 @@ class WatchParameters(ExplainParameters, TimedParameters, StillParameters):
     dma_latency_us: DmaLatencyUs = Field(
         default=DMA_LATENCY_OFF,
         alias="dma-latency",
-        description="allow only C-states with at most this exit latency, in us; off: allow all",
+        description="allow the CPUs only C-states that they leave within this time, in us; off: allow "
+        "all C-states",
     )
 
     @model_validator(mode="after")
@@ -95,8 +97,8 @@ class WatchParameters(ExplainParameters, TimedParameters, StillParameters):
             not self.threads.isprintable() or not all(0 < len(name) < 16 for name in self.threads.split(","))
         ):
             raise ValueError(
-                "give the threads as names of 1 to 15 characters, separated by commas, as in "
-                "/proc/PID/task/TID/comm"
+                "give the names of the threads, separated by commas, as in /proc/PID/task/TID/comm (1 to "
+                "15 characters each)"
             )
         self.check_explain()
         return self
@@ -136,7 +138,10 @@ class Watch(Probe[WatchParameters]):
 PROBE = Watch(
     name="watch",
     order=95,
-    help=("the loops of your own program: latency, response, execution time, what blocks and preempts them"),
+    help=(
+        "latency, response and execution time of the loops in your own program, and what blocks and "
+        "preempts them"
+    ),
     about="""Watch the loops of your own program.
 
 For each thread, the result shows its period, how long after its release each cycle starts and ends, which
@@ -152,13 +157,14 @@ program. The command needs root and a kernel with tracefs.""",
     ),
     parameters=WatchParameters,
     method=(
-        "The kernel's tracepoints for system calls, timers, wake-ups and switches show each thread. A "
-        "release is the time for which the thread waits: a point of its grid if it is periodic, otherwise "
-        "the expiry of its timer or the wake-up by another task. latency is from the release until the call "
-        "in which the thread waits has returned, response is from the release until the thread waits for its "
-        "next release, execution is the CPU time in between, and period is from one start to the next. "
-        "Sleeps for anything else, such as a lock or a disk, are part of the response. A release for which "
-        "the thread did not wait counts as possibly late."
+        "The kernel's tracepoints for system calls, timers, wake-ups and switches show what each thread "
+        "does. A release is the time for which the thread waits. If the thread is periodic, this is a "
+        "point of its grid; otherwise it is the expiry of its timer, or the wake-up by another task. "
+        "latency is the time from the release until the call in which the thread waits has returned. "
+        "response is the time from the release until the thread waits for its next release. execution is "
+        "the CPU time in between, and period is the time from one start to the next. Sleeps for anything "
+        "else, such as a lock or a disk, are part of the response. A release for which the thread was not "
+        "waiting counts as possibly late."
     ),
     metrics=(
         Metric(
@@ -181,7 +187,7 @@ program. The command needs root and a kernel with tracefs.""",
     watches=True,
     shown=Shown(pooled=False),
     when_nothing=(
-        "watch the program while it is working, for longer (--duration), or watch its other threads "
+        "watch the program while it is working, watch it for longer (--duration), or watch other threads "
         "(--threads)"
     ),
 )

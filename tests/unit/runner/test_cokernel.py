@@ -80,7 +80,7 @@ def test_a_line_that_stays_with_the_cokernel_is_the_default(name: str):
 )
 def test_two_machines_and_a_cokernel_are_refused(written: dict[str, str]):
     name = next(iter(written))
-    with pytest.raises(InputError, match=f"with {name}, the task would use a Linux line"):
+    with pytest.raises(InputError, match=f"with {name}, the task would drive its line through Linux"):
         normalise(PROBES["response"], {**written, "rt": "cobalt"}, "x")
 
 

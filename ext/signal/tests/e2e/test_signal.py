@@ -137,7 +137,7 @@ def test_after_kill_9_no_instance_is_left(tmp_path: Path, victim: str) -> None:
     ("words", "status", "said"),
     [
         (["response", "--path", "loop:smoke"], 2, "is not a signal path"),
-        (["response", "--role", "master"], 2, "within one machine"),
+        (["response", "--role", "master"], 2, "does not leave the machine"),
         (["response", "--cycles", "3", "--duration", "1s"], 2, "not both"),
         (
             ["periodic", "--path", "gpio:/dev/gpiochip77:1", "--role", "master"],
@@ -147,7 +147,7 @@ def test_after_kill_9_no_instance_is_left(tmp_path: Path, victim: str) -> None:
         (
             ["response", "--path", "udp:no-such-host.invalid:1", "--role", "master"],
             3,
-            "cannot resolve the host",
+            "cannot find the address of the host",
         ),
         (
             [

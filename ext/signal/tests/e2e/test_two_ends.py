@@ -297,20 +297,20 @@ def test_the_peer_breaks_off_for_good(board: Board, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("--peer", "local", "--path", "udp:127.0.0.1:7000"), "both the target and its peer"),
+        (("--peer", "local", "--path", "udp:127.0.0.1:7000"), "both the target and the peer"),
         (("--peer", "ssh://-oProxyCommand=reboot", "--path", "udp:127.0.0.1:7000"), "is not an address"),
         (("--peer", "ssh://box;reboot", "--path", "udp:127.0.0.1:7000"), "is not an address"),
-        (("--peer", "ssh://box", "--path", "loop:pipe"), "within one machine"),
+        (("--peer", "ssh://box", "--path", "loop:pipe"), "does not leave the machine"),
         (
             ("--peer", "ssh://box", "--path", "udp:127.0.0.1:7000", "--peer-path", "loop:pipe"),
-            "within one machine",
+            "does not leave the machine",
         ),
         (("--peer", "ssh://box", "--path", "udp:127.0.0.1:7000", "--role", "both"), "plays only one role"),
-        (("--peer-path", "udp:127.0.0.1:7000"), "to name that machine"),
-        (("--peer-cpu", "1"), "to name that machine"),
+        (("--peer-path", "udp:127.0.0.1:7000"), "add peer"),
+        (("--peer-cpu", "1"), "add peer"),
         (
             ("--peer", "ssh://box", "--path", "udp:127.0.0.1:7000", "--role", "master", "--trace-parts"),
-            "trace-parts measures the slave",
+            "trace-parts splits the response of the slave",
         ),
     ],
 )

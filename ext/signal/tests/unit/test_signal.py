@@ -67,7 +67,7 @@ def test_names_are_resolved_here_and_addresses_stay() -> None:
     assert resolved("udp:[fe80::1%eth0]:7000") == "udp:[fe80::1%eth0]:7000"
     assert resolved("loop:pipe") == "loop:pipe"
     assert resolved("udp:localhost:7000") in ("udp:127.0.0.1:7000", "udp:[::1]:7000")
-    with pytest.raises(MeasureError, match=r"cannot resolve the host no-such-host\.invalid"):
+    with pytest.raises(MeasureError, match=r"cannot find the address of the host no-such-host\.invalid"):
         resolved("udp:no-such-host.invalid:7000")
 
 
@@ -94,32 +94,36 @@ def test_the_engine_gets_a_fixed_interval_or_two_bounds() -> None:
     [
         ("response", {"interval": "1ms", "interval-min": "2us"}, "interval, or interval-min"),
         ("response", {"interval-min": "2ms", "interval-max": "1ms"}, "longer than interval-max"),
-        ("response", {"trace-parts": True, "role": "master", "path": "udp:a:1"}, "measures the slave"),
-        ("response", {"role": "master"}, "within one machine"),
-        ("periodic", {"role": "slave"}, "within one machine"),
+        (
+            "response",
+            {"trace-parts": True, "role": "master", "path": "udp:a:1"},
+            "splits the response of the slave",
+        ),
+        ("response", {"role": "master"}, "does not leave the machine"),
+        ("periodic", {"role": "slave"}, "does not leave the machine"),
         ("periodic", {"slave-cpu": 1, "role": "slave", "path": "udp:a:1"}, "role both"),
         ("periodic", {"period": "20001ns"}, "even number"),
         ("periodic", {"period": "8us"}, "the half-period of 4us is shorter than a wake-up"),
         ("response", {"timeout": "1us"}, "too short"),
         ("response", {"context": "irq"}, "add space kernel"),
-        ("response", {"space": "kernel", "path": "loop:pipe"}, "does not reach into the kernel"),
+        ("response", {"space": "kernel", "path": "loop:pipe"}, "in kernel space cannot use path"),
         ("response", {"space": "user", "path": "none"}, "works only with space kernel"),
-        ("response", {"space": "kernel", "role": "master", "path": "gpio:c:1,2"}, "applies to the slave"),
-        ("periodic", {"space": "kernel", "role": "slave", "path": "gpio:c:1"}, "applies to the master"),
+        ("response", {"space": "kernel", "role": "master", "path": "gpio:c:1,2"}, "measures the slave"),
+        ("periodic", {"space": "kernel", "role": "slave", "path": "gpio:c:1"}, "measures the master"),
         ("periodic", {"space": "kernel", "policy": "other"}, "policy fifo"),
         ("periodic", {"space": "kernel", "context": "irq-thread"}, "context"),
-        ("periodic", {"rt": "rtai", "space": "kernel", "path": "wire"}, "has no line"),
+        ("periodic", {"rt": "rtai", "space": "kernel", "path": "wire"}, "cannot drive a line"),
         ("periodic", {"rt": "cobalt", "space": "kernel", "path": "rtdm:chip:1,2"}, "give path wire or none"),
         ("periodic", {"path": "rtdm:chip:1,2"}, "add rt cobalt"),
         (
             "periodic",
             {"rt": "rtai", "space": "kernel", "path": "none", "context": "irq"},
-            "RTAI's timers can only wake tasks",
+            "timers of RTAI can only wake tasks",
         ),
         ("periodic", {"space": "kernel", "period": "10us"}, "from 20us to 20s"),
         ("periodic", {"path": "none"}, "works only with space kernel"),
         ("periodic", {"path": "wire", "role": "master"}, "role both"),
-        ("response", {"path": "wire", "peer": "local"}, "and no peer"),
+        ("response", {"path": "wire", "peer": "local"}, "leave peer out"),
     ],
 )
 def test_what_does_not_go_together(name: str, written: dict[str, object], said: str) -> None:
@@ -143,7 +147,7 @@ def test_how_long_it_takes() -> None:
 @pytest.mark.parametrize(
     ("probe", "written", "words"),
     [
-        ("response", {"instrument": "serial:/dev/ttyACM0"}, "a line that leaves the machine"),
+        ("response", {"instrument": "serial:/dev/ttyACM0"}, "give a line that does"),
         ("response", {"instrument": "ttyACM0", "path": "gpio:x:1,2"}, "give one such as"),
         (
             "response",
@@ -157,7 +161,7 @@ def test_how_long_it_takes() -> None:
         (
             "response",
             {"instrument": "serial:", "path": "udp:a:1", "peer": "local"},
-            "give instrument or peer",
+            "leave out instrument or peer",
         ),
         (
             "response",
@@ -170,7 +174,7 @@ def test_how_long_it_takes() -> None:
             "timeout of 1min is outside",
         ),
         ("periodic", {"instrument": "serial:", "path": "gpio:x:1", "period": "1min"}, "half of the period"),
-        ("response", {"wire-offset": "8ns"}, "set `instrument` too"),
+        ("response", {"wire-offset": "8ns"}, "add instrument"),
     ],
 )
 def test_an_instrument_and_what_does_not_go_with_it(probe: str, written: dict[str, str], words: str) -> None:
