@@ -19,6 +19,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
+import numpy.typing as npt
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
@@ -34,6 +35,7 @@ from rtgauge.analysis.confidence import Counted, design_effect, upper_bound
 from rtgauge.analysis.frequency import Options as FrequencyOptions
 from rtgauge.analysis.frequency import line_of
 from rtgauge.analysis.median_of_runs import median_interval
+from rtgauge.analysis.quantile_difference import RunFigures, between_pairs, between_runs
 from rtgauge.plan.alternation import first_sides
 from rtgauge.record.model import Step, Verdict, VerdictWord
 from rtgauge.record.windows import Windows
@@ -180,6 +182,28 @@ def comparison(runs: int) -> Draw:
     return draw
 
 
+def compared_boots(kind: str, generator: np.random.Generator) -> dict[str, bool]:
+    """The intervals of `compare` between a machine and itself: five boots of each side."""
+    levels, _ = boots(kind, 10, generator)
+    figures = (MEDIAN_NS * np.exp(levels)).astype(np.int64)
+    swapped = generator.random(5) < 0.5
+    pairs = np.where(swapped[:, None], figures.reshape(5, 2)[:, ::-1], figures.reshape(5, 2))
+    found = {
+        "compare, 5 runs, then 5 of the other side": between_runs(_runs(figures[:5]), _runs(figures[5:])),
+        "compare, 5 pairs": between_pairs(_runs(pairs[:, 0]), _runs(pairs[:, 1])),
+    }
+    held: dict[str, bool] = {}
+    for name, difference in found.items():
+        interval = difference.interval(alpha=0.05, within_ns=2_000)
+        low, high = interval.low_ns, interval.high_ns
+        held[name] = (low is None or low <= 0) and (high is None or high >= 0)
+    return held
+
+
+def _runs(figures: npt.NDArray[np.int64]) -> RunFigures:
+    return RunFigures(figures.tolist(), figures.tolist())
+
+
 def lost(kind: str, generator: np.random.Generator) -> dict[str, bool]:
     """The share of lost cycles in `sustained`, and of missed deadlines in the tire's search: a period (or
     tire) is sustained if five runs lose nothing. On average, they would lose something twice.
@@ -271,6 +295,7 @@ DRAWS: list[Draw] = [
     pairs,
     *(tire(number) for number in (3, 6)),
     line,
+    compared_boots,
 ]
 
 

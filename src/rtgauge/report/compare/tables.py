@@ -405,7 +405,7 @@ def _unit_notes(tested: Sequence[QuantileDifference]) -> list[str]:
         intervals = (
             "The intervals are calculated from the pairs of runs"
             if paired
-            else "The intervals are calculated from the runs (Welch)"
+            else "The intervals are calculated from the runs (Welch), which must be independent,"
         )
         means = f"Each value is the mean of {runs} runs per side"
         notes.append(f"{DIFFERENCES}. {means}. {intervals} and include the width of the bins.")
