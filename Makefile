@@ -175,7 +175,7 @@ guests: $(VENV)/.installed
 
 # Another 200 MB, once: what the kernel modules for the guests are built with.
 headers: guests
-	@$(PART) 'headers of the guests' sh -c 'for machine in x86_64 aarch64; do $(BIN)/python -m rtgauge.lab.headers $$machine || exit; done'
+	@$(PART) 'headers of the guests' sh -c 'for machine in x86_64 aarch64; do $(BIN)/python -m rtgauge_ext.lab.headers $$machine || exit; done'
 
 # Boots emulated machines.
 test-lab-main: headers $(VENV)/.tools

@@ -43,9 +43,9 @@ COMMANDS = (
     "ext/fleet",
     "ext/importers",
     "ext/instrument",
+    "ext/lab",
     "ext/store",
     "ext/tune",
-    "lab",
 )
 """Packages with commands that have folders of their own."""
 CHANGES = {
@@ -132,20 +132,28 @@ ALLOWED = {
     "ext/fleet/archive.py": {"open"},
     # Fixed places below /etc.
     "ext/tune/installing.py": {"mkdir", "symlink_to", "unlink", "write_whole"},
-    # In the lab's folders, which lab/paths.py checks, and what is made there.
-    "lab/paths.py": {"open"},
-    "lab/accelerator.py": {"read_bytes", "read_text", "write_whole"},
-    "lab/boot_guest.py": {"open", "unlink"},
-    "lab/cpio.py": {"read_bytes"},
-    "lab/disk.py": {"unlink"},
-    "lab/guest.py": {"read_bytes", "unlink", "write_whole"},
-    "lab/headers.py": {"copytree", "mkdir", "read_text", "rmtree", "symlink_to"},
-    "lab/image.py": {"copyfile", "open", "read_bytes", "read_text", "rmtree", "write_bytes", "write_text"},
-    "lab/kernel_image.py": {"write_bytes"},
-    "lab/packages.py": {"mkdir", "open", "unlink"},
-    "lab/running_guests.py": {"read_bytes", "read_text", "rmtree", "unlink", "write_whole"},
-    "lab/ssh.py": {"read_text", "unlink", "write_whole"},
-    "lab/userland.py": {"copy2", "mkdir", "read_bytes"},
+    # In the lab's folders, which paths.py checks, and what is made there.
+    "ext/lab/paths.py": {"open"},
+    "ext/lab/accelerator.py": {"read_bytes", "read_text", "write_whole"},
+    "ext/lab/boot_guest.py": {"open", "unlink"},
+    "ext/lab/cpio.py": {"read_bytes"},
+    "ext/lab/disk.py": {"unlink"},
+    "ext/lab/guest.py": {"read_bytes", "unlink", "write_whole"},
+    "ext/lab/headers.py": {"copytree", "mkdir", "read_text", "rmtree", "symlink_to"},
+    "ext/lab/image.py": {
+        "copyfile",
+        "open",
+        "read_bytes",
+        "read_text",
+        "rmtree",
+        "write_bytes",
+        "write_text",
+    },
+    "ext/lab/kernel_image.py": {"write_bytes"},
+    "ext/lab/packages.py": {"mkdir", "open", "unlink"},
+    "ext/lab/running_guests.py": {"read_bytes", "read_text", "rmtree", "unlink", "write_whole"},
+    "ext/lab/ssh.py": {"read_text", "unlink", "write_whole"},
+    "ext/lab/userland.py": {"copy2", "mkdir", "read_bytes"},
     # Names of records, compared.
     "analysis/record_names.py": {"resolve"},
     "analysis/sides.py": {"resolve"},

@@ -17,7 +17,8 @@ from typer.core import TyperGroup
 from rtgauge.cli.options import Json, Out, Target, WaitForLock, duration_option, wait_s
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.record.records_folder import RECORDS
-from rtgauge.target.address import LAB, LOCAL
+from rtgauge.target.address import LOCAL
+from rtgauge.target.kind import guest_kind, name_in_scheme
 from rtgauge.units import format_cpu_list, parse_cpu_list, parse_percent, plural
 from rtgauge_ext.tune.candidates import Scope, read_offer
 
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from rtgauge.plan.plan import Plan
     from rtgauge.record.reader import Record
     from rtgauge.runner.run import RunOptions
+    from rtgauge.target.kind import GuestKind
     from rtgauge_ext.tune.candidates import Offer
     from rtgauge_ext.tune.result import TuneResult
 
@@ -192,7 +194,7 @@ def tune(
     if command and require is None:
         raise InputError('say which requirement the program must meet: --require "latency<=100us"')
     with _program(command, pid, target) as watched:
-        by_boot = boot is not None and target.startswith(LAB)
+        by_boot = boot is not None and guest_kind(target) is not None
         if isolate is not None and (cpu is not None or watched is not None):
             raise InputError(
                 "--isolate chooses the CPUs itself and cannot move a program; leave out --cpu and the program"
@@ -425,8 +427,9 @@ def _after_boot(record: Record, options: RunOptions) -> Record:
     if not play(record).awaits_boot or record.run.state != "complete":
         return record
     RecordWriter(record.path, record.run.id).check_folders()
-    if target.startswith(LAB):
-        _boot_guest(target)
+    guests = guest_kind(target)
+    if guests is not None:
+        _boot_guest(guests, target)
     else:
         with reader(target) as (_, read):
             now = read([BOOT_ID]).text(BOOT_ID)
@@ -436,12 +439,11 @@ def _after_boot(record: Record, options: RunOptions) -> Record:
     return measured_record(partial(resume_run, record.path, options, more=more, complete=True))
 
 
-def _boot_guest(target: str) -> None:
-    from rtgauge.lab.boot_guest import Reboots
+def _boot_guest(guests: GuestKind, target: str) -> None:
     from rtgauge.target.engine_path import installed_engines
 
     typer.echo(f"{target} boots for the confirmation", err=True)
-    reboots = Reboots(target.removeprefix(LAB), installed_engines(), lambda _: None)
+    reboots = guests.reboots(name_in_scheme(target), installed_engines(), lambda _: None)
     reboots.boot(reboots.append)
 
 

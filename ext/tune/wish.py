@@ -15,7 +15,7 @@ from rtgauge.record.strict_model import Model
 from rtgauge.runner.deployments import BOOT_S
 from rtgauge.runner.step_loop import expected_s
 from rtgauge.system.rules import tried_rules
-from rtgauge.target.address import LAB
+from rtgauge.target.kind import guest_kind
 from rtgauge.units import NS_PER_S, format_duration, format_span, plural
 from rtgauge.verdict.requirement import Requirement, parse_requirement
 from rtgauge.verdict.run_verdict import check_answerable
@@ -147,7 +147,7 @@ def tune_plan(
         "dma-latency": "off",
         "explain": True,
     }
-    in_lab = target.startswith(LAB)
+    in_lab = guest_kind(target) is not None
     by_boot = reboot and in_lab
     overrides = Overrides(targets=[target], seed=seed, boot="each-deployment" if by_boot else None)
     steps = [{"load": load} for load in loads]

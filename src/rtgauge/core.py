@@ -43,7 +43,6 @@ EXTENSION = Extension(
         "export": Command(
             KEEP, "Export the statistics of a record for other tools.", "rtgauge.cli.export:export"
         ),
-        "lab": Command(HIDDEN, "Boot real kernels in virtual machines.", "rtgauge.cli.lab:app"),
         "selftest": Command(
             HIDDEN, "Stall a CPU in known ways, and check the explanations.", "rtgauge.cli.selftest:selftest"
         ),

@@ -39,6 +39,7 @@ Kind = Literal[
     "resumers",
     "askers",
     "keepers",
+    "targets",
 ]
 """What an extension adds by name. Each is a field of Extension."""
 NOUNS: dict[Kind, str] = {
@@ -54,6 +55,7 @@ NOUNS: dict[Kind, str] = {
     "resumers": "resumer of",
     "askers": "asker of",
     "keepers": "keeper of",
+    "targets": "kind of target",
 }
 """The word for each kind in an error."""
 
@@ -115,6 +117,8 @@ class Extension:
     """Who keeps settings at each boot -> its rtgauge.cli.kept_settings.Keeper."""
     presets: str | None = None
     """The package whose folder `presets` has plans (TOML)."""
+    targets: Mapping[str, str] = field(default_factory=_none)
+    """Scheme of the names of targets -> its rtgauge.target.kind.TargetKind."""
 
 
 def _packages() -> Iterable[tuple[str, str]]:

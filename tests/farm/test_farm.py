@@ -19,10 +19,10 @@ from typing import Any
 
 import pytest
 
+from ext.lab.tests.fake_lab import stock_kernel
+from ext.labgrid.tests.labgrid import BIN, Labgrid
 from tests.e2e.processes import alive, family
 from tests.support.cli import COMMAND, Done, environment, good, rtgauge, wait_until
-from tests.support.lab import stock_kernel
-from tests.support.labgrid import BIN, Labgrid
 from tests.support.machine import free_port
 from tests.support.postgresql import PostgreSQL
 

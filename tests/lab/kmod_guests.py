@@ -15,17 +15,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rtgauge.lab.headers import CROSS, HeadersTree, headers_tree, unpack
-from rtgauge.lab.kernel_image import bootable
-from rtgauge.lab.modules import WANTED, find_modules, with_needs
-from rtgauge.lab.packages import DEBIAN
-from rtgauge.lab.paths import cache
+from rtgauge_ext.lab.headers import CROSS, HeadersTree, headers_tree, unpack
+from rtgauge_ext.lab.kernel_image import bootable
+from rtgauge_ext.lab.modules import WANTED, find_modules, with_needs
+from rtgauge_ext.lab.packages import DEBIAN
+from rtgauge_ext.lab.paths import cache
 from tests.support.cli import good, rtgauge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.lab.kernel_image import Architecture
+    from rtgauge_ext.lab.kernel_image import Architecture
     from tests.lab.conftest import Lab
 
 KMOD = Path(__file__).parents[2] / "kmod"

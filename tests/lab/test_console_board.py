@@ -9,8 +9,8 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING
 
+from ext.labgrid.tests.labgrid import BIN, Labgrid
 from tests.support.cli import good, rtgauge, wait_until
-from tests.support.labgrid import BIN, Labgrid
 from tests.support.machine import free_port
 
 if TYPE_CHECKING:

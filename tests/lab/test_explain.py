@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rtgauge.explain.analysis.culprits import explained_steps
-from rtgauge.lab.headers import headers_tree
 from rtgauge.record.reader import Record
+from rtgauge_ext.lab.headers import headers_tree
 from tests.lab.kmod_guests import KMOD
 from tests.support.cli import good, invoke, rtgauge
 

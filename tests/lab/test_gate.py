@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ext.lab.tests.fake_lab import stock_kernel
 from tests.support.cli import good, rtgauge
-from tests.support.lab import stock_kernel
 
 if TYPE_CHECKING:
     from pathlib import Path

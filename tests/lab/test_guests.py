@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ext.lab.tests.fake_lab import stock_kernel
 from tests.support.cli import PATIENCE_S, end, error_line, good, invoke, rtgauge, start, wait_until
-from tests.support.lab import stock_kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable

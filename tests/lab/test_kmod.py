@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rtgauge.lab.headers import headers_tree
+from rtgauge_ext.lab.headers import headers_tree
 from tests.lab.kmod_guests import BEGUN, KERNELS, KMOD, MODULES, KmodGuest, Measured, OwnKernel
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rtgauge.lab import paths
+from ext.lab.tests.fake_lab import stock_kernel
+from rtgauge_ext.lab import paths
 from tests.e2e.processes import all_pids, command_line
 from tests.support.cli import good, rtgauge
-from tests.support.lab import stock_kernel
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from ext.lab.tests.fake_lab import stock_kernel
 from tests.lab.conftest import BUILD_S
 from tests.support.cli import end, error_line, good, only_error, rtgauge, start, wait_until
-from tests.support.lab import stock_kernel
 
 if TYPE_CHECKING:
     import subprocess

@@ -6,8 +6,8 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any
 
+from ext.lab.tests.fake_lab import stock_kernel
 from tests.support.cli import end, good, only_error, rtgauge, start, wait_until
-from tests.support.lab import stock_kernel
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 
 from rtgauge.errors import MeasureError
-from rtgauge.lab.headers import headers_tree
-from rtgauge.lab.image import SUITE
 from rtgauge.target import engine_path
 from rtgauge.user_cache import cache_folder, check_private, open_to_others, private_folder
 
@@ -64,18 +62,12 @@ def test_a_link_counts_by_where_it_is_and_where_it_leads(cache: Path, tmp_path: 
 
 
 def test_what_is_kept_there_already_is_checked(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An engine for another architecture, and headers to build modules with; the others in the tests of their
-    modules.
-    """
+    """An engine for another architecture; the others in the tests of their modules."""
     other = "aarch64" if platform.machine() == "x86_64" else "x86_64"
     monkeypatch.setattr(engine_path, "_fingerprint", lambda _: "kept")
     engine = private_folder(cache_folder("engines") / "kept") / f"rtgauge-engine-{other}"
     engine.touch(mode=0o755)
-    headers = private_folder(cache_folder("lab") / "headers" / f"{SUITE}-x86_64")
     assert engine_path.engine_for(other) == engine
-    assert headers_tree("x86_64", print).folder == headers
     cache.chmod(0o777)
     with pytest.raises(MeasureError, match="others can write"):
         engine_path.engine_for(other)
-    with pytest.raises(MeasureError, match="others can write"):
-        headers_tree("x86_64", print)

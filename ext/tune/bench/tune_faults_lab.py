@@ -22,8 +22,8 @@ from pathlib import Path
 from typing import Any
 
 from ext.tune.bench.tune_faults import CPU, LEAST_EFFECT, LOOKS, RTGAUGE, short, tuned
-from rtgauge.lab import paths
-from rtgauge.lab.headers import headers_tree
+from rtgauge_ext.lab import paths
+from rtgauge_ext.lab.headers import headers_tree
 
 GUEST = "tune-faults"
 PORT = 5299

@@ -18,6 +18,7 @@ import typer
 from rtgauge.cli import completion
 from rtgauge.errors import InputError
 from rtgauge.record.pairs import BLOCK, DEFAULT_PAIRS, MOST_PAIRS
+from rtgauge.target.kind import forms
 from rtgauge.units import NS_PER_S, NS_PER_UNIT, parse_duration_ns, parse_percent
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ if TYPE_CHECKING:
 
 LONGEST_WAIT_NS = 7 * NS_PER_UNIT["d"]
 
-MACHINE = "Machine to measure: local, ssh://[user@]host[:port], lab:NAME or labgrid:PLACE."
+TARGETS = ["local", "ssh://[user@]host[:port]", *forms()]
+MACHINE = f"Machine to measure: {', '.join(TARGETS[:-1])} or {TARGETS[-1]}."
 """The help of `--target`."""
 Target = Annotated[str, typer.Option(metavar="NAME", help=MACHINE)]
 RecordArgument = Annotated[

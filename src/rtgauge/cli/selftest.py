@@ -99,22 +99,24 @@ def selftest(
     from rtgauge.explain.analysis.selftest import self_test
     from rtgauge.explain.page.document import selftest_document
     from rtgauge.explain.page.presenter import print_self_test
-    from rtgauge.lab.stops import stopped_now_and_then
     from rtgauge.runner.context import Interrupt
     from rtgauge.runner.run import RunOptions, start_run
-    from rtgauge.study.self_test import STOPPED_S, self_test_plan, stopped_guest
+    from rtgauge.study.self_test import STOPPED_S, self_test_plan, stopped_guests
+    from rtgauge.target.kind import name_in_scheme
 
-    plan, guest = self_test_plan(kinds, count, length, cpu, target), stopped_guest(kinds, target)
+    plan, guests = self_test_plan(kinds, count, length, cpu, target), stopped_guests(kinds, target)
     options = RunOptions(out, ["rtgauge", *sys.argv[1:]], wait_s=wait_s(wait))
     display = make_display()
     with (
         Interrupt(display.stopping) as interrupt,
         display,
-        nullcontext() if guest is None else stopped_now_and_then(guest, STOPPED_S) as stops,
+        nullcontext()
+        if guests is None
+        else guests.stopped_now_and_then(name_in_scheme(target), STOPPED_S) as stops,
     ):
         path, run, _ = start_run(plan, options, display, interrupt)
-    if guest is not None and stops is not None:
-        _write_stops(path, run, guest, stops)
+    if guests is not None and stops is not None:
+        _write_stops(path, run, guests.clock_offset_ns(name_in_scheme(target)), stops)
     record, problem = settle(path, run)
     result = self_test(record)
     if result is None and run.state != "interrupted":
@@ -135,15 +137,11 @@ def selftest(
     raise typer.Exit(EXIT_OK if result is not None and result.passed else EXIT_FAILS)
 
 
-def _write_stops(path: Path, run: Run, guest: str, stops: list[tuple[int, int]]) -> None:
-    """Write a guest's stops to the record, with times of the guest's clock."""
+def _write_stops(path: Path, run: Run, offset_ns: int, stops: list[tuple[int, int]]) -> None:
+    """Write a guest's stops to the record, with times of the guest's clock, which is `offset_ns` ahead."""
     from rtgauge.explain.analysis.selftest import ALL_CPUS, OUTSIDE, OUTSIDE_LOG
-    from rtgauge.lab.running_guests import find_running
-    from rtgauge.lab.stops import clock_offset_ns
     from rtgauge.record.writer import RecordWriter
 
-    running = find_running(guest)
-    offset_ns = 0 if running is None else clock_offset_ns(running)
     lines = [
         dumps({"kind": OUTSIDE, "cpu": ALL_CPUS, "start_ns": start + offset_ns, "end_ns": end + offset_ns})
         for start, end in stops

@@ -15,7 +15,8 @@ from rtgauge.record.alternation import KEY, Alternation
 from rtgauge.record.model import Run, StepKey
 from rtgauge.record.pairs import BLOCK
 from rtgauge.system.deployment.definition import CHECKS, NAMED, parse_deployment
-from rtgauge.target.address import LAB, LABGRID, LOCAL, SCHEME
+from rtgauge.target.address import is_target
+from rtgauge.target.kind import forms
 
 FLATTEST = 8
 """How many of a block's balanced orders are drawn from."""
@@ -97,7 +98,7 @@ def _with_side(side: str, overrides: Overrides) -> Overrides:
     if not words:
         raise InputError("a side is empty; give a target, a deployment or KEY=VALUE")
     for word in words:
-        if word == LOCAL or word.startswith((LAB, LABGRID, SCHEME)):
+        if is_target(word):
             overrides = replace(overrides, targets=[word])
         elif "=" in word and word.partition("=")[0] not in CHECKS:
             key, value = parse_setting(word, "side")
@@ -109,7 +110,8 @@ def _with_side(side: str, overrides: Overrides) -> Overrides:
                 if "=" in word:
                     raise
                 raise InputError(
-                    f"'{word}' is not a side: give a target (local, ssh://HOST, lab:NAME, labgrid:PLACE), "
+                    f"'{word}' is not a side: give a target "
+                    f"({', '.join(['local', 'ssh://HOST', *forms()])}), "
                     f"KEY=VALUE, or a deployment ({', '.join(NAMED)}, or settings)"
                 ) from error
             overrides = replace(overrides, deployments=[deployment])

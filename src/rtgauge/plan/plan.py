@@ -31,7 +31,8 @@ from rtgauge.record.files import clean_name
 from rtgauge.record.model import COKERNELS, StepKey
 from rtgauge.suggest import nearest
 from rtgauge.system.priorities import Controller
-from rtgauge.target.address import LAB, target_name
+from rtgauge.target.address import target_name
+from rtgauge.target.kind import guest_kind
 from rtgauge.validation import explain
 
 
@@ -169,7 +170,7 @@ def _targets(written: list[str], place: str) -> list[str]:
 def _check_bootable(targets: list[str], place: str) -> None:
     """Raise InputError if rtgauge cannot boot one of the targets."""
     for name in targets:
-        if not name.startswith(LAB):
+        if guest_kind(name) is None:
             how = (
                 "boot the machine yourself with the parameters that `rtgauge deploy cmdline NAME` prints, "
                 "and measure it with the deployment as-is"

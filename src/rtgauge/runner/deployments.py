@@ -34,15 +34,16 @@ from rtgauge.system.deployment.definition import (
 )
 from rtgauge.system.deployment.machine_state import Machine
 from rtgauge.system.facts import facts_by
-from rtgauge.target.address import LAB, SshAddress
 from rtgauge.target.engine_path import installed_engines
 from rtgauge.target.file_batch import cpu_list
+from rtgauge.target.kind import guest_kind, name_in_scheme
 from rtgauge.target.open_target import console, where_now
 from rtgauge.target.target import Target
 from rtgauge.units import format_cpu_list, parse_cpu_list
 
 if TYPE_CHECKING:
     from rtgauge.target.ssh import SshTarget
+    from rtgauge.target.ssh_address import SshAddress
 
 PLAIN = "no deployment"
 BOOT_S = 12.0
@@ -179,8 +180,6 @@ class BootDeployments:
         `phase` is called with each phase's name. Raises MeasureError if the guest does not come up, or if a
         boot would undo a deployment that `deploy apply` holds.
         """
-        from rtgauge.lab.boot_guest import Reboots
-
         self._target = target
         self._interrupt = interrupt
         self._phase = phase
@@ -190,7 +189,9 @@ class BootDeployments:
         self._consoles: list[bytes] = []
         self._booted_for = "what was found"
         self._refuse_held()
-        self._reboots = Reboots(target.name.removeprefix(LAB), installed_engines(), phase)
+        guests = guest_kind(target.name)
+        assert guests is not None  # noqa: S101 - a plan with deployments by boot has guests only
+        self._reboots = guests.reboots(name_in_scheme(target.name), installed_engines(), phase)
         self._found = self._reboots.append
         try:
             self._kept = other_words(self._found.split())

@@ -34,6 +34,7 @@ from rtgauge.runner.step import measure_step
 from rtgauge.system.deployment.apply import Refused
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.target.address import LOCAL
+from rtgauge.target.kind import kinds
 from rtgauge.units import NS_PER_S, format_span
 
 STEP_OVERHEAD_S = 0.6
@@ -63,16 +64,10 @@ def machine_marks(target: str, facts: Facts) -> list[Mark]:
                 "change its times"
             )
         return [MarkKind.EMULATED.mark(detail)]
-    from rtgauge.lab.running_guests import all_running
-
-    guests = [running.name for running in all_running()] if target == LOCAL else []
-    if not guests:
+    if target != LOCAL:
         return []
-    detail = (
-        f"lab guests ran on this machine and took CPU time from it: {', '.join(guests)}; for better "
-        f"figures, stop them with: rtgauge lab stop NAME"
-    )
-    return [MarkKind.GUESTS_RUNNING.mark(detail)]
+    details = [detail for kind in kinds().values() if (detail := kind.disturbance()) is not None]
+    return [MarkKind.GUESTS_RUNNING.mark(detail) for detail in details]
 
 
 def _saving_steps(writer: RecordWriter, context: TargetContext, name: str) -> TargetContext:

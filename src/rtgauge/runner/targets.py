@@ -14,7 +14,6 @@ from types import TracebackType
 from typing import Self
 
 from rtgauge.errors import EXIT_INTERRUPTED, MeasureError, RtgaugeError
-from rtgauge.lab.running_guests import BootError
 from rtgauge.plan.plan import Plan
 from rtgauge.probe import registry as probes
 from rtgauge.probe.descriptor import normalise
@@ -42,7 +41,7 @@ from rtgauge.runner.engine import LAST_WORDS_S, SILENCE_S
 from rtgauge.runner.scope import with_rtai
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.system.facts import facts_by
-from rtgauge.target.address import LAB
+from rtgauge.target.kind import NotUpError, name_in_scheme
 from rtgauge.target.open_target import TargetOpener, console
 from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.target import Target
@@ -100,7 +99,7 @@ class NewRecord:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._begun or not isinstance(error, BootError | ConnectionBroken):
+        if self._begun or not isinstance(error, NotUpError | ConnectionBroken):
             self.stack.__exit__(kind, error, trace)
             return
         # After a broken connection, other targets are held for resuming. Here nothing can be resumed.
@@ -124,14 +123,15 @@ class NewRecord:
             return RecordWriter.open_partial(self.into)
         return RecordWriter.create(self.out, host=host, name=self.name, with_windows=self.with_windows)
 
-    def _keep_console(self, error: BootError | ConnectionBroken) -> MeasureError:
+    def _keep_console(self, error: NotUpError | ConnectionBroken) -> MeasureError:
         """Write a guest's console to a record; return the error that ends the run."""
-        name = LAB + error.guest if isinstance(error, BootError) else error.target
-        text = error.console if isinstance(error, BootError) else console(name) if name is not None else None
+        name = error.target
+        own = isinstance(error, NotUpError)
+        text = error.console if own else console(name) if name is not None else None
         if name is None or text is None or self.unmeasured is None:
             return MeasureError(str(error))
         try:
-            writer = self._writer(name.removeprefix(LAB))
+            writer = self._writer(name_in_scheme(name))
             place = writer.write_console(name, text)
             mark = MarkKind.GUEST_NOT_UP.mark(_with_console(error, place.relative_to(writer.path)))
             writer.write_run(self.unmeasured(writer.id).model_copy(update={"marks": [mark]}))
@@ -141,10 +141,10 @@ class NewRecord:
         return MeasureError(f"{_with_console(error, place)}{how_to_resume(writer.path)}")
 
 
-def _with_console(error: BootError | ConnectionBroken, place: Path) -> str:
+def _with_console(error: NotUpError | ConnectionBroken, place: Path) -> str:
     return (
         error.with_console(place)
-        if isinstance(error, BootError)
+        if isinstance(error, NotUpError)
         else f"{error}; its console output is in {place}"
     )
 
@@ -154,10 +154,10 @@ def console_into(writer: RecordWriter) -> Generator[None]:
     """Write a guest's console to the record, if the guest does not come up inside the block."""
     try:
         yield
-    except BootError as error:
+    except NotUpError as error:
         if error.console is None:
             raise
-        place = writer.write_console(LAB + error.guest, error.console)
+        place = writer.write_console(error.target, error.console)
         raise MeasureError(f"{error.with_console(place)}{how_to_resume(writer.path)}") from None
 
 

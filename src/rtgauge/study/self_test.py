@@ -13,6 +13,7 @@ from rtgauge.load.stall import KINDS, LENGTH_US, LONGEST_US
 from rtgauge.plan.plan import Overrides, Plan, make_plan
 from rtgauge.suggest import nearest
 from rtgauge.target.address import parse_address
+from rtgauge.target.kind import GuestKind, guest_kind
 from rtgauge.units import parse_duration_ns
 
 SECONDS_A_STALL = 0.1
@@ -32,10 +33,12 @@ MOST_A_STEP = 80
 """The most stalls in a step. A step keeps the events of 200 latencies, including the machine's own."""
 
 
-def stopped_guest(kinds: str | None, target: str) -> str | None:
-    """Return the lab guest to stop from outside, if any."""
-    address = parse_address(target)
-    return None if address is None or (kinds or "").strip() != OUTSIDE else address.guest
+def stopped_guests(kinds: str | None, target: str) -> GuestKind | None:
+    """Return the kind of the guest to stop from outside; None if none is stopped. Raises InputError for an
+    invalid target.
+    """
+    parse_address(target)
+    return guest_kind(target) if (kinds or "").strip() == OUTSIDE else None
 
 
 def self_test_plan(kinds: str | None, count: int, length: str, cpu: int | None, target: str) -> Plan:
@@ -48,7 +51,7 @@ def self_test_plan(kinds: str | None, count: int, length: str, cpu: int | None, 
     for kind in chosen:
         if kind not in possible:
             raise InputError(f"--kinds {kind} is not one of {', '.join(possible)}{nearest(kind, possible)}")
-    if OUTSIDE in chosen and stopped_guest(kinds, target) is None:
+    if OUTSIDE in chosen and stopped_guests(kinds, target) is None:
         raise InputError(
             f"--kinds {OUTSIDE} works only alone, and only on a guest of the lab; give --target lab:NAME"
         )

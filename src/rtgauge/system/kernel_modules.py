@@ -17,10 +17,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from rtgauge.errors import MeasureError
-from rtgauge.lab.modules import STRIP, module_content, module_information
 from rtgauge.system.deployment.apply import Refused
-from rtgauge.target.address import LAB
+from rtgauge.system.module_file import STRIP, module_content, module_information
+from rtgauge.target.kind import guest_kind, name_in_scheme
 from rtgauge.user_cache import cache_folder, check_private, private_folder
 
 if TYPE_CHECKING:
@@ -106,8 +105,8 @@ def modules_for(target: Target, names: Sequence[str], say: Callable[[str], None]
     """Return the paths, on the target, of these modules for its kernel.
 
     rtgauge looks in the folder $RTGAUGE_KMOD, then among the target's installed modules (DKMS), then among
-    modules built before. Otherwise it builds them, with the headers on the target or, for a lab guest, with
-    Debian's. `say` gets progress messages.
+    modules built before. Otherwise it builds them, with the headers on the target or, for a guest, on
+    this machine. `say` gets progress messages.
 
     Raises NoModules, with cause and remedy, if all of this fails.
     """
@@ -211,8 +210,8 @@ def _build(
         headers = f"/lib/modules/{kernel.release}/build"
         if target.read([f"{headers}/Makefile"]).exists(f"{headers}/Makefile"):
             _build_there(target, headers, sources, folder)
-        elif target.name.startswith(LAB):
-            _build_for_guest(target, kernel, sources, folder, say)
+        elif (guests := guest_kind(target.name)) is not None:
+            guests.build_modules(name_in_scheme(target.name), kernel.release, sources, folder, say)
         else:
             raise NoModules(
                 f"the headers of the kernel {kernel.release} are not installed on {target.name}",
@@ -255,36 +254,6 @@ def _archive(sources: Path) -> bytes:
         for path in _sources(sources):
             archive.add(path, path.name)
     return content.getvalue()
-
-
-def _build_for_guest(
-    target: Target, kernel: ModuleKernel, sources: Path, folder: Path, say: Callable[[str], None]
-) -> None:
-    """Build on this machine, with Debian's headers, into `folder`."""
-    from rtgauge.lab.guest import find_guest
-    from rtgauge.lab.headers import headers_tree
-    from rtgauge.lab.packages import DEBIAN
-
-    name = target.name.removeprefix(LAB)
-    architecture = find_guest(name).architecture
-    none = NoModules(
-        f"Debian does not provide headers for the kernel {kernel.release} of {target.name}",
-        f"rebuild the guest with Debian's newest kernel (rtgauge lab build {name} --fresh) or, for your own "
-        f"kernel, name the folder with the modules ({OWN}=DIR)",
-    )
-    if not kernel.release.endswith(f"-{DEBIAN[architecture]}"):
-        raise none  # not a kernel of Debian: to fetch its headers would take minutes, for nothing
-    try:
-        tree = headers_tree(architecture, say)
-        if kernel.release not in tree.releases():
-            tree = headers_tree(architecture, say, fresh=True)
-        if kernel.release not in tree.releases():
-            raise none
-        tree.make(kernel.release, sources, folder)
-    except NoModules:
-        raise
-    except MeasureError as error:
-        raise NoModules("the kernel modules for the guest could not be built", str(error)) from None
 
 
 def refusal(error: str, file: str, kernel: ModuleKernel) -> NoModules:

@@ -5,18 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rtgauge.errors import InputError, LockedError, MeasureError
 from rtgauge.input_file import json_object
-from rtgauge.target.address import LOCAL, SshAddress, parse_address
-from rtgauge.target.engine_path import installed_engines
+from rtgauge.target.address import LOCAL, parse_address
 from rtgauge.target.guard import LEASE_NS, held_text
+from rtgauge.target.kind import kind_of, name_in_scheme, scheme_of
 from rtgauge.target.local import LocalTarget, engine_verb, read_local
 
 if TYPE_CHECKING:
     from rtgauge.target.file_batch import Files, Read
+    from rtgauge.target.ssh_address import SshAddress
     from rtgauge.target.ssh_connection import SshConnection
     from rtgauge.target.ssh_folder import InstalledEngine
     from rtgauge.target.target import AtHeld, Target
@@ -32,7 +33,7 @@ def open_target(
     wait_s: float = 0.0,
     at_held: AtHeld | None = None,
 ) -> Target:
-    """Open and lock a target: `local`, `ssh://...`, `lab:NAME` (booted if it does not run), `labgrid:PLACE`.
+    """Open and lock a target: `local`, `ssh://...`, or a name with the scheme of an extension.
 
     `lease_ns`: how long programs on another machine outlive a broken connection. `session`: `Target.session`
     of an earlier process, to continue it. `wait_s`: how long to wait for a target that another run holds;
@@ -56,45 +57,25 @@ def open_target(
 
 
 def hold_places(names: Iterable[str], wait_s: float) -> None:
-    """Acquire the labgrid places among these targets, until this process ends.
+    """Acquire the targets that must be acquired, such as the places of labgrid, until this process ends.
 
-    Raises LockedError if a place is still held after `wait_s`, otherwise as `open_target` does.
+    Raises LockedError if one is still held after `wait_s`, otherwise as `open_target` does.
     """
-    addresses = [parse_address(name) for name in names]
-    places = [address.place for address in addresses if address is not None and address.place is not None]
-    if places:
-        from rtgauge.target import labgrid
-
-        labgrid.hold_places(places, wait_s)
+    own_names: dict[str, list[str]] = {}
+    for address in map(parse_address, names):
+        if address is not None and address.scheme is not None:
+            own_names.setdefault(address.scheme, []).append(address.own_name)
+    for scheme, own in own_names.items():
+        kind_of(scheme).hold(own, wait_s)
 
 
 def located(address: SshAddress) -> SshAddress:
-    """Return the target's present address. A lab guest gets another port at each boot.
+    """Return the target's present address. A guest gets another port at each boot.
 
-    A labgrid place is acquired first. Raises InputError if there is no such target, MeasureError if it cannot
-    be reached or booted.
+    The target is booted or acquired first if its kind says so. Raises InputError if there is no such target,
+    MeasureError if it cannot be reached or booted.
     """
-    if address.place is not None:
-        from rtgauge.target.labgrid import board
-
-        service = board(address.place)
-        return replace(
-            address,
-            host=service.host,
-            user=service.user,
-            port=service.port,
-            jump=service.proxy,
-            options=service.options,
-        )
-    if address.guest is None:
-        return address
-    from rtgauge.lab.boot_guest import ready_guest
-    from rtgauge.lab.ssh import ssh_options
-
-    running = ready_guest(address.guest, installed_engines)
-    return replace(
-        address, host="127.0.0.1", user="root", port=running.port, options=tuple(ssh_options(running).items())
-    )
+    return kind_of(address.scheme).located(address)
 
 
 def where_now(name: str) -> SshAddress:
@@ -106,13 +87,8 @@ def where_now(name: str) -> SshAddress:
 
 
 def console(name: str) -> bytes | None:
-    """Return the end of a lab guest's console output; None for another target, or if it is unreadable."""
-    address = parse_address(name)
-    if address is None or address.guest is None:
-        return None
-    from rtgauge.lab.running_guests import end_of_console
-
-    return end_of_console(address.guest)
+    """Return the end of a target's console output; None if there is none, or if it is unreadable."""
+    return kind_of(scheme_of(name)).console(name_in_scheme(name))
 
 
 class Reader(NamedTuple):

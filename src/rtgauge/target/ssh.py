@@ -22,8 +22,6 @@ from typing import Annotated, Any, BinaryIO, Self, cast
 from pydantic import Field, TypeAdapter, ValidationError
 
 from rtgauge.errors import MeasureError
-from rtgauge.lab.image import ENGINES
-from rtgauge.target.address import SshAddress
 from rtgauge.target.file_batch import Files, FilesRead, files_of
 from rtgauge.target.guard import (
     ANSWER_S,
@@ -38,9 +36,10 @@ from rtgauge.target.guard import (
     session_words,
     wait_until_held,
 )
+from rtgauge.target.ssh_address import SshAddress
 from rtgauge.target.ssh_connection import PATIENCE_S, CommandOutput, SshConnection
 from rtgauge.target.ssh_errors import ConnectionBroken
-from rtgauge.target.ssh_folder import NAME, REMOVE, InstalledEngine, find_again, install
+from rtgauge.target.ssh_folder import ENGINES, NAME, REMOVE, InstalledEngine, find_again, install
 from rtgauge.target.ssh_guarded import SshGuarded, attach, launch
 from rtgauge.target.target import BOOT_ID, MOST_FETCHED, AtHeld, Completed, ProgramPlace
 from rtgauge.units import NS_PER_S
@@ -381,10 +380,10 @@ class SshTarget:
         return self._put[file]
 
     def _copied_there(self, file: Path, words: list[str]) -> bool:
-        """Copy a file on the target itself, if the target is a lab guest that already has the file. Return
-        whether the file was copied.
+        """Copy a file on the target itself, if the target may already have it. Return whether the file was
+        copied.
         """
-        if self._connection.address.guest is None:
+        if not self._connection.address.has_engines:
             return False
         return (
             self._connection.run(

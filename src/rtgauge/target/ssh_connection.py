@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from rtgauge.errors import InputError, MeasureError
-from rtgauge.target.address import SshAddress
+from rtgauge.target.ssh_address import SshAddress
 from rtgauge.target.ssh_errors import ConnectionBroken, explain_ssh
 
 CONNECT_S = 15

@@ -7,7 +7,11 @@ import re
 from typing import Self
 
 from rtgauge.errors import MeasureError
-from rtgauge.target.address import SshAddress
+from rtgauge.target.kind import kind_of
+from rtgauge.target.ssh_address import SshAddress
+
+UNREACHABLE = r"No route to host|Network is unreachable|Connection refused|(?:Connection|Operation) timed out"
+"""What ssh says if it cannot reach a machine."""
 
 
 class ConnectionBroken(MeasureError):  # noqa: N818 - the name says what happened
@@ -24,15 +28,6 @@ class ConnectionBroken(MeasureError):  # noqa: N818 - the name says what happene
         return error
 
 
-def _login(address: SshAddress) -> str:
-    if address.guest is not None:
-        return f"rtgauge lab shell {address.guest}"
-    if address.options:
-        return f"labgrid-client -p {address.place} console"
-    port = f"-p {address.port} " if address.port is not None else ""
-    return f"ssh {port}{address.user + '@' if address.user is not None else ''}{address.host}"
-
-
 def _known_as(address: SshAddress) -> str:
     return f"'[{address.host}]:{address.port}'" if address.port not in (None, 22) else address.host
 
@@ -43,14 +38,10 @@ def explain_ssh(stderr: str, address: SshAddress) -> ConnectionBroken:
 
 
 def _explained(stderr: str, address: SshAddress) -> str:
-    name, login = address.name, _login(address)
-    if "REMOTE HOST IDENTIFICATION HAS CHANGED" in stderr and address.guest is not None:
-        return (
-            f"{name} has a different host key than at its boot, so its disk was changed or something "
-            f"else listens on its port; stop it, then boot it again: rtgauge lab stop {address.guest}"
-        )
+    name, kind = address.name, kind_of(address.scheme)
+    login = kind.login(address)
     if "REMOTE HOST IDENTIFICATION HAS CHANGED" in stderr:
-        return (
+        return kind.other_host_key(address) or (
             f"{name} has a host key that differs from the known one, so another machine answers, or the "
             "machine was reinstalled; find out which, then remove the old key: ssh-keygen -R "
             f"{_known_as(address)}"
@@ -64,19 +55,11 @@ def _explained(stderr: str, address: SshAddress) -> str:
             f"{name}: there is no host with this name; check the spelling, or write a Host entry into "
             f"~/.ssh/config"
         )
-    unreachable = (
-        r"No route to host|Network is unreachable|Connection refused|(?:Connection|Operation) timed out"
-    )
-    # QEMU listens even if the guest does not.
-    reason = re.search(
-        unreachable if address.guest is None else rf"{unreachable}|Connection (?:closed|reset) by", stderr
-    )
+    unreachable = kind.unreachable(stderr, address)
+    if unreachable is not None:
+        return unreachable
+    reason = re.search(UNREACHABLE, stderr)
     if reason is not None:
-        if address.guest is not None:
-            return (
-                f"{name} cannot be reached: {reason[0].removesuffix(' by')}; if it is not still booting, "
-                f"stop it with rtgauge lab stop {address.guest}, then boot it again"
-            )
         hint = (
             "check that sshd is running on the machine, and that the port is right"
             if reason[0] == "Connection refused"

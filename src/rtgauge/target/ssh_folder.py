@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import rtgauge
 from rtgauge.errors import MeasureError
-from rtgauge.lab.image import ENGINES
 from rtgauge.target.engine_path import engine_for
 
 if TYPE_CHECKING:
@@ -22,6 +21,8 @@ if TYPE_CHECKING:
 
 PLACES = ("tmp", "/var/tmp", "home")  # noqa: S108 - a folder of our own, 0700, with a name that nobody knows before
 ENGINE = "engine"
+ENGINES = "opt/rtgauge"
+"""The folder of engines in a guest that has only serial lines. The engines' names are SHA-256 sums."""
 INSTALL_S = 600.0
 """Time limit (s) for copying the engine. Over a serial line this takes a minute or more."""
 
@@ -181,10 +182,10 @@ def install(connection: SshConnection) -> InstalledEngine:
 
 
 def _send(connection: SshConnection, path: Path, words: list[str]) -> CommandOutput:
-    """Copy the engine into the folder that `words` names. If a lab guest's initial RAM disk has the same
-    engine, the guest copies it from there.
+    """Copy the engine into the folder that `words` names. If the target already has the same engine, it
+    copies that one.
     """
-    if connection.address.guest is not None:
+    if connection.address.has_engines:
         answer = connection.run(INSTALL, [*words, hashlib.sha256(path.read_bytes()).hexdigest()])
         if answer.status != NOT_KEPT:
             return answer

@@ -7,7 +7,6 @@ import json
 import re
 from io import StringIO
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from rich.console import Console
@@ -173,15 +172,3 @@ def test_a_step_on_an_emulated_machine_is_marked() -> None:
     (mark,) = machine_marks("lab:debian", Facts(machine=Virtualization(emulated=True)))
     assert (mark.name, mark.severity) == ("emulated", "note")
     assert machine_marks("ssh://board", Facts(machine=Virtualization(emulated=None))) == []
-
-
-def test_a_step_on_this_machine_beside_guests_is_doubtful(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    assert machine_marks("local", Facts()) == []
-    monkeypatch.setattr("rtgauge.lab.running_guests.all_running", lambda: [SimpleNamespace(name="debian")])
-    (mark,) = machine_marks("local", Facts())
-    assert (mark.name, mark.severity) == ("guests-running", "doubtful")
-    assert "debian" in mark.detail
-    assert machine_marks("ssh://board", Facts()) == []

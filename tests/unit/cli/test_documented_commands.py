@@ -86,8 +86,7 @@ def test_its_values_are_taken(
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("rtgauge.target.open_target.TargetOpener.open", reached)
-    monkeypatch.setattr("rtgauge.lab.boot_guest.ready_guest", reached)
-    monkeypatch.setattr("rtgauge.lab.boot_guest.boot", reached)
+    monkeypatch.setattr("rtgauge.target.open_target.located", reached)
     monkeypatch.setattr("rtgauge.runner.run.hold_places", reached)
     monkeypatch.setattr("rtgauge_ext.tune.command.os.geteuid", lambda: 0)
     result = CliRunner().invoke(app, rewritten(shlex.split(command)[1:]))

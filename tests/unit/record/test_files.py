@@ -18,9 +18,6 @@ import pytest
 from rtgauge.errors import EXIT_CANNOT_MEASURE, InputError, MeasureError
 from rtgauge.exporters.record_export import export
 from rtgauge.exporters.samples_export import export_samples
-from rtgauge.lab import paths
-from rtgauge.lab.guest import BootedGuest
-from rtgauge.lab.running_guests import keep
 from rtgauge.record.facts import Facts, Kernel
 from rtgauge.record.files import clear_errors, for_polars, whole_file, write_whole
 from rtgauge.record.reader import Record
@@ -30,7 +27,6 @@ from rtgauge.record.writer import RecordWriter
 from rtgauge.report.compare.page import html as comparison_html
 from rtgauge.report.page import render
 from rtgauge.report.page_frame import write_page
-from rtgauge.user_cache import private_folder
 from rtgauge_ext.tire.state_file import COLUMNS, HEADER, MAGIC, export_state
 from tests.support.figures import save_figures
 from tests.support.samples import write_samples
@@ -60,19 +56,6 @@ def state_file(folder: Path) -> Path:
     path.write_bytes(HEADER.pack(MAGIC, 4, 1) + bytes(4 * len(COLUMNS) * 8))
     return path
 
-
-RUNNING = BootedGuest(
-    name="g",
-    pid=1,
-    port=1,
-    accelerator="tcg",
-    append="",
-    smp="1",
-    release="6",
-    boot_s=1.0,
-    memory_mib=64,
-    asked_port=None,
-)
 
 WRITERS = {
     "page.html": render,
@@ -126,20 +109,6 @@ def test_a_full_disk_is_the_same_error_everywhere_and_leaves_nothing(record, tmp
         WRITERS[name](record, out / name)
     assert error.value.status == EXIT_CANNOT_MEASURE
     assert list(out.iterdir()) == []
-
-
-def test_the_lab_writes_through_no_link(tmp_path, monkeypatch):
-    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
-    victim = tmp_path / "victim"
-    victim.write_text("precious")
-    folder = private_folder(paths.folder_of("g"))
-    for link in ("running.json", "running.new", "lock"):
-        (folder / link).symlink_to(victim)
-    keep(RUNNING)
-    with pytest.raises(OSError, match="symbolic links"):
-        paths.open_lock(folder / "lock")
-    assert victim.read_text() == "precious"
-    assert not (folder / "running.json").is_symlink()
 
 
 def test_the_file_beside_has_another_name_each_time(tmp_path):
@@ -292,7 +261,7 @@ WAYS_TO_WRITE = {
 ALLOWED = {
     # Into folders that this process made under a name that cannot be foreseen, or that only the user can
     # write in.
-    "lab/image.py", "lab/boot_guest.py", "lab/kernel_image.py", "lab/userland.py", "lab/headers.py",
+    "ext/lab/image.py", "ext/lab/boot_guest.py", "ext/lab/kernel_image.py", "ext/lab/userland.py", "ext/lab/headers.py",
     "target/engine_path.py", "system/kernel_modules.py",
     # Into the step's folder, below the record's descriptor; the writer renames the record itself.
     "record/writer.py",
@@ -306,7 +275,7 @@ ALLOWED = {
     # The board's own drive.
     "ext/instrument/flash.py",
     # Its own journal of labgrid places, with a name that cannot be foreseen; the guard holds it locked.
-    "target/labgrid.py",
+    "ext/labgrid/places.py",
     # Logs: what a program prints goes into them while it runs.
     "ext/bisect/bisect_search.py",
     # The records of a failed try of a fleet, in its own folder.

@@ -10,7 +10,6 @@ import os
 import re
 import subprocess
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -115,18 +114,6 @@ def test_the_abi_is_that_of_the_modules() -> None:
 def test_why_there_are_none_and_the_way_out(files: dict[str, str | None], says: str) -> None:
     with pytest.raises(NoModules, match=re.escape(says)):
         find(Board({**PLAIN, **files}))
-
-
-def test_a_guest_with_a_kernel_of_its_own_is_refused_without_fetching_headers(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    """Debian has none for it, and to fetch its others takes minutes."""
-    monkeypatch.setattr("rtgauge.lab.guest.find_guest", lambda _: SimpleNamespace(architecture="x86_64"))
-    monkeypatch.setattr(
-        "rtgauge.lab.headers.headers_tree", lambda *_, **__: pytest.fail("it fetches headers")
-    )
-    with pytest.raises(NoModules, match=rf"headers for the kernel {RELEASE}.*RTGAUGE_KMOD=DIR"):
-        find(Board(dict(PLAIN), name="lab:own"))
 
 
 def test_what_dkms_has_installed_is_taken() -> None:

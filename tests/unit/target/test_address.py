@@ -98,19 +98,3 @@ def test_whatever_is_taken_is_harmless(text: str) -> None:
     )
     assert address.port is None or 0 < address.port < 65536
     assert parse_address(address.name) == address
-
-
-def test_a_guest_of_the_lab_has_a_name_and_no_host_yet() -> None:
-    address = parse_address("lab:debian-rt")
-    assert address is not None
-    assert (address.guest, address.host, address.name) == ("debian-rt", "", "lab:debian-rt")
-    assert target_name("lab:debian-rt") == "lab:debian-rt"
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["lab:", "lab:-x", "lab:A", "lab:a/b", "lab:a b", "lab:../x", "lab:" + "a" * 33, "lab:a\n", "lab:ä"],
-)
-def test_what_names_no_guest_is_refused(text: str) -> None:
-    with pytest.raises(InputError, match="not a guest of the lab"):
-        parse_address(text)

@@ -46,32 +46,6 @@ def test_each_failure_says_what_to_do(said: str, words: list[str]) -> None:
     assert message.startswith("ssh://root@board:2222")
 
 
-@pytest.mark.parametrize(
-    ("said", "words"),
-    [
-        (CHANGED, ["host key", "boot it again: rtgauge lab stop debian"]),
-        (
-            "ssh: connect to host 127.0.0.1 port 2222: Connection refused\n",
-            ["Connection refused", "rtgauge lab stop debian"],
-        ),
-        (
-            "kex_exchange_identification: Connection closed by remote host\n",
-            ["cannot be reached: Connection closed; ", "rtgauge lab stop debian"],
-        ),
-        (
-            "kex_exchange_identification: read: Connection reset by peer\n",
-            ["cannot be reached: Connection reset; ", "rtgauge lab stop debian"],
-        ),
-        ("something new\n", ["something new", "rtgauge lab shell debian"]),
-    ],
-)
-def test_of_a_guest_the_labs_commands_are_named(said: str, words: list[str]) -> None:
-    message = str(explain_ssh(said, SshAddress("127.0.0.1", "root", 2222, guest="debian")))
-    assert all(word in message for word in words), message
-    assert message.startswith("lab:debian")
-    assert "ssh-keygen" not in message
-
-
 @given(st.text(max_size=300))
 def test_whatever_it_says_it_is_one_printable_line(said: str) -> None:
     message = str(explain_ssh(said, BOARD))

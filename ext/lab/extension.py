@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: MIT
+"""What this extension adds to rtgauge."""
+
+from __future__ import annotations
+
+from rtgauge.core import HIDDEN
+from rtgauge.extension import Command, Extension
+
+EXTENSION = Extension(
+    name="lab",
+    line="Boots real kernels in virtual machines, and measures on them.",
+    commands={
+        "lab": Command(HIDDEN, "Boot real kernels in virtual machines.", "rtgauge_ext.lab.command:app"),
+    },
+    targets={"lab": "rtgauge_ext.lab.target:LAB"},
+)

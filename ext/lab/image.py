@@ -1,0 +1,299 @@
+# SPDX-License-Identifier: MIT
+"""Builds a guest's boot image (kernel, initramfs, disk of programs), cached under its sources' digest."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import secrets
+import shutil
+import tempfile
+from collections.abc import Callable, Generator, Iterable, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import resources
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from rtgauge.errors import InputError
+from rtgauge.target.ssh_folder import ENGINES
+from rtgauge.user_cache import check_private, private_folder
+from rtgauge_ext.lab import paths
+from rtgauge_ext.lab.cpio import CpioWriter
+from rtgauge_ext.lab.disk import make_disk_of, unpack_disk
+from rtgauge_ext.lab.guest import SUITE, Guest
+from rtgauge_ext.lab.kernel_image import Architecture, bootable
+from rtgauge_ext.lab.modules import WANTED, find_modules, with_needs
+from rtgauge_ext.lab.packages import fetch
+from rtgauge_ext.lab.paths import INITRD
+from rtgauge_ext.lab.ssh import public_key
+from rtgauge_ext.lab.userland import FILES, PACKAGES, PROGRAMS, pick
+
+KERNEL_TOOLS = "tiny-initramfs"
+"""The smallest initramfs generator. Debian's kernel packages depend on one, so it is fetched but not used."""
+SOURCES = ("image.py", "kernel_image.py", "guest_files/init", "guest_files/inittab", "guest_files/serve-line")
+BUILDING = ".build-"
+SERIAL_LINE = "ttyS1"
+CONFIG = "config-"
+KERNEL, ABOUT, USR, BUSYBOX = "kernel", "about.json", "usr.ext4", "busybox"
+ACCOUNTS = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"
+GROUP = "root:x:0:\ntty:x:5:\nnogroup:x:65534:\n"
+
+
+@dataclass(frozen=True)
+class Image:
+    """A built image: its folder and the kernel's release."""
+
+    folder: Path
+    release: str
+
+    @property
+    def kernel(self) -> Path:
+        """The kernel for QEMU's `-kernel`."""
+        return self.folder / KERNEL
+
+    @property
+    def initrd(self) -> Path:
+        """The initial RAM disk for QEMU's `-initrd`."""
+        return self.folder / INITRD
+
+    @property
+    def programs(self) -> Path:
+        """The disk that the guest mounts as /usr."""
+        return self.folder / USR
+
+
+def _digest(content: object) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()[:16]
+
+
+def _listing(path: Path | None) -> list[Any]:
+    """Return path, size and modification time of the user's files, so that the digest changes with them."""
+    if path is None:
+        return []
+    files = (
+        sorted(entry for entry in path.rglob("*") if entry.is_symlink() or entry.is_file())
+        if path.is_dir()
+        else [path]
+    )
+    return [[str(file), file.lstat().st_size, file.lstat().st_mtime_ns] for file in files]
+
+
+def _guest_file(name: str) -> bytes:
+    return (resources.files("rtgauge_ext.lab") / "guest_files" / name).read_bytes()
+
+
+def _sources() -> list[Any]:
+    """Return digests of the parts of rtgauge that determine an image."""
+    own = resources.files("rtgauge_ext.lab")
+    return [hashlib.sha256((own / name).read_bytes()).hexdigest() for name in SOURCES]
+
+
+def _userland_place(architecture: Architecture) -> Path:
+    sources = hashlib.sha256((resources.files("rtgauge_ext.lab") / "userland.py").read_bytes()).hexdigest()
+    return (
+        paths.cache() / "userland" / f"{architecture}-{_digest([SUITE, PACKAGES, PROGRAMS, FILES, sources])}"
+    )
+
+
+def _place(guest: Guest) -> Path:
+    made_of = [
+        _userland_place(guest.architecture).name,
+        guest.package,
+        guest.append,
+        guest.serial,
+        _listing(guest.kernel),
+        _listing(guest.modules),
+        _listing(guest.overlay),
+        public_key(),
+        _sources(),
+    ]
+    return paths.cache() / "images" / f"{guest.name}-{_digest([SUITE, *made_of])}"
+
+
+def find_image(guest: Guest) -> Image | None:
+    """Return the image of a guest; None if there is none or its sources have changed."""
+    folder = _place(guest)
+    try:
+        about = json.loads((folder / ABOUT).read_text())
+        return Image(check_private(folder), str(about["release"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+@contextmanager
+def _building(parent: Path, say: Callable[[str], None]) -> Generator[Path]:
+    """Yield a temporary folder. Builds run one at a time. Leftovers of killed builds are removed first."""
+    private_folder(parent)
+    with paths.open_lock(parent / ".lock") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            say("another image is being built; waiting until it is finished")
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        for leftover in parent.glob(f"{BUILDING}*"):
+            shutil.rmtree(leftover, ignore_errors=True)
+        folder = private_folder(parent / f"{BUILDING}{secrets.token_hex(4)}")
+        try:
+            yield folder
+        finally:
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _replace(place: Path, new: Path) -> None:
+    """Move `new` to `place`, and remove earlier builds with other digests."""
+    private_folder(place.parent)
+    for old in place.parent.glob(f"{place.name.rpartition('-')[0]}-*"):
+        shutil.rmtree(old)
+    new.rename(place)
+
+
+def _userland(architecture: Architecture, folder: Path, say: Callable[[str], None], *, fresh: bool) -> Path:
+    """Return the folder with the disk of programs and BusyBox, shared by all guests of an architecture."""
+    place = _userland_place(architecture)
+    if (place / USR).is_file() and not fresh:
+        return check_private(place)
+    say(f"programs for {architecture}: {', '.join(PACKAGES)}")
+    tree = fetch(PACKAGES, architecture, private_folder(folder / "userland"), say)
+    picked, new = folder / "picked", private_folder(folder / "new")
+    pick(tree, picked)
+    make_disk_of(picked / "usr", new / USR)
+    shutil.copyfile(picked / "usr/bin" / BUSYBOX, new / BUSYBOX)
+    _replace(place, new)
+    return place
+
+
+def _kernel_package(
+    guest: Guest, package: str, folder: Path, say: Callable[[str], None], *, fresh: bool
+) -> Path:
+    """Return the folder with Debian's kernel, its configuration and the needed modules, unpacked."""
+    place = paths.cache() / "kernels" / f"{package}-{_digest([SUITE, WANTED, CONFIG])}"
+    if place.is_dir() and not fresh:
+        return check_private(place)
+    say(f"kernel: {package}")
+    tree = fetch([package, KERNEL_TOOLS], guest.architecture, private_folder(folder / "package"), say)
+    new = private_folder(folder / "new-kernel")
+    kernel = max((tree / "boot").glob("vmlinuz-*"))
+    shutil.copy(kernel, new)
+    shutil.copy(tree / "boot" / kernel.name.replace("vmlinuz-", CONFIG), new)
+    for name, content in with_needs(find_modules(tree / "usr/lib/modules"), WANTED).items():
+        (new / f"{name}.ko").write_bytes(content)
+    _replace(place, new)
+    return place
+
+
+def _write_initrd(
+    guest: Guest, userland: Path, modules: Mapping[str, bytes], configuration: Path | None, file: BinaryIO
+) -> None:
+    """Write BusyBox, modules, the kernel's configuration (for the audit), settings, the ssh key, the overlay
+    and, without a disk, all programs.
+    """
+    cpio = CpioWriter(file)
+    if configuration is not None:
+        cpio.file(f"boot/{configuration.name}", configuration.read_bytes())
+    for name, content in modules.items():
+        cpio.file(f"modules/{name}.ko", content)
+    files = {
+        "modules.list": "".join(f"/modules/{name}.ko\n" for name in modules),
+        "passwd": ACCOUNTS,
+        "group": GROUP,
+        "shells": "/bin/sh\n",
+        "hostname": f"{guest.name}\n",
+        "hosts": f"127.0.0.1 localhost {guest.name}\n",
+    }
+    for name, text in files.items():
+        cpio.file(f"etc/{name}", text.encode())
+    cpio.file(
+        "etc/inittab", _guest_file("inittab") + (b"::respawn:/etc/serve-line\n" if guest.serial else b"")
+    )
+    cpio.file("init", _guest_file("init"), 0o755)
+    cpio.file("bin/busybox", (userland / BUSYBOX).read_bytes(), 0o755)
+    for link, points_to in (
+        ("sbin", "bin"),
+        ("lib", "usr/lib"),
+        ("lib64", "usr/lib64"),
+        ("etc/os-release", "../usr/lib/os-release"),
+    ):
+        cpio.link(link, points_to)
+    cpio.folder("root", 0o700)
+    cpio.folder("root/.ssh", 0o700)
+    cpio.file("root/.ssh/authorized_keys", public_key().encode(), 0o600)
+    if guest.serial:
+        cpio.file("etc/serial-line", f"{SERIAL_LINE}\n".encode())
+        cpio.file("etc/serve-line", _guest_file("serve-line"), 0o755)
+        with tempfile.TemporaryDirectory() as unpacked:
+            unpack_disk(userland / USR, Path(unpacked))
+            cpio.tree(Path(unpacked), "usr")
+    if guest.overlay is not None:
+        cpio.tree(guest.overlay)
+    cpio.close()
+
+
+def build(guest: Guest, say: Callable[[str], None], *, fresh: bool = False) -> Image:
+    """Return the image of a guest. Build it if missing; with `fresh`, rebuild it with Debian's newest
+    packages. `say` gets progress messages.
+
+    Raises MeasureError if the image cannot be built.
+    """
+    image = find_image(guest)
+    if image is not None and not fresh:
+        return image
+    place = _place(guest)
+    with _building(place.parent, say) as folder:
+        if not fresh and (image := find_image(guest)) is not None:  # another process built this image
+            return image
+        userland = _userland(guest.architecture, folder, say, fresh=fresh)
+        if guest.package is not None:
+            package = _kernel_package(guest, guest.package, folder, say, fresh=fresh)
+            kernel = next(package.glob("vmlinuz-*"))
+            release, modules, wanted = kernel.name.removeprefix("vmlinuz-"), package, WANTED
+            configuration = package / f"{CONFIG}{release}"
+        else:
+            assert guest.kernel is not None  # noqa: S101 - a guest has a package or a kernel
+            kernel, release, modules, wanted = guest.kernel, guest.kernel.name, guest.modules, ()
+            configuration = None
+        say("building the image")
+        new = private_folder(folder / "image")
+        bootable(kernel, guest.architecture, new / KERNEL)
+        available = find_modules(modules) if modules is not None else {}
+        with (new / INITRD).open("wb") as file:
+            _write_initrd(guest, userland, with_needs(available, [*wanted, *available]), configuration, file)
+        (new / USR).hardlink_to(userland / USR)
+        (new / ABOUT).write_text(
+            json.dumps({"release": release, "package": guest.package, "suite": SUITE}) + "\n"
+        )
+        remove_images(guest.name)
+        new.rename(place)
+    return Image(place, release)
+
+
+def write_initrd_with(image: Image, engines: Iterable[Path], place: Path) -> None:
+    """Write the image's initial RAM disk and, in a second archive, the engines to `place`. Raises OSError."""
+    with place.open("wb") as file:
+        file.write(image.initrd.read_bytes())
+        cpio = CpioWriter(file)
+        for content in {engine.read_bytes() for engine in engines}:
+            cpio.file(f"{ENGINES}/{hashlib.sha256(content).hexdigest()}", content, 0o755)
+        cpio.close()
+
+
+def remove_images(name: str) -> bool:
+    """Remove the images of a guest. Return False if there were none."""
+    candidates = (paths.cache() / "images").glob(f"{name}-*")
+    images = [
+        folder
+        for folder in candidates
+        if folder.name.removeprefix(f"{name}-").isalnum() and len(folder.name) == len(name) + 17
+    ]
+    for folder in images:
+        shutil.rmtree(folder)
+    return images != []
+
+
+def image_of(guest: Guest) -> Image:
+    """Return the image of a guest. Raises InputError if there is none."""
+    image = find_image(guest)
+    if image is None:
+        raise InputError(f"lab:{guest.name} is not built; build it with: rtgauge lab build {guest.name}")
+    return image

@@ -1,0 +1,122 @@
+# SPDX-License-Identifier: MIT
+"""Fetches Debian packages with mmdebstrap, which verifies their signatures, and unpacks them without running
+their code.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pwd
+import shutil
+import subprocess
+import tarfile
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from rtgauge.errors import MeasureError
+from rtgauge_ext.lab.guest import SUITE
+from rtgauge_ext.lab.kernel_image import Architecture
+
+MIRROR = "http://deb.debian.org/debian"
+KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
+DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
+
+
+def _has_subordinate_ids() -> bool:
+    """Return whether this user has subordinate user ids (subuid(5)), which mmdebstrap needs without root."""
+    owners = {str(os.geteuid())}
+    with contextlib.suppress(KeyError):
+        owners.add(pwd.getpwuid(os.geteuid()).pw_name)
+    with contextlib.suppress(OSError), open("/etc/subuid", encoding="utf-8") as file:  # noqa: PTH123 - a file of the system
+        return any(line.partition(":")[0] in owners for line in file)
+    return False
+
+
+def mmdebstrap(packages: Sequence[str], architecture: Architecture) -> list[str]:
+    """Return the command that extracts packages signed by Debian; append suite, archive and mirror to it.
+
+    Raises MeasureError if mmdebstrap or Debian's keyring is missing.
+    """
+    if shutil.which("mmdebstrap") is None:
+        raise MeasureError(
+            "mmdebstrap, which fetches Debian packages, is not installed: apt-get install mmdebstrap "
+            "debian-archive-keyring"
+        )
+    if not Path(KEYRING).is_file():
+        raise MeasureError(
+            f"Debian's keyring {KEYRING} is missing, so Debian's packages cannot be verified: "
+            "apt-get install debian-archive-keyring"
+        )
+    return [
+        "mmdebstrap",
+        "--variant=extract",
+        f"--architectures={DEBIAN[architecture]}",
+        f"--include={','.join(packages)}",
+        f"--keyring={KEYRING}",
+    ]
+
+
+def fetch_archive(
+    packages: Sequence[str], suite: str, architecture: Architecture, folder: Path, say: Callable[[str], None]
+) -> Path:
+    """Fetch the packages and their dependencies into a tar file in `folder`, and return its path.
+
+    Raises MeasureError if that fails.
+    """
+    command = mmdebstrap(packages, architecture)
+    archive = folder / "packages.tar"
+    mirror = os.environ.get("RTGAUGE_LAB_MIRROR", MIRROR)
+    command += [suite, str(archive), mirror]
+    messages: list[str] = []
+    environment = {**os.environ, "TMPDIR": str(folder), "LC_ALL": "C.UTF-8"}
+    with subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment,
+    ) as process:
+        assert process.stderr is not None  # noqa: S101 - stderr=PIPE
+        try:
+            for line in process.stderr:
+                messages.append(line.strip())
+                if line.startswith("I: ") and line.rstrip().endswith("..."):
+                    say(f"mmdebstrap: {line[3:].strip()}")
+        except BaseException:
+            process.terminate()
+            raise
+    if process.returncode:
+        errors = [
+            line.removeprefix("E: ") for line in messages if line.startswith(("E: ", "Err:"))
+        ] or messages[-1:]
+        reason = "; ".join(errors[:2])[:300]
+        if os.geteuid() and not _has_subordinate_ids():
+            user = pwd.getpwuid(os.geteuid()).pw_name
+            remedy = f"sudo usermod --add-subuids 100000-165535 --add-subgids 100000-165535 {user}"
+            raise MeasureError(
+                f"cannot fetch Debian packages ({reason}): without root, mmdebstrap needs subordinate user "
+                f"IDs, which {user} lacks; add some with: {remedy}"
+            )
+        raise MeasureError(
+            f"cannot fetch Debian packages from {mirror}: {reason}; check the network, or set "
+            "RTGAUGE_LAB_MIRROR to another mirror"
+        )
+    return archive
+
+
+def fetch(
+    packages: Sequence[str], architecture: Architecture, folder: Path, say: Callable[[str], None]
+) -> Path:
+    """Unpack the packages and their dependencies into a new folder in `folder`, and return it.
+
+    Raises MeasureError as `fetch_archive` does.
+    """
+    archive, tree = fetch_archive(packages, SUITE, architecture, folder, say), folder / "tree"
+    say("unpacking")
+    tree.mkdir()
+    with tarfile.open(archive) as tar:
+        tar.extractall(tree, members=(member for member in tar if not member.isdev()), filter="tar")
+    archive.unlink()
+    return tree
