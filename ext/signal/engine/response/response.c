@@ -234,9 +234,9 @@ static void conclude(struct harness *h, struct json *j)
 				? SEVERITY_DOUBTFUL
 				: SEVERITY_NOTE,
 			0,
-			"%lld stimuli were not sent, because the master itself was late by up to %lld ns; they say nothing about the slave",
+			"%lld stimuli were not sent, because the master itself was late by up to %.3f ms; they say nothing about the slave",
 			(long long)state->master.counts[1].not_made,
-			(long long)state->master.counts[1].late_by_max_ns);
+			(double)state->master.counts[1].late_by_max_ns / (NS_PER_S / 1000));
 	if (state->master.counts[1].early || state->master.counts[1].doubled)
 		stream_mark(
 			j, "noise", SEVERITY_DOUBTFUL, 0,
