@@ -80,7 +80,7 @@ def test_a_file_instead_of_tasks(tmp_path):
     ("written", "says"),
     [
         ({"task": [{**A, "period": "0s"}]}, "0"),
-        ({"task": [{**A, "execution": "11ms"}]}, "can never be in time"),
+        ({"task": [{**A, "execution": "11ms"}]}, "can never meet its deadline"),
         ({"task": [A, {**B, "name": "a"}]}, "2 tasks are called 'a'"),
         ({"task": [{**A, "priority": 5}, {**B, "priority": 5}]}, "both have priority 5"),
         ({"task": [{**A, "priority": 100}]}, "the maximum is 99"),
