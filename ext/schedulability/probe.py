@@ -35,6 +35,10 @@ def _checked(written: Any) -> Any:
     if not isinstance(written, dict):
         return written
     given = cast("dict[str, Any]", written)
+    if isinstance(given.get("cpu"), str):  # --cpu of a command, which other probes read as a list
+        if not str.isdecimal(given["cpu"]):
+            raise ValueError(f"cpu: all tasks run on one CPU, so give one instead of '{given['cpu']}'")
+        given = {**given, "cpu": int(given["cpu"])}
     what = "the task set"
     content: dict[str, Any] = {key: given[key] for key in ("name", "task") if key in given}
     if isinstance(given.get("file"), str):
