@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from ext.importers.tests.foreign_files import FILES, rt_tests
-from rtgauge.analysis.frequency import gather
 from rtgauge.errors import InputError
 from rtgauge.exporters.junit import junit
 from rtgauge.record.model import SeriesSummary, Step, Verdict, VerdictWord
@@ -20,11 +19,12 @@ from rtgauge.report.conclusion import exposure_text
 from rtgauge.report.figure_data import Source
 from rtgauge.report.page import figures
 from rtgauge.report.record_view import RecordView
-from rtgauge.report.timing_tables import frequency_grids, frequency_sentence
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge.verdict.run_verdict import exposure_of
 from rtgauge_ext.importers.imported_record import import_file
+from rtgauge_ext.papers.frequency.frequency import gather
+from rtgauge_ext.papers.frequency.tables import frequency_grids, frequency_sentence
 
 
 def imported(tmp_path: Path, text: str, **more) -> Record:
