@@ -64,16 +64,22 @@ static int open_all(struct attach *a, const char *folder)
 	if (flock(lock, LOCK_EX | LOCK_NB))
 		return error_line(
 			STATUS_CANNOT_MEASURE, "attached",
-			"another connection already follows this program; check whether that run is still in progress");
+			"another connection already follows this program; wait until that run ends, or end "
+			"it");
 	a->input = open_in(dir, "input", O_RDWR);
 	a->output = open_in(dir, "output", O_RDONLY);
 	a->status = open_in(dir, "status", O_RDONLY);
 	close(dir);
 	if (a->input < 0 || a->output < 0 || a->status < 0)
-		return error_line(STATUS_CANNOT_MEASURE, "internal", "%.200s lacks a file of a guard: %s",
+		return error_line(STATUS_CANNOT_MEASURE, "internal",
+				  "%.200s is not the folder of a guard: "
+				  "%s",
 				  folder, errname(errno));
 	if (fstat(a->input, &st) || !S_ISFIFO(st.st_mode))
-		return error_line(STATUS_CANNOT_MEASURE, "internal", "%.200s/input is not a FIFO", folder);
+		return error_line(STATUS_CANNOT_MEASURE, "internal",
+				  "%.200s is not the folder of a guard: "
+				  "input is not a FIFO",
+				  folder);
 	return 0;
 }
 
@@ -254,7 +260,7 @@ static int verb_attach(int argc, char **argv)
 		{.name = "folder",
 		 .kind = OPTION_TEXT,
 		 .value = &folder,
-		 .help = "folder of the guard's files"},
+		 .help = "folder with the files of the guard"},
 		{.name = "pid",
 		 .kind = OPTION_INT,
 		 .value = &pid,
@@ -266,13 +272,13 @@ static int verb_attach(int argc, char **argv)
 		 .value = &from,
 		 .min = 0,
 		 .max = INT64_MAX,
-		 .help = "first byte of the output to send"},
+		 .help = "where to begin: the first byte of the output to send"},
 		{.name = "idle-ns",
 		 .kind = OPTION_INT,
 		 .value = &a.idle_ns,
 		 .min = 1000000,
 		 .max = INT64_MAX / 4,
-		 .help = "how long the host may be silent before `attach` ends"},
+		 .help = "end `attach` if the host sends nothing for this long"},
 		{0},
 	};
 	int status;
@@ -283,7 +289,8 @@ static int verb_attach(int argc, char **argv)
 		return status < 0 ? STATUS_OK : status;
 	if (!folder || !pid || strlen(folder) > PATH_MAX - 100)
 		return usage_error(
-			"attach needs --folder DIR and --pid PID of a guard that was started in it");
+			"attach needs --folder DIR, and --pid PID of the guard that was started in this "
+			"folder");
 	signal(SIGPIPE, SIG_IGN);
 	status = open_all(&a, folder);
 	if (status)
@@ -297,4 +304,6 @@ static int verb_attach(int argc, char **argv)
 	return carry(&a);
 }
 
-AGENT_VERB("attach", verb_attach, "follow a guarded program that outlives its connection")
+AGENT_VERB("attach", verb_attach,
+	   "connect again to a guarded program that continued after its connection "
+	   "broke")

@@ -62,7 +62,7 @@ static int gather(const char *group)
 
 	free(parent);
 	if (error)
-		return error_line(STATUS_CANNOT_MEASURE, "internal", "tasks cannot be moved into %.200s: %s",
+		return error_line(STATUS_CANNOT_MEASURE, "internal", "cannot move tasks into %.200s: %s",
 				  group, errname(error));
 	json_start(&j, stdout);
 	json_open(&j, NULL, '{');
@@ -96,7 +96,7 @@ static int verb_gather(int argc, char **argv)
 	if (status)
 		return status;
 	if (argc - rest != 1 || argv[rest][0] != '/' || !strchr(argv[rest] + 1, '/'))
-		return usage_error("gather takes one control group: gather --run ID -- /sys/fs/cgroup/...");
+		return usage_error("gather needs one control group: gather --run ID -- /sys/fs/cgroup/...");
 	status = agent_find_journal(journal, &dir);
 	if (status)
 		return status;
@@ -109,4 +109,4 @@ static int verb_gather(int argc, char **argv)
 	return gather(argv[rest]);
 }
 
-AGENT_VERB("gather", verb_gather, "move the tasks of a control group into a new one below it")
+AGENT_VERB("gather", verb_gather, "move the tasks of a control group into a new group inside it")

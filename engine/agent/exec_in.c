@@ -37,17 +37,16 @@ static int verb_enter(int argc, char **argv)
 	if (status)
 		return status < 0 ? STATUS_OK : status;
 	if (dashes || argc - rest < 2 || !parse_place(argv[rest], &cpus))
-		return usage_error(
-			"enter takes a place and a program: enter /sys/fs/cgroup/...|cpus:0-3,6 PROGRAM ARG...");
+		return usage_error("enter needs a control group or CPUs, and a program: enter "
+				   "/sys/fs/cgroup/...|cpus:0-3,6 PROGRAM ARG...");
 	is_group = argv[rest][0] == '/';
 	error = is_group ? enter_group(argv[rest]) : cpuset_pin(0, &cpus);
 	if (error && is_group)
-		return error_line(STATUS_CANNOT_MEASURE, "group",
-				  "the control group %.200s cannot be entered: %s", argv[rest],
-				  errname(error));
+		return error_line(STATUS_CANNOT_MEASURE, "group", "cannot enter the control group %.200s: %s",
+				  argv[rest], errname(error));
 	if (error)
 		return error_line(STATUS_CANNOT_MEASURE, "cpu-not-allowed",
-				  "nothing can be run on CPU %.200s: %s", argv[rest] + strlen(CPUS),
+				  "cannot run the program on CPU %.200s: %s", argv[rest] + strlen(CPUS),
 				  errname(error));
 	execvp(argv[rest + 1], argv + rest + 1);
 	return error_line(STATUS_CANNOT_MEASURE, "program", "'%.200s' cannot be started: %s", argv[rest + 1],

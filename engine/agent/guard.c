@@ -41,30 +41,31 @@ static int parse(int argc, char **argv, struct guard *guard, struct wish *wish)
 		{.name = "label",
 		 .kind = OPTION_TEXT,
 		 .value = &label,
-		 .help = "description of this run, to show to a second run that is refused",
+		 .help = "description of this run, shown to another run that finds the machine locked",
 		 .may_be_empty = true},
 		{.name = "host-pid",
 		 .kind = OPTION_INT,
 		 .value = &guard->self.host_pid,
 		 .min = 1,
 		 .max = INT32_MAX,
-		 .help = "process ID of the run, if the run is on this machine, to show to a second run"},
+		 .help = "process ID of the run, if it is on this machine; shown to another run that finds "
+			 "the machine locked"},
 		{.name = "lease-ns",
 		 .kind = OPTION_INT,
 		 .value = &guard->lease_ns,
 		 .min = 1000000,
 		 .max = INT64_MAX / 4,
-		 .help = "how long the program lives without `renew`"},
+		 .help = "end the program if `renew` does not come for this long"},
 		{.name = "grace-ns",
 		 .kind = OPTION_INT,
 		 .value = &guard->grace_ns,
 		 .min = 0,
 		 .max = 3600 * NS_PER_S,
-		 .help = "how long the program may continue after SIGTERM before SIGKILL ends it"},
+		 .help = "how long to wait after SIGTERM before ending the program with SIGKILL"},
 		{.name = "detach",
 		 .kind = OPTION_FLAG,
 		 .value = &guard->detach,
-		 .help = "continue after the end of standard input"},
+		 .help = "keep the program running when standard input ends"},
 		{.name = "lock",
 		 .kind = OPTION_FLAG,
 		 .value = &wish->lock,
@@ -89,7 +90,7 @@ static int parse(int argc, char **argv, struct guard *guard, struct wish *wish)
 		 .value = &wish->status_fd,
 		 .min = 3,
 		 .max = INT_MAX,
-		 .help = "file descriptor to which events are written"},
+		 .help = "file descriptor to which the guard writes events"},
 		{0},
 	};
 	bool dashes;
@@ -102,7 +103,7 @@ static int parse(int argc, char **argv, struct guard *guard, struct wish *wish)
 	if (!text_is_plain(label, sizeof(guard->self.label) - 1))
 		return usage_error("--label must be one line of UTF-8, at most 256 bytes");
 	if (wish->lock_dir && strlen(wish->lock_dir) > LOCK_DIR_MAX)
-		return usage_error("--lock-dir must have at most %d bytes", LOCK_DIR_MAX);
+		return usage_error("the path of --lock-dir may have at most %d bytes", LOCK_DIR_MAX);
 	if (wish->status_fd >= 0 && fcntl((int)wish->status_fd, F_GETFD) < 0)
 		return usage_error("--status-fd: descriptor %lld is not open", (long long)wish->status_fd);
 	if (rest < argc && !dashes)
@@ -152,17 +153,18 @@ static int say_locked(struct guard *guard, int error)
 	if (geteuid() && error == EPERM && !strncmp(guard->lock.path, "/tmp/", 5))
 		return error_line(
 			STATUS_CANNOT_MEASURE, "lock",
-			"the folder of %.300s belongs to another user, or others can write to it: let root remove it, or make /run/user/%u for this user",
+			"the folder of %.300s belongs to another user, or others can write to it: let root "
+			"remove it, or make /run/user/%u for this user",
 			guard->lock.path, geteuid());
 	if (error == EPERM || error == ELOOP || error == ENXIO || error == EISDIR)
-		return error_line(
-			STATUS_CANNOT_MEASURE, "lock",
-			"%.300s is not a file that only its owner can replace (%s): remove it, or its folder",
-			guard->lock.path, errname(error));
+		return error_line(STATUS_CANNOT_MEASURE, "lock",
+				  "other users could replace %.300s (%s): remove it or its folder",
+				  guard->lock.path, errname(error));
 	if (error != EWOULDBLOCK)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "lock",
-			"the lock of this machine, %.300s, cannot be opened (%s): its folder must exist and be writable",
+			"cannot open %.300s, the lock of this machine (%s): create its folder, or make it "
+			"writable",
 			guard->lock.path, errname(error));
 	machine_lock_holder(&guard->lock, &holder);
 	error_begin(&j, "locked", 0, "this machine is held by run %s%s%s",
@@ -351,4 +353,4 @@ static int verb_guard(int argc, char **argv)
 }
 
 AGENT_VERB("guard", verb_guard,
-	   "run a program under a lease; end it and put settings back when the lease ends")
+	   "run a program as long as the host renews its lease, then end the program and put settings back")

@@ -24,5 +24,7 @@ int agent_check_run(const char *run)
 int agent_find_journal(const char *given, char **folder)
 {
 	*folder = journal_dir(given);
-	return *folder ? 0 : usage_error("no folder for the journal is known; give --journal DIR");
+	return *folder ? 0
+		       : usage_error("the default folder for the journal is unknown; give one with "
+				     "--journal DIR");
 }

@@ -173,7 +173,7 @@ static int read_patterns(struct glob_paths *paths)
 	char end;
 
 	if (error)
-		return usage_error("the patterns on standard input cannot be read: %s", errname(error));
+		return usage_error("cannot read the patterns on standard input: %s", errname(error));
 	if (bytes.more) {
 		free(bytes.data);
 		return usage_error("standard input has more than 16 MiB of patterns");
@@ -217,4 +217,4 @@ static int verb_read(int argc, char **argv)
 	return status;
 }
 
-AGENT_VERB("read", verb_read, "read files and globs into one JSON object")
+AGENT_VERB("read", verb_read, "read files, also by pattern, and print them as one JSON object")

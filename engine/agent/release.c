@@ -124,7 +124,8 @@ static int release(struct machine_lock *lock)
 	if (!*holder.run && holder.pid)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "release",
-			"process %lld of user %lld holds this machine, but does not describe a run; end it with: kill %lld",
+			"process %lld of user %lld holds this machine, but does not describe a run; end it "
+			"with: kill %lld",
 			(long long)holder.pid, (long long)holder.uid, (long long)holder.pid);
 	if (!*holder.run)
 		return error_line(
@@ -138,13 +139,15 @@ static int release(struct machine_lock *lock)
 	if (holder.pid_namespace != machine_lock_pid_namespace())
 		return error_line(
 			STATUS_CANNOT_MEASURE, "release",
-			"run %s is in another PID namespace: run the command there, or outside of containers",
+			"run %s is in another PID namespace: repeat this command there, or outside of "
+			"containers",
 			holder.run);
 	end_run(&holder);
 	return lives(&holder)
 		       ? error_line(
 				 STATUS_CANNOT_MEASURE, "release",
-				 "the guard of run %s (pid %lld) cannot be ended: run the command as its user, or as root",
+				 "this user may not end the guard of run %s (pid %lld): repeat this command "
+				 "as its user, or as root",
 				 holder.run, (long long)holder.pid)
 		       : say(&holder);
 }
@@ -162,11 +165,11 @@ static int verb_release(int argc, char **argv)
 	if (status)
 		return status < 0 ? STATUS_OK : status;
 	error = machine_lock_open(&lock, dir);
-	status = error ? error_line(STATUS_CANNOT_MEASURE, "lock", "the lock %.300s cannot be opened: %s",
+	status = error ? error_line(STATUS_CANNOT_MEASURE, "lock", "cannot open the lock %.300s: %s",
 				    lock.path, errname(error))
 		       : release(&lock);
 	machine_lock_close(&lock);
 	return status;
 }
 
-AGENT_VERB("release", verb_release, "end the run that holds the machine if its host is gone")
+AGENT_VERB("release", verb_release, "end the run that holds this machine, if its host is gone")

@@ -133,7 +133,7 @@ static void print_damaged(const struct damaged *damaged, struct json *j)
 	json_str(j, "type", "restore");
 	json_null(j, "path");
 	json_str(j, "action", "damaged");
-	json_str(j, "error", "the entry is damaged, so it was ignored");
+	json_str(j, "error", "this entry of the journal is damaged, so rtgauge ignored it");
 	json_uint(j, "line", damaged->line);
 	json_uint(j, "bytes", damaged->len);
 	json_strn(j, "text", damaged->text, damaged->len < 4096 ? damaged->len : 4096);
@@ -340,11 +340,11 @@ static int verb_restore(int argc, char **argv)
 		{.name = "stale",
 		 .kind = OPTION_FLAG,
 		 .value = &wish.stale,
-		 .help = "put back the settings of owners that are gone"},
+		 .help = "put back settings whose owner has ended"},
 		{.name = "held",
 		 .kind = OPTION_FLAG,
 		 .value = &wish.held,
-		 .help = "also put back settings that are held on purpose"},
+		 .help = "also put back settings that `set --held` keeps"},
 		{.shared = agent_option_journal, .value = &journal},
 		{0},
 	};

@@ -90,7 +90,9 @@ static int no_journal(const char *dir, int error)
 {
 	return error_line(
 		STATUS_CANNOT_MEASURE, "output",
-		"nothing was set, because the journal %s/journal.ndjson cannot be written (%s) and settings could not be put back after a crash without it; free space, or give --journal DIR",
+		"nothing was set, because the journal %s/journal.ndjson cannot be written (%s), and only "
+		"the journal allows settings to be put back after a crash; free space, or give --journal "
+		"DIR",
 		dir, errname(error));
 }
 
@@ -141,7 +143,7 @@ static int keep_items(const char *dir, const char *run, int argc, char **argv)
 
 	if (error)
 		return error_line(STATUS_CANNOT_MEASURE, "output",
-				  "the journal %s/journal.ndjson cannot be read (%s)", dir, errname(error));
+				  "cannot read the journal %s/journal.ndjson (%s)", dir, errname(error));
 	json_start(&j, stdout);
 	for (int i = 0; i < argc; i++) {
 		size_t count = 0;
@@ -171,9 +173,11 @@ static int keep_items(const char *dir, const char *run, int argc, char **argv)
 static int check_items(int argc, char **argv, bool paths)
 {
 	if (!paths && (argc < 2 || argc % 2))
-		return usage_error("set takes pairs: set --run ID -- PATH VALUE [PATH VALUE...]");
+		return usage_error("set needs pairs of a path and a value: set --run ID -- PATH VALUE [PATH "
+				   "VALUE...]");
 	if (paths && argc < 1)
-		return usage_error("set --note and --keep take paths: set --run ID --note -- PATH [PATH...]");
+		return usage_error("set --note and set --keep need paths: set --run ID --note -- PATH "
+				   "[PATH...]");
 	for (int i = 0; i < argc; i += paths ? 1 : 2) {
 		if (!setting_is_name(argv[i]) || !text_is_plain(argv[i], PATH_MAX - 1))
 			return usage_error(
@@ -227,22 +231,23 @@ static int verb_set(int argc, char **argv)
 		{.name = "held",
 		 .kind = OPTION_FLAG,
 		 .value = &common.held,
-		 .help = "keep the settings until `restore --held`, also after the owner has ended"},
+		 .help = "keep the settings until `restore --held`, even if the owner ends"},
 		{.shared = agent_option_journal, .value = &journal},
 		{.name = "owner-pid",
 		 .kind = OPTION_INT,
 		 .value = &pid,
 		 .min = 1,
 		 .max = INT_MAX,
-		 .help = "process ID of the owner: after its end the settings may be put back; default: the parent process"},
+		 .help = "process ID of the owner; when it has ended, the settings may be put back. "
+			 "Default: the parent process"},
 		{.name = "note",
 		 .kind = OPTION_FLAG,
 		 .value = &note,
-		 .help = "note the present values, but write nothing"},
+		 .help = "note the present values, but do not write"},
 		{.name = "keep",
 		 .kind = OPTION_FLAG,
 		 .value = &keep,
-		 .help = "keep what this run set or noted, and put nothing back"},
+		 .help = "keep everything that this run set or noted, and do not put it back"},
 		{0},
 	};
 	struct process owner = {0};

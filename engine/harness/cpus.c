@@ -39,7 +39,9 @@ int probe_cpus_choose(const struct cpuset *asked, struct probe_cpus *cpus)
 	struct cpuset isolated;
 
 	if (!cpuset_allowed(&cpus->affinity))
-		return error_line(STATUS_CANNOT_MEASURE, "internal", "the CPU affinity cannot be read");
+		return error_line(STATUS_CANNOT_MEASURE, "internal",
+				  "cannot read the CPU affinity of this "
+				  "process");
 	if (!cpuset_online(online))
 		*online = cpus->affinity;
 	if (!cpuset_present(present))
@@ -71,7 +73,7 @@ int probe_cpus_choose(const struct cpuset *asked, struct probe_cpus *cpus)
 				cpu, cpuset_format(&cpus->reachable, text, sizeof(text)), cpu);
 	}
 	if (cpuset_count(measured) > PROBE_CPUS_MAX)
-		return usage_error("at most %d CPUs can be measured at once; choose them with --cpu",
+		return usage_error("rtgauge can measure at most %d CPUs at once; choose them with --cpu",
 				   PROBE_CPUS_MAX);
 	return 0;
 }
@@ -165,9 +167,9 @@ int placement_choose(struct probe_cpus *cpus, enum placement placement, int *fir
 				   placement == PLACEMENT_SAME_CORE
 					   ? "choose another --placement"
 					   : "choose another --placement or allow more CPUs",
-				   "CPU %d has no %s that may be used", *first,
-				   placement == PLACEMENT_SAME_CORE ? "other hardware thread on its core"
-								    : "CPU of another core next to it");
+				   "CPU %d lacks a %s that rtgauge may use", *first,
+				   placement == PLACEMENT_SAME_CORE ? "second hardware thread on its core"
+								    : "neighbouring CPU on another core");
 	cpuset_clear(&cpus->measured);
 	cpuset_add(&cpus->measured, (unsigned int)*first);
 	cpuset_add(&cpus->measured, (unsigned int)*second);

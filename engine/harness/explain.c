@@ -104,13 +104,14 @@ const struct option_entry explain_options_table[] = {
 	{.name = "explain-instance",
 	 .kind = OPTION_TEXT,
 	 .value = &explain_options.instance,
-	 .help = "explain the largest latencies with the kernel's events, in this instance of tracefs"},
+	 .help = "explain the largest latencies by the kernel's events, which this instance of tracefs "
+		 "records"},
 	{.name = "explain-above-ns",
 	 .kind = OPTION_INT,
 	 .value = &explain_options.above_ns,
 	 .min = 0,
 	 .max = INT64_MAX / 4,
-	 .help = "also explain each latency above this, in ns; 0: explain only new maxima"},
+	 .help = "also explain each latency above this, in ns; 0: explain only each new largest latency"},
 	{.name = "explain-events",
 	 .kind = OPTION_TEXT,
 	 .value = &explain_options.events,
@@ -394,7 +395,7 @@ static bool begin_tracing(void)
 	explain.instance = trace_instance_open(root, explain_options.instance);
 	if (explain.instance < 0 && errno == EBUSY)
 		snprintf(explain.failure, sizeof(explain.failure),
-			 "another rtgauge, perhaps in a container, records the events");
+			 "another rtgauge, perhaps in a container, is recording them");
 	else if (explain.instance < 0)
 		failed(explain_options.instance);
 	ok = explain.instance >= 0;
@@ -493,7 +494,7 @@ void explain_announce(struct json *j)
 	if (!explain.on) {
 		stream_mark(
 			j, "not-explained", SEVERITY_NOTE, -1,
-			"latencies are not explained, because the kernel's events cannot be recorded (%s)",
+			"rtgauge cannot explain latencies, because it cannot record the kernel's events (%s)",
 			explain.failure);
 		return;
 	}

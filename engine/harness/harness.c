@@ -152,11 +152,11 @@ static void write_hello(struct harness *h, const char *name)
 		series_announce(h->series[i], j);
 	if (h->dma_error)
 		stream_mark(j, "dma-latency-failed", SEVERITY_NOTE, -1,
-			    "C-states remain enabled, because /dev/cpu_dma_latency cannot be used (%s)",
+			    "C-states remain enabled, because rtgauge cannot open /dev/cpu_dma_latency (%s)",
 			    strerror(h->dma_error));
 	if (!harness_options.memory_lock)
 		stream_mark(j, "not-locked", SEVERITY_NOTE, -1,
-			    "memory was not locked, so page faults can add to latencies");
+			    "memory was not locked, so page faults can make latencies longer");
 }
 
 static int open_samples(struct harness *h)
@@ -164,9 +164,8 @@ static int open_samples(struct harness *h)
 	for (unsigned int i = 0; harness_options.samples_dir && i < h->series_count; i++) {
 		h->series[i]->samples = samples_open(harness_options.samples_dir, h->series[i]->id);
 		if (!h->series[i]->samples)
-			return error_line(STATUS_CANNOT_MEASURE, "output",
-					  "samples cannot be written to %s: %s", harness_options.samples_dir,
-					  strerror(errno));
+			return error_line(STATUS_CANNOT_MEASURE, "output", "cannot write samples to %s: %s",
+					  harness_options.samples_dir, strerror(errno));
 	}
 	return 0;
 }
@@ -374,10 +373,9 @@ int harness_finish(struct harness *h, const char *reason)
 	}
 	for (unsigned int i = 0; i < h->thread_count; i++) {
 		if (h->threads[i]->moved && !atomic_load(&h->threads[i]->given_up_ns))
-			stream_mark(
-				j, "cpu-lost", SEVERITY_INVALID, h->threads[i]->series,
-				"CPU %d was taken from its measuring thread, which continued on another CPU",
-				h->threads[i]->cpu);
+			stream_mark(j, "cpu-lost", SEVERITY_INVALID, h->threads[i]->series,
+				    "the kernel moved the measuring thread of CPU %d to another CPU",
+				    h->threads[i]->cpu);
 	}
 	thread_watch_tell(h);
 	miss_given_up(h);
@@ -390,7 +388,7 @@ int harness_finish(struct harness *h, const char *reason)
 		h->conclude(h, j);
 	if (suspended_at_least_ns() - h->asleep_ns > NS_PER_S / 1000)
 		stream_mark(j, "clock-changed", SEVERITY_INVALID, -1,
-			    "the machine was suspended while it was measured");
+			    "the machine was suspended during the measurement");
 	if (thread_watch_why()) {
 		stream_mark(j, "watchdog", SEVERITY_INVALID, -1, "%s", thread_watch_why());
 		reason = "watchdog";
@@ -404,7 +402,8 @@ int harness_finish(struct harness *h, const char *reason)
 	if (samples_failed(h))
 		return error_line(
 			STATUS_CANNOT_MEASURE, "output",
-			"raw samples could not be written to %s: the disk is full or failed; free space there",
+			"could not write raw samples to %s, because the disk is full or failed; free space "
+			"there",
 			harness_options.samples_dir);
 	stream_end(j, reason, STATUS_OK);
 	return stream_written() ? STATUS_OK : STATUS_CANNOT_MEASURE;

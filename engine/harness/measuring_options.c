@@ -64,7 +64,7 @@ const struct option_entry harness_option_warm_up[] = {
 	 .value = &harness_options.warm_up_ns,
 	 .min = 0,
 	 .max = 3600 * NS_PER_S,
-	 .help = "time before the measured phase, whose samples do not count"},
+	 .help = "length of the warm-up before the measured phase; its samples do not count"},
 	{0},
 };
 
@@ -81,7 +81,7 @@ const struct option_entry harness_options_machine[] = {
 	 .value = &harness_options.dma_latency_us,
 	 .min = -1,
 	 .max = INT32_MAX,
-	 .help = "allow only C-states with at most this exit latency; -1: allow all"},
+	 .help = "allow the CPUs only C-states that they leave within this time; -1: allow all C-states"},
 	{.name = "memory-lock",
 	 .kind = OPTION_CHOICE,
 	 .value = &harness_options.memory_lock,
@@ -94,7 +94,7 @@ const struct option_entry harness_options_machine[] = {
 	{.name = "go",
 	 .kind = OPTION_FLAG,
 	 .value = &harness_options.go,
-	 .help = "begin at once and do not read standard input"},
+	 .help = "begin at once, without waiting for a command on standard input"},
 	{0},
 };
 

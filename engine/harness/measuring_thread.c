@@ -82,8 +82,8 @@ int harness_thread_start(struct harness_thread *t)
 	if (error && harness_memory_limited())
 		return harness_no_memory();
 	if (error)
-		return error_line(STATUS_CANNOT_MEASURE, "internal",
-				  "the thread for CPU %d cannot be started: %s", t->cpu, strerror(error));
+		return error_line(STATUS_CANNOT_MEASURE, "internal", "cannot start the thread for CPU %d: %s",
+				  t->cpu, strerror(error));
 	if (!wait_ready(t))
 		return refuse_held_cpu(t->cpu, "its measuring thread", "other CPUs with --cpu");
 	if (t->policy_refused && t->policy == POLICY_DEADLINE)
@@ -91,10 +91,11 @@ int harness_thread_start(struct harness_thread *t)
 	if (t->error == ENOMEM && RUNTIME_IS_COKERNEL)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "internal",
-			"%s has no memory or no name left for a task, lock or semaphore (RTAI registers 256 names by default): measure with fewer nodes or threads",
+			"%s has run out of memory, or of names for tasks, locks and semaphores (RTAI has "
+			"256 by default): measure with fewer nodes or threads",
 			RUNTIME_NAME);
 	if (t->error)
-		return error_line(STATUS_CANNOT_MEASURE, "internal", "CPU %d cannot be measured: %s", t->cpu,
+		return error_line(STATUS_CANNOT_MEASURE, "internal", "cannot measure CPU %d: %s", t->cpu,
 				  strerror(t->error));
 	return 0;
 }

@@ -20,31 +20,33 @@ void mode_switches_tell(const struct harness *h, struct json *j)
 		counted++;
 		sum += count;
 		if (RUNTIME_COUNTS_SWITCHES && count)
-			stream_mark(
-				j, "mode-switches", SEVERITY_DOUBTFUL, t->series,
-				"a thread on CPU %d was handed to Linux %lld times while the thread measured%s%s, so Linux caused some of these latencies",
-				t->cpu, (long long)count, cause ? ", the last time for " : "",
-				cause ? cause : "");
+			stream_mark(j, "mode-switches", SEVERITY_DOUBTFUL, t->series,
+				    "the co-kernel handed the measuring thread on CPU %d over to Linux %lld "
+				    "times%s%s, so Linux caused some of these latencies",
+				    t->cpu, (long long)count, cause ? ", the last time for " : "",
+				    cause ? cause : "");
 	}
 	if (RUNTIME_COUNTS_SWITCHES && h->peer && h->peer->started) {
 		counted++;
 		sum = h->peer->switches < 0 || sum < 0 ? -1 : sum + h->peer->switches;
 		if (h->peer->switches > 0)
-			stream_mark(
-				j, "mode-switches", SEVERITY_DOUBTFUL, -1,
-				"the process next to this one, on CPU %d, was handed to Linux %lld times while it was measured, so Linux caused some of these latencies",
-				h->peer->cpu, (long long)h->peer->switches);
+			stream_mark(j, "mode-switches", SEVERITY_DOUBTFUL, -1,
+				    "the co-kernel handed the second process, on CPU %d, over to Linux %lld "
+				    "times, so Linux caused some of these latencies",
+				    h->peer->cpu, (long long)h->peer->switches);
 	}
 	if (!RUNTIME_COUNTS_SWITCHES)
 		sum = runtime_switches_of_all();
 	if (!RUNTIME_COUNTS_SWITCHES && sum > 0)
 		stream_mark(
 			j, "mode-switches", SEVERITY_DOUBTFUL, -1,
-			"threads were handed to Linux %lld times while the probe measured (the co-kernel counts for the whole machine), so Linux may have caused some of these latencies",
+			"the co-kernel handed threads over to Linux %lld times while the probe measured (it "
+			"counts for the whole machine), so Linux may have caused some of these latencies",
 			(long long)sum);
 	else if (sum < 0)
 		stream_mark(j, "mode-switches", SEVERITY_NOTE, -1,
-			    "it is unknown how often threads were handed to Linux while the probe measured");
+			    "it is unknown how often the co-kernel handed threads over to Linux while the "
+			    "probe measured");
 	stream_result(j, "cokernel");
 	json_close(j, '}');
 	json_open(j, "values", '{');

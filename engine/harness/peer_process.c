@@ -100,8 +100,8 @@ int peer_process_start(struct peer_process *peer, int cpu, int (*prepare)(void *
 	peer->started = true;
 	peer->pid = fork();
 	if (peer->pid < 0)
-		return error_line(STATUS_CANNOT_MEASURE, "internal",
-				  "the second process cannot be started: %s", strerror(errno));
+		return error_line(STATUS_CANNOT_MEASURE, "internal", "cannot start the second process: %s",
+				  strerror(errno));
 	if (!peer->pid) {
 		prctl(PR_SET_PDEATHSIG, SIGKILL);
 		if (getppid() != engine)
@@ -138,8 +138,8 @@ bool peer_process_lives(struct peer_process *peer)
 		return peer->pid != 0;
 	peer->pid = 0;
 	if (WIFSIGNALED(status))
-		snprintf(peer->died, sizeof(peer->died), "was ended by signal %d%s", WTERMSIG(status),
-			 WTERMSIG(status) == SIGXCPU ? ": it ran for 2 s without a sleep" : "");
+		snprintf(peer->died, sizeof(peer->died), "was killed by signal %d%s", WTERMSIG(status),
+			 WTERMSIG(status) == SIGXCPU ? " (it ran for 2 s without sleeping)" : "");
 	else
 		snprintf(peer->died, sizeof(peer->died), "ended with status %d", WEXITSTATUS(status));
 	return false;

@@ -119,7 +119,9 @@ int refuse_held_cpu(int cpu, const char *what, const char *instead)
 	bool found = cpu_holder_find(cpu, &holder);
 
 	return error_line(STATUS_CANNOT_MEASURE, "cpu-busy",
-			  "CPU %d did not run %s for 5 s: %s holds it; end that, or choose %s", cpu, what,
+			  "CPU %d did not run %s for 5 s, because %s is using the CPU; end that, or choose "
+			  "%s",
+			  cpu, what,
 			  found ? cpu_holder_text(&holder, text, sizeof(text))
 				: "something with a higher priority",
 			  instead);

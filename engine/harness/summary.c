@@ -31,13 +31,12 @@ void summary_write(struct series *s, const struct harness_thread *t, struct json
 	series_summary(s, t && t->usage_known ? &usage : NULL, j);
 	if (s->lost)
 		stream_mark(j, "samples-lost", SEVERITY_INVALID, (int)s->id,
-			    "%lld samples of CPU %d were measured but could not be kept", (long long)s->lost,
-			    s->cpu);
+			    "%lld samples of CPU %d were measured, but the engine could not keep them",
+			    (long long)s->lost, s->cpu);
 	if (s->impossible && s->timed)
-		stream_mark(
-			j, "impossible-latency", SEVERITY_INVALID, (int)s->id,
-			"%lld times, a measured interval ended before it began, so the clocks of the CPUs differ",
-			(long long)s->impossible);
+		stream_mark(j, "impossible-latency", SEVERITY_INVALID, (int)s->id,
+			    "%lld measured times are negative, so the clocks of the CPUs differ",
+			    (long long)s->impossible);
 	else if (s->impossible)
 		stream_mark(j, "impossible-latency", SEVERITY_INVALID, (int)s->id,
 			    "CPU %d woke early %lld times, so its clock or timer is wrong", s->cpu,

@@ -29,7 +29,7 @@ void harness_watch(struct harness *h, int64_t length_ns)
 	pthread_getcpuclockid(pthread_self(), &watchdog.drain_clock);
 	if (harness_options.policy != POLICY_OTHER && watchdog_start(&watchdog))
 		stream_mark(&h->j, "watchdog", SEVERITY_NOTE, -1,
-			    "there is no watchdog: its thread could not be started");
+			    "the watchdog is off, because its thread could not be started");
 }
 
 void thread_watch_drained(void)
@@ -57,7 +57,8 @@ void thread_watch_tell(struct harness *h)
 		return;
 	stream_mark(
 		&h->j, "cpu-held", SEVERITY_DOUBTFUL, series_on(h, held->cpu),
-		"%s held CPU %d for %lld ms or more, and its measuring thread could not run: end it, lower its priority, or choose other CPUs with --cpu",
+		"%s kept CPU %d for %lld ms or more, so the measuring thread could not run: end that task, "
+		"lower its priority, or choose other CPUs with --cpu",
 		held->holder_known ? cpu_holder_text(&held->holder, holder, sizeof(holder))
 				   : "a task that /proc does not show, or the kernel,",
 		held->cpu, (long long)(held->waited_ns / (NS_PER_S / 1000)));

@@ -29,13 +29,15 @@ static int not_open(const char *name, int error)
 	if (error == ENOENT || error == ENXIO || error == ENODEV)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "kernel-module",
-			"the kernel module %s is not loaded; rtgauge loads it for steps that need it, and you can load it with insmod (docs/kmod.md)",
+			"the kernel module %s is not loaded; load it with insmod (docs/kmod.md), or measure "
+			"with rtgauge, which loads it",
 			name);
 	if (error == EBUSY)
 		return error_line(STATUS_CANNOT_MEASURE, "kernel-module",
-				  "/dev/%s is in use by another process, and only one can use it at a time",
+				  "another process is using /dev/%s, which only one can use at a time; wait "
+				  "until it ends",
 				  name);
-	return error_line(STATUS_CANNOT_MEASURE, "kernel-module", "/dev/%s cannot be opened (%s)%s", name,
+	return error_line(STATUS_CANNOT_MEASURE, "kernel-module", "cannot open /dev/%s (%s)%s", name,
 			  strerror(error), error == EACCES || error == EPERM ? "; run as root" : "");
 }
 
@@ -75,7 +77,8 @@ static int map_rings(struct kmod_device *device)
 	}
 	if (error)
 		return error_line(STATUS_CANNOT_MEASURE, "kernel-module",
-				  "the samples of %s cannot be mapped: %s", device->name, strerror(error));
+				  "cannot map the samples of the kernel module %s: %s", device->name,
+				  strerror(error));
 	device->held = calloc(HELD, sizeof(*device->held));
 	return device->held ? 0 : error_line(STATUS_CANNOT_MEASURE, "internal", "out of memory");
 }
@@ -146,7 +149,8 @@ int kmod_start(struct kmod_device *device, unsigned long command, void *paramete
 		return error_line(STATUS_CANNOT_MEASURE, "kernel-module", "%s", reason);
 	return error_line(STATUS_CANNOT_MEASURE, "kernel-module", "the kernel module %s did not start: %s%s",
 			  device->name, strerror(error),
-			  error == EBUSY ? " (a line is in use; gpioinfo shows by whom)" : "; see dmesg");
+			  error == EBUSY ? " (something else uses a line; gpioinfo shows what)"
+					 : "; see dmesg");
 }
 
 void kmod_stop(struct kmod_device *device)

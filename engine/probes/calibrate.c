@@ -80,7 +80,7 @@ static int verb_calibrate(int argc, char **argv)
 		 .value = &limit_ns,
 		 .min = 1000,
 		 .max = 10 * NS_PER_S,
-		 .help = "longest time spent on each clock"},
+		 .help = "how long to read each clock at most"},
 		{0},
 	};
 	struct json j;
@@ -105,4 +105,4 @@ static int verb_calibrate(int argc, char **argv)
 	return stream_written() ? STATUS_OK : STATUS_CANNOT_MEASURE;
 }
 
-PROBE("calibrate", verb_calibrate, "resolution of each clock and the cost of reading it")
+PROBE("calibrate", verb_calibrate, "resolution of each clock, and how long reading it takes")

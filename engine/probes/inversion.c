@@ -41,28 +41,28 @@ static const struct option_entry table[] = {
 	 .kind = OPTION_CHOICE,
 	 .value = &lock,
 	 .choices = lock_names,
-	 .help = "kind of lock that the low-priority task holds"},
+	 .help = "kind of lock that the low-priority task takes"},
 	{.name = "section-ns",
 	 .kind = OPTION_INT,
 	 .value = &section_ns,
 	 .min = 10000,
 	 .max = 100000000,
-	 .help = "CPU time for which the low-priority task holds the lock"},
+	 .help = "CPU time that the low-priority task uses while it holds the lock"},
 	{.name = "limit-ns",
 	 .kind = OPTION_INT,
 	 .value = &limit_ns,
 	 .min = 1000000,
 	 .max = 500000000,
-	 .help = "wait after which the high-priority task counts as starved"},
+	 .help = "how long the high-priority task waits before it counts as starved"},
 	{.name = "trials",
 	 .kind = OPTION_INT,
 	 .value = &trials,
 	 .min = 1,
 	 .max = 1000,
-	 .help = "number of trials with each kind of lock"},
+	 .help = "number of times to try each kind of lock"},
 	{.shared = harness_option_priority,
 	 .min = 3,
-	 .help = "priority of the high-priority task; the other two tasks have this minus 1 and minus 2"},
+	 .help = "priority of the high-priority task; the other two tasks have priorities 1 and 2 lower"},
 	{.shared = harness_options_machine},
 	{0},
 };
@@ -224,8 +224,8 @@ static int make_kind(struct state *state, enum lock_kind lock_kind, int cpu)
 		lock_end(&lock_now);
 	else if (lock != LOCK_ALL)
 		return error_lacks(STATUS_CANNOT_MEASURE, "method", lock_names[lock_kind],
-				   "choose another --lock", "there is no %s here (%s)", lock_names[lock_kind],
-				   strerror(kind->error));
+				   "choose another --lock", "this machine does not support %s (%s)",
+				   lock_names[lock_kind], strerror(kind->error));
 	kind->series.id = state->kind_count;
 	kind->series.metric = "wait";
 	kind->series.cpu = cpu;

@@ -46,7 +46,7 @@ static const struct option_entry table[] = {
 	 .value = &round_ns,
 	 .min = 1000000,
 	 .max = NS_PER_S,
-	 .help = "time from one busy stretch to the next"},
+	 .help = "time from the start of one busy stretch to the start of the next"},
 	{.name = "busy-ns",
 	 .kind = OPTION_INT,
 	 .value = &busy_ns,
@@ -242,7 +242,8 @@ static int check_numbers(struct harness *h)
 	(void)h;
 	if (percent_is_above(busy_ns, round_ns, BUSY_PERCENT_MAX))
 		return usage_error(
-			"a busy time of %lld ns in each %lld ns leaves too little time for the rest of the machine; give at most %d %%",
+			"a busy time of %lld ns in each %lld ns leaves the machine too little time for "
+			"other programs; give at most %d %%",
 			(long long)busy_ns, (long long)round_ns, BUSY_PERCENT_MAX);
 	return 0;
 }
@@ -304,4 +305,4 @@ static int verb_noise(int argc, char **argv)
 }
 
 PROBE("noise", verb_noise,
-      "gaps in a task that only reads the clock, and the cause of each gap according to the kernel's counters")
+      "gaps in a task that only reads the clock, with the cause that the kernel's counters show")

@@ -49,7 +49,7 @@ static const struct option_entry table[] = {
 	 .kind = OPTION_CHOICE,
 	 .value = &placement,
 	 .choices = placement_names,
-	 .help = "where the task runs that wakes the high-priority task"},
+	 .help = "where to run the task that wakes the high-priority task"},
 	{.name = "interval-ns",
 	 .kind = OPTION_INT,
 	 .value = &interval_ns,
@@ -227,7 +227,8 @@ static void conclude(struct harness *h, struct json *j)
 	if (percent_is_below(preempted, events, PREEMPTED_PERCENT))
 		stream_mark(
 			j, "not-preempted", SEVERITY_DOUBTFUL, 0,
-			"the low-priority task was preempted %lld times at %lld events; at the other events this task did not run",
+			"the high-priority task preempted the low-priority task %lld times at %lld events; "
+			"at the other events the low-priority task did not run",
 			(long long)preempted, (long long)events);
 }
 
@@ -309,4 +310,4 @@ static int verb_preempt(int argc, char **argv)
 }
 
 PROBE("preempt", verb_preempt,
-      "time from an event to the first instruction of a high-priority task, while a low-priority task runs")
+      "time from an event to the first instruction of a high-priority task that preempts a low-priority task")

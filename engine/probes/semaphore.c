@@ -59,7 +59,7 @@ static const struct option_entry table[] = {
 	 .kind = OPTION_CHOICE,
 	 .value = &placement,
 	 .choices = placement_names,
-	 .help = "where the second task runs"},
+	 .help = "where to run the second task"},
 	{.shared = harness_option_count,
 	 .help = "number of hand-overs in the measured phase, instead of a duration"},
 	{.shared = harness_options_measuring},
@@ -390,7 +390,7 @@ static int prepare_probe(struct burst *burst)
 
 		if (error)
 			return error_lacks(STATUS_CANNOT_MEASURE, "method", method_names[method],
-					   "choose another --method", "there is no %s here (%s)",
+					   "choose another --method", "this machine does not support %s (%s)",
 					   method_names[method], strerror(error));
 		state->tasks[i] = burst_task_new(cpu[i], ROOM, work);
 		if (!state->tasks[i])
@@ -428,4 +428,4 @@ static int verb_semaphore(int argc, char **argv)
 	return burst_run(&burst, argc, argv);
 }
 
-PROBE("semaphore", verb_semaphore, "time from one task's post to the other task's return from wait")
+PROBE("semaphore", verb_semaphore, "time from when one task posts until the other returns from its wait")

@@ -126,7 +126,8 @@ static void conclude(struct harness *h, struct json *j)
 	if (kept_the_cpu > series->total.count)
 		stream_mark(
 			j, "few-switches", SEVERITY_NOTE, 0,
-			"after %lld of %lld yields the same task continued, because this policy does not hand over the CPU at each yield",
+			"after %lld of %lld yields, the same task continued, because this policy does not "
+			"hand over the CPU at each yield",
 			(long long)kept_the_cpu, (long long)kept_the_cpu + series->total.count);
 }
 
@@ -174,4 +175,4 @@ static int verb_switch(int argc, char **argv)
 	return burst_run(&burst, argc, argv);
 }
 
-PROBE("switch", verb_switch, "cost of a task switch: tasks of equal priority yield to each other")
+PROBE("switch", verb_switch, "time that a task switch takes when tasks of equal priority yield to each other")

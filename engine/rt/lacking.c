@@ -28,8 +28,9 @@ static int refuse(const char *name, const struct lacking *lacking, const char *c
 {
 	if (lacking->written)
 		return error_lacks(STATUS_USAGE, "runtime", lacking->written,
-				   "leave it out, or leave --rt out", "%s has no %s", name, lacking->written);
-	return error_lacks(STATUS_USAGE, "runtime", choice, "choose another, or leave --rt out",
+				   "leave this option out, or leave --rt out", "%s has no %s", name,
+				   lacking->written);
+	return error_lacks(STATUS_USAGE, "runtime", choice, "choose another value, or leave --rt out",
 			   "%s has no --%s %s", name, lacking->option, choice);
 }
 

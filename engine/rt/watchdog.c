@@ -217,18 +217,19 @@ static void *watch(void *arg)
 			look_at_wait(dog, &dog->threads[i], &waiting[i], used,
 				     dog->limit_ns < now_ns - began_ns - OVER_NS);
 			if (hogs_cpu) {
-				snprintf(
-					dog->why, sizeof(dog->why),
-					"a measuring thread used more than %d %% of its CPU for 2 s, so the interval is too short for this machine",
-					hog_percent);
+				snprintf(dog->why, sizeof(dog->why),
+					 "a measuring thread used more than %d %% of its CPU for 2 s, "
+					 "because the interval is too short for this machine; give a longer "
+					 "one",
+					 hog_percent);
 				bite(dog);
 				return NULL;
 			}
 		}
 		if (drain_starves(&drain, dog)) {
-			snprintf(
-				dog->why, sizeof(dog->why),
-				"ordinary threads of the engine did not run for 5 s, because something takes every CPU");
+			snprintf(dog->why, sizeof(dog->why),
+				 "ordinary threads of the engine did not run for 5 s, because real-time "
+				 "tasks took every CPU");
 			bite(dog);
 			return NULL;
 		}

@@ -353,7 +353,9 @@ def decode_events(body: bytes, expected_index: int) -> DecodedEvents:
     `expected_index`: the index (mod 2^32) of the frame's first event if no event was dropped.
     """
     if len(body) < 12 or (len(body) - 12) % 4:
-        raise MeasureError("the instrument sent a frame of events with an impossible length")
+        raise MeasureError(
+            "the instrument sent a frame of events with an impossible length; flash firmware of this version"
+        )
     first, base = struct.unpack_from("<IQ", body)
     words = np.frombuffer(body, dtype="<u4", offset=12)
     ticks = np.cumsum(words >> 4, dtype=np.uint64) + np.uint64(base)
@@ -423,4 +425,7 @@ class InstrumentHistogram:
         elif kind == OUTLIERS and len(body) % _OUTLIER.size == 0:
             self.outliers += [InstrumentOutlier(*fields) for fields in _OUTLIER.iter_unpack(body)]
         else:
-            raise MeasureError("the instrument sent a part of its histogram with an impossible length")
+            raise MeasureError(
+                "the instrument sent a part of its histogram with an impossible length; flash firmware of "
+                "this version"
+            )

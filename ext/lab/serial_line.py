@@ -70,7 +70,7 @@ def main(port: str, folder: str | None = None) -> None:
                 socket.send_fds(ssh, [b"\0"], [line.fileno()])
                 ssh.detach()
     except OSError as error:
-        sys.exit(f"the guest's serial line: {error.strerror or error}")
+        sys.exit(f"the serial line of the guest failed: {error.strerror or error}")
 
 
 if __name__ == "__main__":

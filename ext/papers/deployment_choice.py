@@ -79,7 +79,10 @@ def choose_deployment(record: Record) -> ComparedDeployments:
     sides = sides_of([idle])
     if len(sides) == 1:
         return ComparedDeployments(
-            sides, [], None, ChosenDeployment(UNIPROCESSOR, "this machine supports no other deployment")
+            sides,
+            [],
+            None,
+            ChosenDeployment(UNIPROCESSOR, "Single is the only deployment that this machine supports"),
         )
     compared = pairs(sides, UNIPROCESSOR)
     comparison = compare(sides, compared, Options())
@@ -87,7 +90,7 @@ def choose_deployment(record: Record) -> ComparedDeployments:
     if any(side.traits["processor"] == EMULATED for side in sides):
         choice = replace(
             choice,
-            reason=f"{choice.reason}; the processor is emulated, so the choice says nothing about a real "
-            "machine",
+            reason=f"{choice.reason}; because the processor is emulated, the choice says nothing about "
+            "a real machine",
         )
     return ComparedDeployments(sides, compared, comparison, choice)

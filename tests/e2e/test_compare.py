@@ -105,7 +105,7 @@ def test_a_shift_is_found_with_its_size_and_what_is_equal_is_called_so(old, new)
         assert one.high_ns is not None
         assert one.low_ns <= one.difference_ns <= one.high_ns
     rare = [one for one in result.quantiles if one.quantile == "p99.99"]
-    assert all("samples lie beyond it" in (one.no_interval or "") for one in rare)
+    assert all("samples lie beyond this quantile" in (one.no_interval or "") for one in rare)
 
 
 def test_figures_are_the_records_own(old, new):

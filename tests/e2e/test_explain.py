@@ -242,7 +242,7 @@ def test_a_program_that_does_nothing_is_no_measurement() -> None:
         (("--", "/no/such/program"), 2, "cannot be started: no such file"),
         (("--", "true"), 3, "ended at once, with status 0"),
         (("--pid", 4194303), 2, "there is no process"),
-        (("--program", "no-such-thing"), 2, "no program is named no-such-thing"),
+        (("--program", "no-such-thing"), 2, "did not find a program named no-such-thing"),
         (("--target", "ssh://nowhere.invalid", "--", "true"), 3, "no host with this name"),
     ],
 )

@@ -152,7 +152,7 @@ class TestOffline:
         assert stream.reason == "stopped"
         lost = [mark for mark in stream.all("mark") if mark["name"] == "cpu-lost"]
         assert [(mark["series"], mark["severity"]) for mark in lost] == [(CPUS.index(cpu), "invalid")]
-        assert f"CPU {cpu} was taken" in lost[0]["detail"]
+        assert f"moved the measuring thread of CPU {cpu} " in lost[0]["detail"]
 
 
 @pytest.fixture

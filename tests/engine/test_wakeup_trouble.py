@@ -69,7 +69,7 @@ def test_a_cpu_that_is_held_is_found_and_given_up_at_the_end(engine: Path, end: 
     assert stream.reason == end
     (mark,) = [mark for mark in stream.all("mark") if mark["name"] == "cpu-held"]
     assert mark["detail"].startswith("python")
-    assert f"(pid {pid}, FIFO 99) held CPU {cpu} for " in mark["detail"]
+    assert f"(pid {pid}, FIFO 99) kept CPU {cpu} for " in mark["detail"]
     assert not {"watchdog", "cpu-lost"} & set(stream.marks)
     held = CPUS.index(cpu)
     assert mark["series"] == held

@@ -249,7 +249,7 @@ def test_threads_are_chosen_by_name(engine: Path, tmp_path: Path) -> None:
         labels = {line["labels"]["task"] for line in stream.all("series")}
         assert labels == {name, *(label for label in labels if label.startswith(f"{name}-"))}
         said = refused(engine, "no-program", 2, "watch", "--go", f"--pid={process.pid}", "--threads=none")
-        assert "no thread of the program" in said
+        assert "does not have a thread of this name" in said
 
 
 def test_its_largest_responses_have_moments(
@@ -337,7 +337,7 @@ def test_a_program_is_found_by_its_name(engine: Path, tmp_path: Path) -> None:
         words = (f"--trace-instance={instance}", "--duration-ns=100000000", "--warm-up-ns=50000000")
         stream = run(engine, "watch", "--go", f"--program={name}", *words)
         assert [line["labels"]["task"] for line in results(stream, "thread")] == [name]
-        assert "no program is named no-such-name" in refused(
+        assert "did not find a program named no-such-name" in refused(
             engine, "no-program", 2, "watch", "--go", "--program=no-such-name", *words
         )
 

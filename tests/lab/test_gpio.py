@@ -132,7 +132,7 @@ def test_an_output_is_toggled(lab: Lab) -> None:
         ("0,9", "slave", "has no line '9'; its lines are 0 to 7"),
         ("0,BUTTON", "slave", "has no line 'BUTTON'"),
         (f"{BUTTON},{BUTTON}", "master", "is in use by 'rtgauge-master'"),
-        ("0,1,2,4", "both", "never answered"),
+        ("0,1,2,4", "both", "did not answer"),
     ],
 )
 def test_what_is_wrong_with_a_line_is_said(lab: Lab, lines: str, role: str, said: str) -> None:

@@ -378,12 +378,13 @@ static void conclude(struct harness *h, struct json *j)
 	if (drops)
 		stream_mark(
 			j, "trace-dropped", SEVERITY_NOTE, -1,
-			"the kernel dropped trace events %lld time(s), at least %lld events, because the thread that reads them was too late",
+			"the kernel dropped trace events %lld time(s), at least %lld events, because the thread that "
+			"reads them was too late",
 			(long long)drops, (long long)events);
 	if (state->policy_missing)
-		stream_mark(
-			j, "policy-not-set", SEVERITY_DOUBTFUL, -1,
-			"some of the kernel's timerlat threads were not found, so they keep the kernel's own priority, FIFO 95");
+		stream_mark(j, "policy-not-set", SEVERITY_DOUBTFUL, -1,
+			    "rtgauge did not find all timerlat threads of the kernel; those that it did not "
+			    "find keep the kernel's own priority, FIFO 95");
 }
 
 int wakeup_in_kernel(struct harness *h)

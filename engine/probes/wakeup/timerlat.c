@@ -32,7 +32,7 @@ static int failed(const char *what)
 	int error = errno;
 	struct json j;
 
-	error_begin(&j, "trace", error, "the timerlat tracer cannot be used (%s: %s)", what, strerror(error));
+	error_begin(&j, "trace", error, "cannot use the timerlat tracer (%s: %s)", what, strerror(error));
 	return error_end(&j, STATUS_CANNOT_MEASURE);
 }
 
@@ -85,14 +85,16 @@ static int read_layout(struct tracer *t)
 	    !trace_find_field(text, "data", &data) || time.offset != 0 || time.size != 8 ||
 	    commit.offset != 8 || data.offset != 8 + commit.size || data.size > PAGE_MAX - data.offset)
 		return error_line(STATUS_CANNOT_MEASURE, "trace",
-				  "this kernel's trace pages have an unknown format (events/header_page)");
+				  "this kernel's trace pages have an unknown format (events/header_page); "
+				  "measure with --space user");
 	t->data_offset = data.offset;
 	t->page_size = data.offset + data.size;
 	if (!trace_read(t->root, "events/header_event", text))
 		return failed("events/header_event");
 	if (!trace_entries_known(text))
 		return error_line(STATUS_CANNOT_MEASURE, "trace",
-				  "this kernel's trace entries have an unknown format (events/header_event)");
+				  "this kernel's trace entries have an unknown format "
+				  "(events/header_event); measure with --space user");
 	if (!trace_read(t->root, "events/ftrace/timerlat/format", text))
 		return failed("events/ftrace/timerlat/format");
 	t->id = trace_event_id(text);
@@ -102,7 +104,8 @@ static int read_layout(struct tracer *t)
 	    t->context.size != 4 || t->latency.size != 8)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "trace",
-			"this kernel's timerlat event has an unknown format (events/ftrace/timerlat)");
+			"this kernel's timerlat event has an unknown format (events/ftrace/timerlat); "
+			"measure with --space user");
 	return 0;
 }
 
@@ -179,14 +182,16 @@ int tracer_open(struct tracer *t, const char *instance, const struct cpuset *cpu
 	if (!trace_has_word(text, NAME))
 		return error_line(
 			STATUS_CANNOT_MEASURE, "no-timerlat",
-			"this kernel has no timerlat tracer (CONFIG_TIMERLAT_TRACER); boot one that has it, such as Debian's PREEMPT_RT kernels, or measure with --space user");
+			"this kernel has no timerlat tracer (CONFIG_TIMERLAT_TRACER); boot one that has it, "
+			"such as Debian's PREEMPT_RT kernels, or measure with --space user");
 	t->instance = trace_instance_open(t->root, instance);
 	if (t->instance < 0)
 		return failed(instance);
 	if (find_other(t, path))
 		return error_line(
 			STATUS_CANNOT_MEASURE, "trace",
-			"another program runs the timerlat or the osnoise tracer (%s), and there is only one of them: end it, or write nop into that file",
+			"another program is using the timerlat or osnoise tracer (%s), which only one can "
+			"use at a time: end that program, or write nop into this file",
 			path);
 	t->cpus = *cpus;
 	wait_path(cpuset_next(cpus, 0), path);

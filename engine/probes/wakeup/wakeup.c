@@ -56,13 +56,13 @@ static const struct option_entry table[] = {
 	 .value = &wakeup_options.timer,
 	 .choices = timer_names,
 	 .only = {&wakeup_options.space, SPACE_USER},
-	 .help = "timer that the thread waits for"},
+	 .help = "how the thread waits for its release"},
 	{.name = "phase",
 	 .kind = OPTION_CHOICE,
 	 .value = &wakeup_options.phase,
 	 .choices = phase_names,
 	 .only = {&wakeup_options.space, SPACE_USER},
-	 .help = "phase of the first release relative to the tick and the other CPUs"},
+	 .help = "when the first release comes, relative to the tick and the other CPUs"},
 	{.shared = harness_option_duration},
 	{.shared = harness_option_count,
 	 .help = "number of activations on each CPU in the measured phase, instead of a duration"},
@@ -78,12 +78,12 @@ static const struct option_entry table[] = {
 	 .value = &wakeup_options.window_ns,
 	 .min = NS_PER_S / 100,
 	 .max = 3600 * NS_PER_S,
-	 .help = "time that one window of the stream covers"},
+	 .help = "length of one window, for which the stream has a histogram"},
 	{.name = "trace-instance",
 	 .kind = OPTION_TEXT,
 	 .value = &wakeup_options.instance,
 	 .only = {&wakeup_options.space, SPACE_KERNEL},
-	 .help = "instance of tracefs for the timerlat tracer, which must exist"},
+	 .help = "existing instance of tracefs for the timerlat tracer"},
 	{.shared = harness_options_machine},
 	{.shared = explain_options_table, .only = {&wakeup_options.space, SPACE_USER}},
 	{0},
@@ -439,4 +439,4 @@ static int verb_wakeup(int argc, char **argv)
 }
 
 PROBE("wakeup", verb_wakeup,
-      "latency from the expected release to the first instruction, one thread on each CPU")
+      "time from when a thread should wake to its first instruction, with one thread on each CPU")

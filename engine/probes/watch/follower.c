@@ -421,12 +421,13 @@ static void tell_unknown(const struct follower *f, struct json *j)
 	int64_t unknown = f->unknown_execution;
 
 	if (unknown)
-		stream_mark(
-			j,
-			unknown * UNKNOWN_PART > f->activations ? "activations-unknown" : "switches-missing",
-			SEVERITY_DOUBTFUL, (int)f->series[EXECUTION].id,
-			"the kernel did not trace each switch in %lld of %lld activations of %s, so the figures leave out the execution time of these activations",
-			(long long)unknown, (long long)f->activations, f->label);
+		stream_mark(j,
+			    unknown * UNKNOWN_PART > f->activations ? "activations-unknown"
+								    : "switches-missing",
+			    SEVERITY_DOUBTFUL, (int)f->series[EXECUTION].id,
+			    "the kernel did not trace every switch in %lld of %lld activations of %s, so the "
+			    "figures leave out the execution time of these",
+			    (long long)unknown, (long long)f->activations, f->label);
 }
 
 /* Marks that several waits could begin the cycle, and how to say which. */
@@ -437,16 +438,17 @@ static void mark_unclear(const struct follower *f, struct json *j)
 	size_t len = 0;
 
 	if (f->takes_turns)
-		stream_mark(
-			j, "cycle-unclear", SEVERITY_DOUBTFUL, (int)f->series[LATENCY].id,
-			"%s takes turns with other threads in one cycle: no event shows how a cycle moves between them",
-			f->label);
+		stream_mark(j, "cycle-unclear", SEVERITY_DOUBTFUL, (int)f->series[LATENCY].id,
+			    "%s takes turns with other threads in one cycle, and the kernel's events do not "
+			    "show how a cycle moves between them",
+			    f->label);
 	if (!f->cycles.chosen || !choice->unclear || f->takes_turns)
 		return;
 	if (f->cycles.model.hidden) {
 		stream_mark(
 			j, "cycle-unclear", SEVERITY_DOUBTFUL, (int)f->series[LATENCY].id,
-			"%s waits in %s, which rounds its times to whole milliseconds: its releases are not certain",
+			"%s waits in %s, which rounds times to whole milliseconds, so the releases of the "
+			"thread are not certain",
 			f->label, blocking_call_name(&f->cycles.model.call, room, sizeof(room)));
 		return;
 	}
@@ -466,7 +468,8 @@ static void mark_unclear(const struct follower *f, struct json *j)
 					(long long)(period_ns / 1000), candidate->count);
 	}
 	stream_mark(j, "cycle-unclear", SEVERITY_DOUBTFUL, (int)f->series[LATENCY].id,
-		    "several waits of %s could begin its cycle: %s; say which with --cycle CALL[:FD]",
+		    "several waits of %s could begin its cycle: %s; say which one does with --cycle "
+		    "CALL[:FD]",
 		    f->label, list);
 }
 
@@ -482,7 +485,7 @@ static void mark_own(const struct follower *f, struct json *j)
 			f->label, (long long)(f->own_ns / 1000));
 	if (f->no_memory)
 		stream_mark(j, "cycle-unclear", SEVERITY_DOUBTFUL, (int)f->series[LATENCY].id,
-			    "there was too little memory to follow the waits of %s", f->label);
+			    "rtgauge had too little memory to follow the waits of %s", f->label);
 }
 
 static const char *kind_of(const struct follower *f)

@@ -35,7 +35,7 @@ static const char *const names[] = {
 
 static int failed(const char *what)
 {
-	return error_line(STATUS_CANNOT_MEASURE, "trace", "the program cannot be watched (%s: %s)", what,
+	return error_line(STATUS_CANNOT_MEASURE, "trace", "cannot watch the program (%s: %s)", what,
 			  strerror(errno));
 }
 

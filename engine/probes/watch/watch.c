@@ -57,11 +57,12 @@ static const struct option_entry table[] = {
 	{.name = "threads",
 	 .kind = OPTION_TEXT,
 	 .value = &options.threads,
-	 .help = "names of threads to watch, separated by commas; default: the real-time threads or, if there are none, all"},
+	 .help = "names of the threads to watch, separated by commas; default: real-time threads, or all "
+		 "threads if none is real-time"},
 	{.name = "cycle",
 	 .kind = OPTION_TEXT,
 	 .value = &options.cycle,
-	 .help = "system call that begins the cycle, CALL or CALL:FD; default: the engine finds it by the period"},
+	 .help = "system call that begins the cycle, CALL or CALL:FD; default: the engine finds it itself"},
 	{.name = "period-ns",
 	 .kind = OPTION_INT,
 	 .value = &options.period_ns,
@@ -71,7 +72,7 @@ static const struct option_entry table[] = {
 	{.name = "trace-instance",
 	 .kind = OPTION_TEXT,
 	 .value = &options.instance,
-	 .help = "instance of tracefs in which the kernel records"},
+	 .help = "instance of tracefs that records the kernel's events"},
 	{.shared = harness_option_duration},
 	{.shared = harness_option_warm_up},
 	{.shared = harness_options_machine},
@@ -126,7 +127,8 @@ static int find_program(void)
 		return 0;
 	if (!found)
 		return error_line(STATUS_USAGE, "no-program",
-				  "no program is named %.80s, as in /proc/PID/comm", options.program);
+				  "did not find a program named %.80s; give its name as in /proc/PID/comm",
+				  options.program);
 	return error_line(STATUS_USAGE, "no-program",
 			  "%d programs are named %.80s: give the process ID of one with --pid", found,
 			  options.program);
@@ -276,8 +278,9 @@ static int prepare_probe(struct harness *h)
 
 	if (found <= 0)
 		return error_line(STATUS_USAGE, "no-program",
-				  found ? "the program %lld has ended"
-					: "no thread of the program %lld has such a name",
+				  found ? "the program with process ID %lld has ended"
+					: "the program with process ID %lld does not have a thread of this "
+					  "name",
 				  (long long)options.pid);
 	while (state->count < found) {
 		struct follower *f = follow(state, &threads[state->count], true, 0);
@@ -660,11 +663,11 @@ static void mark_clock(const struct state *state, struct json *j)
 		const struct follower *f = state->followers[i];
 
 		if (f->cycles.chosen && f->cycles.model.wall)
-			stream_mark(
-				j, "wall-clock-set", SEVERITY_DOUBTFUL, (int)f->series[LATENCY].id,
-				"%s waits for times of the wall clock, which was set %s by %.1f ms while the program was watched; use CLOCK_MONOTONIC (C++: steady_clock)",
-				f->label, state->clock_set_ns < 0 ? "back" : "forward",
-				fabs((double)state->clock_set_ns) / 1e6);
+			stream_mark(j, "wall-clock-set", SEVERITY_DOUBTFUL, (int)f->series[LATENCY].id,
+				    "%s waits for times on the wall clock, which somebody set %s by %.1f ms "
+				    "during the measurement; use CLOCK_MONOTONIC (C++: steady_clock)",
+				    f->label, state->clock_set_ns < 0 ? "back" : "forward",
+				    fabs((double)state->clock_set_ns) / 1e6);
 	}
 }
 
@@ -673,15 +676,15 @@ static void mark_threads(const struct state *state, struct json *j)
 	int64_t missed = unwatched(state);
 
 	if (state->left_out)
-		stream_mark(
-			j, "threads-left-out", SEVERITY_DOUBTFUL, -1,
-			"%d threads are not watched, because at most %d can be; name the threads that matter (--threads)",
-			state->left_out, WATCH_THREADS_MAX);
+		stream_mark(j, "threads-left-out", SEVERITY_DOUBTFUL, -1,
+			    "rtgauge did not watch %d threads, because it can watch at most %d; name the "
+			    "threads that matter (--threads)",
+			    state->left_out, WATCH_THREADS_MAX);
 	if (missed)
-		stream_mark(
-			j, "threads-unwatched", SEVERITY_DOUBTFUL, -1,
-			"the program began %lld threads that lived too briefly to be watched; the figures leave out what they did",
-			(long long)missed);
+		stream_mark(j, "threads-unwatched", SEVERITY_DOUBTFUL, -1,
+			    "the program started %lld threads that ended too soon to be watched; the figures "
+			    "leave out what they did",
+			    (long long)missed);
 }
 
 /* How the program ended, as far as its threads show it. */
@@ -723,14 +726,14 @@ static void conclude(struct harness *h, struct json *j)
 	mark_threads(state, j);
 	if (state->other[0])
 		stream_mark(j, "measured-together", SEVERITY_NOTE, -1,
-			    "another measurement ran on this kernel meanwhile (tracefs instance %s)",
+			    "another measurement ran on this kernel at the same time (tracefs instance %s)",
 			    state->other);
 	watch_cost_write(&state->cost, j);
 	if (state->dropped)
-		stream_mark(
-			j, "trace-dropped", SEVERITY_DOUBTFUL, -1,
-			"the kernel dropped events %lld time(s); releases meanwhile are unknown, and count as possibly late",
-			(long long)state->dropped);
+		stream_mark(j, "trace-dropped", SEVERITY_DOUBTFUL, -1,
+			    "the kernel dropped events %lld time(s); releases at these times are unknown and "
+			    "count as possibly late",
+			    (long long)state->dropped);
 }
 
 static bool explained(const struct harness *h, const struct series *s, struct explained *who)
@@ -763,4 +766,5 @@ static int verb_watch(int argc, char **argv)
 }
 
 PROBE("watch", verb_watch,
-      "latency, response, execution and period of a program's threads, and what blocks and preempts them")
+      "latency, response, execution time and period of the threads of a program, and what blocks and "
+      "preempts them")

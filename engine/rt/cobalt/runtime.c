@@ -80,7 +80,8 @@ static int refuse_access(void)
 {
 	return error_line(
 		STATUS_CANNOT_MEASURE, "permission",
-		"Xenomai refuses this user; measure as root, or as a member of the group that the kernel parameter xenomai.allowed_group names");
+		"this user may not use Xenomai; measure as root, or as a member of the group in the kernel "
+		"parameter xenomai.allowed_group");
 }
 
 int runtime_begin(const struct verb *verb)
@@ -93,7 +94,8 @@ int runtime_begin(const struct verb *verb)
 	if (access("/proc/xenomai", F_OK))
 		return error_line(
 			STATUS_CANNOT_MEASURE, "runtime",
-			"this kernel has no Xenomai 3 (Cobalt) core; boot a kernel that has one, or leave --rt out");
+			"this kernel has no Xenomai 3 (Cobalt) core; boot a kernel that has one, or leave "
+			"--rt out");
 	device = __STD(open("/dev/rtdm/memdev-private",
 			    O_RDWR | O_CLOEXEC)); /* Cobalt's call refuses a process that has not joined */
 	if (device < 0 && errno == EACCES)

@@ -117,11 +117,11 @@ int runtime_begin(const struct verb *verb)
 	hz = state_sum(frequency);
 	if (hz <= 0)
 		return error_line(STATUS_CANNOT_MEASURE, "runtime",
-				  "RTAI's scheduler is not loaded (there is no " STATE
+				  "the RTAI scheduler is not loaded (there is no " STATE
 				  "): load its modules rtai_hal and rtai_sched, or leave --rt out");
 	if (geteuid())
 		return error_line(STATUS_CANNOT_MEASURE, "permission",
-				  "RTAI accepts only root's threads; measure as root");
+				  "RTAI accepts only threads of root; measure as root");
 	lxrt_clock_begin(hz);
 	atexit(lxrt_delete_semaphores);
 	return 0;

@@ -69,8 +69,8 @@ class Selection(Model):
     best: str | None
     rejected_but_lower: list[str] = Field(
         default_factory=list[str],
-        description="rejected sides that are below `best` at every quantile; if `best` is None, below the "
-        "baseline",
+        description="rejected sides whose values are lower than those that `best` has at every "
+        "quantile; if `best` is None, lower than the baseline's",
     )
 
 
@@ -90,12 +90,13 @@ class QuantileDifference(Model):
     )
     baseline_runs_ns: list[int] = Field(default_factory=list[int])
     paired: bool = Field(
-        default=False, description="whether the sides were measured alternately, so that the runs form pairs"
+        default=False, description="whether the sides were measured in turn, so that their runs form pairs"
     )
     side_ns: int
     side_is_at_least: bool = Field(
         default=False,
-        description="whether side_ns is only a lower bound, because samples lie above the histogram",
+        description="whether side_ns is only a lower bound, because some samples were too large for "
+        "the histogram",
     )
     baseline_ns: int
     baseline_is_at_least: bool = False

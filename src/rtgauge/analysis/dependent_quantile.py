@@ -78,8 +78,8 @@ def too_few_beyond(samples: int, share: Fraction) -> str | None:
     if beyond >= LEAST_BEYOND:
         return None
     return (
-        f"only {beyond} sample{'s lie' if beyond != 1 else ' lies'} beyond it, but at least {LEAST_BEYOND} "
-        "are needed"
+        f"only {beyond} sample{'s lie' if beyond != 1 else ' lies'} beyond this quantile, but at least "
+        f"{LEAST_BEYOND} are needed"
     )
 
 

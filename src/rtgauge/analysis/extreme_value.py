@@ -40,8 +40,8 @@ or 7 % of cases.
 """
 BROKEN = {
     "no drift": "the maxima drift over time",
-    "independent blocks": "the maxima are serially correlated",
-    "fit": "the distribution of extremes does not fit the maxima",
+    "independent blocks": "successive maxima depend on each other",
+    "fit": "the extreme-value distribution does not fit the maxima",
     "runs alike": "the runs differ in their maxima",
 }
 """The message for each assumption that does not hold."""
@@ -367,12 +367,13 @@ def estimate(
 
     if len(maxima) < LEAST_BLOCKS:
         return cannot(
-            f"only {plural(len(maxima), 'window')} of time {'has' if len(maxima) == 1 else 'have'} a largest "
-            f"value; at least {LEAST_BLOCKS} are needed"
+            f"only {plural(len(maxima), 'window')} of time {'has' if len(maxima) == 1 else 'have'} any "
+            f"values; at least {LEAST_BLOCKS} are needed"
         )
     if size < LEAST_A_BLOCK:
         return cannot(
-            f"a window has only {size:.0f} activations on average; at least {LEAST_A_BLOCK} are needed"
+            f"a window of time has only {size:.0f} activations on average; at least {LEAST_A_BLOCK} are "
+            "needed"
         )
     if len(set(maxima)) < 10:
         return cannot(

@@ -151,7 +151,7 @@ def quantile(values: Ranked, share: Fraction, confidence: float, *, rank_error: 
     """
     count = values.count
     if count == 0:
-        raise ValueError("an empty sample has no quantile")
+        raise ValueError("cannot calculate a quantile of an empty sample")
     rank = nearest_rank(share, count)
     estimate = values.largest_at(rank)
     if share == 1:

@@ -259,7 +259,7 @@ def _conditions(records: Sequence[Record], scope: Scope) -> list[_Condition]:
         groups = by_name.setdefault(record.label or name, {})
         steps = [step for step in record.steps if scope.has(step)]
         if not steps and scope is EVERYTHING:
-            raise InputError(f"{record.path} has no finished step with latencies to compare")
+            raise InputError(f"{record.path} does not contain a finished step with latencies to compare")
         for step in steps:
             groups.setdefault(_identity(step, alternation_of(record.run)), []).append((record, step))
     return [
@@ -335,8 +335,8 @@ def check_comparable(steps: Sequence[tuple[str, Step]]) -> None:
         different = next((name for name in of_first if of_first[name] != of_other[name]), None)
         if different is not None:
             raise InputError(
-                f"these sides cannot be compared: the {different} is {of_first[different]} in "
-                f"'{first_label}' and {of_other[different]} in '{label}'; measure both in the same way"
+                f"these sides cannot be compared, because the {different} is {of_first[different]} in "
+                f"'{first_label}', but {of_other[different]} in '{label}'; measure both in the same way"
             )
 
 

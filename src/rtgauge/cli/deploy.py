@@ -57,7 +57,9 @@ Examples:
 Name = Annotated[
     str,
     typer.Argument(
-        metavar="NAME", help="CHM, HM, HMI, M, MI, Single, or settings (see `rtgauge deploy --help`)."
+        metavar="NAME",
+        help="Name of the deployment: CHM, HM, HMI, M, MI or Single, or its settings (see `rtgauge "
+        "deploy --help`).",
     ),
 ]
 

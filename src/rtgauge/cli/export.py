@@ -116,7 +116,9 @@ def _kernel_source(tree: Path, origin: str) -> KernelSource:
     if re.fullmatch(r"[a-z0-9_]+", origin) is None:
         raise InputError(f"--origin {origin}: KCIDB accepts only lower-case letters, digits and _")
     if not tree.is_dir():
-        raise InputError(f"--kernel-tree {tree} is not a folder")
+        raise InputError(
+            f"--kernel-tree {tree} is not a folder; name the folder with the sources of the kernel"
+        )
     repository = GitRepository(tree)
     try:
         url = repository.git("remote", "get-url", "origin")

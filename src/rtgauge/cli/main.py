@@ -199,9 +199,9 @@ def _instead(error: Any, command: str, message: str) -> str:
         return f": {other}give --set {name}=VALUE, which sets this parameter of {', '.join(having)}"
     if command.startswith("rtgauge probe ") and having:
         return (
-            f": the probes {', '.join(having)} have this option"
+            f": only the probes {', '.join(having)} have this option"
             if len(having) > 1
-            else (f": the probe {having[0]} has this option")
+            else (f": only the probe {having[0]} has this option")
         )
     return f": use {ours}" if ours is not None else ""
 

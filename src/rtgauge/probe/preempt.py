@@ -24,7 +24,7 @@ class PreemptParameters(OneCpuParameters, MeasuringParameters):
     placement: Literal["same-core", "other-core"] = Field(
         default="other-core",
         alias="placement",
-        description="where the task runs that wakes the high-priority task",
+        description="where to run the task that wakes the high-priority task",
     )
     interval_ns: Annotated[DurationNs, between("20us", "10ms")] = Field(
         default=200_000, alias="interval", description="time between two events"

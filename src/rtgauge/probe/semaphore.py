@@ -21,7 +21,7 @@ class SemaphoreParameters(OneCpuParameters, MeasuringParameters):
         default="semaphore", alias="method", description="how a task waits for the other task"
     )
     placement: Literal["same-cpu", "same-core", "other-core"] = Field(
-        default="same-cpu", alias="placement", description="where the second task runs"
+        default="same-cpu", alias="placement", description="where to run the second task"
     )
 
 

@@ -305,7 +305,8 @@ class DeploymentReport(Model):
         description="devices named in `raise` that have no IRQ thread",
     )
     not_in_effect: list[str] = Field(
-        default_factory=list[str], description="boot parameters that this kernel does not know"
+        default_factory=list[str],
+        description="boot parameters of the deployment that this kernel does not know",
     )
 
     @property
@@ -508,7 +509,8 @@ class ExplainCost(Model):
     without_ns: float = Field(description="mean over the medians of all stretches without events")
     with_ns: float
     median_ns: float = Field(
-        description="cost of recording: the mean difference between the medians with and without events"
+        description="cost of recording: by how much the median with events is larger than without, on "
+        "average over the pairs"
     )
     low_ns: float = Field(
         description="lower end of the 90 % confidence interval of the cost (so that the test for "
@@ -684,7 +686,7 @@ class Exposure(Model):
     )
     confidence: float
     share_excluded: float = Field(
-        description="the true share of violations is at most this value, with the confidence in `confidence`"
+        description="the true share of violations is at most this value, at the confidence in `confidence`"
     )
     assumes_independence: bool = Field(
         default=False,
@@ -693,8 +695,8 @@ class Exposure(Model):
     )
     between_runs: bool = Field(
         default=False,
-        description="whether share_excluded allows for differences between runs; otherwise it applies only "
-        "to the measured runs",
+        description="whether share_excluded takes differences between runs into account; otherwise it "
+        "applies only to the measured runs",
     )
     per_hour_excluded: float | None = Field(
         description="share_excluded expressed as violations per hour, on all CPUs together"
@@ -705,7 +707,8 @@ class Exposure(Model):
         "longer measurement cannot exclude it"
     )
     next_boards: int | None = Field(
-        description="how many boards are needed to exclude next_share in the time that this measurement took"
+        description="how many boards would have to measure in parallel, each for as long as this "
+        "measurement, to exclude next_share"
     )
 
 

@@ -85,7 +85,7 @@ def _lines(compressed: BinaryIO) -> Iterator[dict[str, Any]]:
                 raise ValueError(f"a line is longer than {MOST_LINE / MIB:g} MiB")
             document = parse_json(line)
             if not isinstance(document, dict):
-                raise ValueError("a line is not an object")
+                raise ValueError("a line is not a JSON object")
             yield cast("dict[str, Any]", document)
 
 

@@ -115,7 +115,10 @@ class WatchedLoop:
         """Say by how much and why the period differs from the required one; None if it does not."""
         if not self.period_ns or abs(self.period_ns - period_ns) <= DRIFT * period_ns:
             return None
-        text = f"the period of {self.task} is {format_time(self.period_ns)}, not {format_duration(period_ns)}"
+        text = (
+            f"the period of {self.task} is {format_time(self.period_ns)} instead of "
+            f"{format_duration(period_ns)}"
+        )
         return f"{text}: {why}" if (why := self.why_it_drifts()) else text
 
     def why_it_drifts(self) -> str | None:

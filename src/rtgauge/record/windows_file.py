@@ -215,7 +215,7 @@ def check_windows(windows: Windows) -> None:
         if is_broken.any():
             raise ValueError(f"a window has {name}")
     if any(numbers.sum(dtype=np.float64) > MOST_COUNT * 16 for numbers in (windows.count, windows.missed)):
-        raise ValueError("its windows have too many values")
+        raise ValueError("its windows have more values than a measurement can have")
 
 
 def _beyond(times: Integers) -> Any:

@@ -613,7 +613,7 @@ def test_records_without_a_common_probe_are_refused_with_what_differs(tmp_path, 
     file = next(second.glob("steps/*/step.json"))
     step = json.loads(file.read_text(encoding="utf-8"))
     file.write_text(json.dumps(step | {"key": step["key"] | {"probe": "tire"}}), encoding="utf-8")
-    with pytest.raises(InputError, match=r"the probe is wakeup in .* and tire in"):
+    with pytest.raises(InputError, match=r"the probe is wakeup in .* but tire in"):
         sides_of([Record.open(first), Record.open(second)])
     monkeypatch.setattr(sys, "argv", ["rtgauge", "compare", str(first), str(second)])
     monkeypatch.setattr("rtgauge.cli.main.make_patient", lambda: None)

@@ -46,7 +46,7 @@ def steps(**keys: Any) -> list[StepKey]:
         ({"probe": "noise", "cpu": "8191"}, "there is no CPU 8191"),
         ({"probe": "wakeup", "interval": "500ns"}, "shorter than a wake-up"),
         ({"probe": "watch", "pid": 4194303}, "there is no process"),
-        ({"probe": "watch", "program": "no-such-thing"}, "no program is named no-such-thing"),
+        ({"probe": "watch", "program": "no-such-thing"}, "did not find a program named no-such-thing"),
     ],
 )
 def test_wrong_input_is_refused_without_the_machine(keys: dict[str, Any], said: str) -> None:

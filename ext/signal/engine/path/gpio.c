@@ -68,7 +68,8 @@ static int open_chip(struct chip *chip)
 	if (chip->fd < 0 && (errno == EACCES || errno == EPERM))
 		return error_line(
 			STATUS_CANNOT_MEASURE, "permission-gpio",
-			"%s may not be opened by this user (%s); run as root, or as a member of the group that owns it (often gpio)",
+			"this user may not open %s (%s); run as root, or as a member of the group that owns "
+			"it (often gpio)",
 			path, strerror(errno));
 	if (chip->fd < 0)
 		return error_line(
@@ -123,7 +124,8 @@ static int refused(const struct chip *chip, const char *line, unsigned int offse
 	if (input && (error == ENXIO || error == EOPNOTSUPP))
 		return error_line(
 			STATUS_CANNOT_MEASURE, "path",
-			"line %s of %s has no interrupt (%s), so no edge can be waited for; use another line",
+			"line %s of %s does not have an interrupt (%s), so a task cannot wait for its "
+			"edges; use another line",
 			line, chip->spec->chip, strerror(error));
 	return error_line(STATUS_CANNOT_MEASURE, "path", "line %s of %s cannot be an %s: %s", line,
 			  chip->spec->chip, input ? "input that waits for edges" : "output", strerror(error));
@@ -180,7 +182,7 @@ const char *gpio_wanted_lines(enum path_role role, bool both_ways)
 {
 	if (!both_ways)
 		return role == PATH_BOTH ? "OUT,IN (wired together)" : role == PATH_MASTER ? "OUT" : "IN";
-	return role == PATH_BOTH ? "OUT,IN,SLAVE_OUT,SLAVE_IN (OUT wired to SLAVE_IN, SLAVE_OUT to IN)"
+	return role == PATH_BOTH ? "OUT,IN,SLAVE_OUT,SLAVE_IN (wire OUT to SLAVE_IN, and SLAVE_OUT to IN)"
 				 : "OUT,IN";
 }
 

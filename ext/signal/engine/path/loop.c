@@ -17,12 +17,12 @@
 int loop_check(const char *rest, enum path_role role, const char *name)
 {
 	if (*rest)
-		return error_line(STATUS_USAGE, "path", "nothing may follow --path %s, but '%.60s' does",
-				  name, rest);
+		return error_line(STATUS_USAGE, "path", "give --path %s alone, without '%.60s'", name, rest);
 	if (role != PATH_BOTH)
 		return error_line(
 			STATUS_USAGE, "path",
-			"--path %s is within one engine; give --role both, or, for two engines, --path udp:HOST:PORT or gpio:CHIP:LINES",
+			"--path %s connects only two processes of one engine; give --role both, or, for two "
+			"engines, --path udp:HOST:PORT or gpio:CHIP:LINES",
 			name);
 	return 0;
 }
@@ -30,7 +30,7 @@ int loop_check(const char *rest, enum path_role role, const char *name)
 int loop_refused(const char *name)
 {
 	return error_lacks(STATUS_CANNOT_MEASURE, "method", name, "choose another --path",
-			   "there is no %s here (%s)", name, strerror(errno));
+			   "this machine does not support %s (%s)", name, strerror(errno));
 }
 
 /* Edges as messages with their numbers: a message is written to `out`, and all messages that have come are

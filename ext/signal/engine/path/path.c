@@ -50,13 +50,14 @@ int path_open(const char *text, enum path_role role, bool both_ways, struct path
 	if (!kind)
 		return error_line(
 			STATUS_USAGE, "path",
-			"--path %.100s is unknown; choose from loop:eventfd, loop:pipe, loop:socketpair, loop:mqueue, loop:udp, udp:HOST:PORT, gpio:CHIP:LINES and wire",
+			"unknown --path %.100s; choose from loop:eventfd, loop:pipe, loop:socketpair, "
+			"loop:mqueue, loop:udp, udp:HOST:PORT, gpio:CHIP:LINES and wire",
 			text);
 	if (RUNTIME_IS_COKERNEL && !kind->on_cokernel)
 		return error_line(
 			STATUS_USAGE, "path",
-			"--path %.100s belongs to Linux and hands threads over to it: on a co-kernel " COKERNEL_PATHS
-			"; choose it, or leave --rt out",
+			"--path %.100s uses Linux, which takes threads away from the co-kernel: " COKERNEL_PATHS
+			", or leave --rt out",
 			text);
 	ends[PATH_MASTER] = ends[PATH_SLAVE] = (struct path_end){.kind = kind, .in = -1, .out = -1};
 	ends[PATH_SLAVE].slave = true;
@@ -74,7 +75,7 @@ int path_open_for_kernel(const char *text, enum path_role role, bool both_ways,
 	ends[PATH_SLAVE].slave = true;
 	if (role != PATH_BOTH && role != kernel->task)
 		return error_line(STATUS_USAGE, "path",
-				  "--space kernel applies to the %s; give --role %s or both",
+				  "with --space kernel, rtgauge measures the %s; give --role %s or both",
 				  path_role_names[kernel->task], path_role_names[kernel->task]);
 	if (kind == &path_gpio)
 		return gpio_open_lines(rest, role, both_ways, kernel, ends);
@@ -130,7 +131,7 @@ const struct option_entry roles_options_table[] = {
 	 .value = &role_options.slave_cpu,
 	 .min = -1,
 	 .max = CPUSET_MAX - 1,
-	 .help = "CPU of the slave, with --role both; -1: a CPU near the master's"},
+	 .help = "with --role both, CPU of the slave; -1: a CPU near the CPU of the master"},
 	{0},
 };
 
@@ -138,7 +139,7 @@ const struct option_entry roles_option_context[] = {
 	{.name = "context",
 	 .kind = OPTION_CHOICE,
 	 .value = &role_options.context,
-	 .help = "context in which the task works in kernel space: an interrupt handler or a thread"},
+	 .help = "where the task runs in kernel space: in an interrupt handler or a thread"},
 	{0},
 };
 

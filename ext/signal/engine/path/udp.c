@@ -95,10 +95,10 @@ static int open_end(const char *rest, enum path_role role, bool both_ways, struc
 		slave->in = slave->out = socket(address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 		if (slave->in < 0 || bind(slave->in, (struct sockaddr *)&address, length))
 			return error_line(STATUS_CANNOT_MEASURE, "path",
-					  "--path udp:%s: the slave cannot wait there (%s)%s", rest,
-					  strerror(errno),
+					  "--path udp:%s: the slave cannot listen at this address (%s)%s",
+					  rest, strerror(errno),
 					  errno == EADDRNOTAVAIL
-						  ? ": it has to be an address of the slave's own machine"
+						  ? ": give an address of the machine that the slave runs on"
 					  : errno == EADDRINUSE ? ": choose another port"
 								: "");
 	}
@@ -107,8 +107,8 @@ static int open_end(const char *rest, enum path_role role, bool both_ways, struc
 
 		master->in = master->out = socket(address.ss_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
 		if (master->in < 0 || connect(master->in, (struct sockaddr *)&address, length))
-			return error_line(STATUS_CANNOT_MEASURE, "path",
-					  "--path udp:%s cannot be reached: %s", rest, strerror(errno));
+			return error_line(STATUS_CANNOT_MEASURE, "path", "cannot reach --path udp:%s: %s",
+					  rest, strerror(errno));
 	}
 	return 0;
 }

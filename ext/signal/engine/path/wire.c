@@ -46,7 +46,8 @@ static int join(unsigned int a, unsigned int b)
 	if (error)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "path",
-			"lines %u and %u of the wire cannot be joined (%s), because one of them is joined to another",
+			"cannot join lines %u and %u of the wire (%s), because one of them is already "
+			"joined to another line",
 			a, b, strerror(error));
 	return 0;
 }
@@ -112,7 +113,8 @@ static int open_chip_lines(const char *lines, enum path_role role, bool both_way
 	if (chip < 0)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "path",
-			"the wire's GPIO chip has no device /dev/gpiochip*; check that devtmpfs is mounted on /dev");
+			"the GPIO chip of the wire lacks its device /dev/gpiochip*; check that devtmpfs is "
+			"mounted on /dev");
 	snprintf(text, sizeof(text), "gpiochip%d:%s", chip, lines);
 	ends[PATH_MASTER].kind = ends[PATH_SLAVE].kind = &path_gpio;
 	return gpio_open_lines(text, role, both_ways, kernel, ends);
@@ -136,10 +138,10 @@ static int open_wire(const char *rest, enum path_role role, bool both_ways, stru
 
 	if (*rest)
 		return error_line(STATUS_USAGE, "path",
-				  "--path wire takes no lines, because it joins its own");
+				  "give --path wire without lines, because it uses its own");
 	if (role != PATH_BOTH)
 		return error_line(STATUS_USAGE, "path",
-				  "--path wire is within one machine; give --role both");
+				  "--path wire does not leave the machine; give --role both");
 	status = wire_open(both_ways);
 	return status ? status : wire_open_lines(role, both_ways, NULL, ends);
 }
@@ -213,10 +215,10 @@ void wire_conclude(int64_t compared, int64_t not_compared, const char *what, str
 	json_int(j, "lost", lost);
 	stream_result_end(j);
 	if (not_compared || lost)
-		stream_mark(
-			j, "reference-missing", SEVERITY_NOTE, -1,
-			"%lld %s are not in the wire's series, because they have no time stamp; the wire lost %lld edges",
-			(long long)not_compared, what, (long long)lost);
+		stream_mark(j, "reference-missing", SEVERITY_NOTE, -1,
+			    "the wire's series lacks %lld %s, because their edges were not time-stamped; the "
+			    "wire lost %lld edges",
+			    (long long)not_compared, what, (long long)lost);
 }
 
 const struct path_kind path_wire = {

@@ -106,5 +106,6 @@ void kernel_toggler_conclude(const struct kernel_toggler *task, struct json *j)
 	if (task->status.reason == RTGAUGE_REASON_OVERLOAD)
 		stream_mark(
 			j, "overload", SEVERITY_INVALID, 0,
-			"the CPU could not keep up with this period in the kernel, so the module ended the task before the machine locked up; give a longer --period");
+			"the CPU could not keep up with this period, so the kernel module ended the task to "
+			"keep the machine from locking up; give a longer --period");
 }

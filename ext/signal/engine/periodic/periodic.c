@@ -46,12 +46,12 @@ static const struct option_entry table[] = {
 	 .value = &options.period_ns,
 	 .min = 2000,
 	 .max = 3600 * NS_PER_S,
-	 .help = "period of the signal; the line is toggled each half-period"},
+	 .help = "period of the signal; the task toggles the line every half-period"},
 	{.name = "timer",
 	 .kind = OPTION_CHOICE,
 	 .value = &options.timer,
 	 .choices = timer_names,
-	 .help = "timer that the task waits for"},
+	 .help = "how the task waits for its time"},
 	{.shared = harness_option_cpu},
 	{.shared = harness_option_count,
 	 .help = "number of half-periods in the measured phase, instead of a duration"},
@@ -161,10 +161,13 @@ static void conclude(struct harness *h, struct json *j)
 		wire_conclude(state->reference.matched, state->reference.unmatched, "edges", j);
 	if (role_options.role == PATH_SLAVE && !state->edges.seen)
 		stream_mark(j, "no-stimulus", SEVERITY_INVALID, 0,
-			    "no edge came on %s; check that the master is running, and that this is its line",
+			    "did not receive any edge on %s; check that the master is running, and that "
+			    "this is its line",
 			    role_options.path);
 	if (h->peer->died[0])
-		stream_mark(j, "slave-died", SEVERITY_INVALID, -1, "the observer %s while it was needed",
+		stream_mark(j, "slave-died", SEVERITY_INVALID, -1,
+			    "the observer %s before the measurement "
+			    "was over",
 			    h->peer->died);
 }
 
@@ -175,11 +178,13 @@ static int check(struct harness *h)
 	state->toggler.half_ns = state->edges.half_ns = options.period_ns / 2;
 	if (options.period_ns % 2)
 		return error_line(STATUS_USAGE, "interval",
-				  "a period of %lld ns has no half in whole ns; give an even number",
+				  "half of a period of %lld ns is not a whole number of ns; give an even "
+				  "number",
 				  (long long)options.period_ns);
 	if (role_options.space == SPACE_KERNEL && options.timer != TIMER_NANOSLEEP)
 		return usage_error(
-			"--timer applies only to a task in user space; a task in the kernel always uses a high-resolution timer");
+			"--timer works only in user space, because a task in the kernel always uses a "
+			"high-resolution timer; leave it out");
 	if (harness_options.count && harness_options.count > INT64_MAX / 4 / state->toggler.half_ns)
 		return usage_error("this many half-periods would take more than 70 years; give fewer");
 	return 0;
@@ -400,7 +405,7 @@ static int run(struct harness *h)
 		: state->observer    ? atomic_load(&state->observer->error)
 				     : 0;
 	if (error)
-		return error_line(STATUS_CANNOT_MEASURE, "path", "%.100s failed while it was measured: %s",
+		return error_line(STATUS_CANNOT_MEASURE, "path", "%.100s failed during the measurement: %s",
 				  role_options.path, strerror(error));
 	if (state->observer)
 		state->edges.series[OTHER_JITTER].lost = state->edges.series[OTHER_LATENCY].lost =

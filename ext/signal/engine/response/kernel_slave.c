@@ -142,8 +142,8 @@ void kernel_slave_conclude(const struct kernel_slave *slave, struct json *j)
 	json_uint(j, "lost", slave->status.lost);
 	stream_result_end(j);
 	if (slave->status.lost)
-		stream_mark(
-			j, "samples-lost", SEVERITY_INVALID, (int)slave->steps[STEP_WORK].id,
-			"%llu samples of the kernel module were measured but could not be kept, so they are not in its steps",
-			(unsigned long long)slave->status.lost);
+		stream_mark(j, "samples-lost", SEVERITY_INVALID, (int)slave->steps[STEP_WORK].id,
+			    "the kernel module measured %llu samples that were lost, so the parts of the "
+			    "response leave them out",
+			    (unsigned long long)slave->status.lost);
 }

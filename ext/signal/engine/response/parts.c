@@ -156,15 +156,18 @@ void parts_conclude(const struct parts *parts, struct json *j)
 	if (parts->interrupt == TRACE_NO_INTERRUPT)
 		stream_mark(
 			j, "no-interrupt", SEVERITY_NOTE, -1,
-			"this path has no interrupt, because the master itself wakes the slave, so there is neither interrupt latency nor service time");
+			"this path does not use an interrupt, because the master itself wakes the slave, so "
+			"the results lack interrupt latency and service time");
 	if (parts->unmatched * 5 > parts->matched)
 		stream_mark(
 			j, "parts-missing", SEVERITY_DOUBTFUL, -1,
-			"of %lld responses %lld could not be split into parts, because the kernel did not trace every switch to the slave (some kernels omit switches from an idle CPU); the parts cover the other responses",
+			"of %lld responses, rtgauge could not split %lld into parts, because the kernel did "
+			"not trace every switch to the slave (some kernels leave out switches from an idle "
+			"CPU); the parts cover the other responses",
 			(long long)parts->matched + parts->unmatched, (long long)parts->unmatched);
 	if (trace_dropped(&parts->trace))
-		stream_mark(
-			j, "trace-dropped", SEVERITY_NOTE, -1,
-			"the kernel dropped trace events, so %lld responses could not be split into parts",
-			(long long)parts->unmatched);
+		stream_mark(j, "trace-dropped", SEVERITY_NOTE, -1,
+			    "rtgauge could not split %lld responses into parts, because the kernel dropped "
+			    "trace events",
+			    (long long)parts->unmatched);
 }

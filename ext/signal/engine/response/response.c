@@ -68,17 +68,17 @@ static const struct option_entry table[] = {
 	 .value = &options.timeout_ns,
 	 .min = 1000000,
 	 .max = 3600 * NS_PER_S,
-	 .help = "wait after which an answer counts as lost"},
+	 .help = "how long to wait for an answer before it counts as lost"},
 	{.name = "seed",
 	 .kind = OPTION_INT,
 	 .value = &options.seed,
 	 .min = -1,
 	 .max = INT64_MAX,
-	 .help = "seed of the random times; -1: choose one"},
+	 .help = "seed of the random times; -1: let the engine choose one"},
 	{.name = "trace-instance",
 	 .kind = OPTION_TEXT,
 	 .value = &options.trace_instance,
-	 .help = "split the response into its parts by tracepoints, in this instance of tracefs"},
+	 .help = "split the response into parts by tracepoints, which this instance of tracefs records"},
 	{.shared = harness_option_cpu},
 	{.shared = harness_option_count,
 	 .help = "number of stimuli in the measured phase, instead of a duration"},
@@ -219,24 +219,27 @@ static void conclude(struct harness *h, struct json *j)
 		if (!answers)
 			stream_mark(
 				j, "no-stimulus", SEVERITY_INVALID, 0,
-				"no stimulus came on %s; check that the master is running, and that this is its line",
+				"did not receive any stimulus on %s; check that the master is running, and "
+				"that this is its line",
 				role_options.path);
 		return;
 	}
 	write_counts(&state->master.counts[1], j, "master");
 	if (h->peer->died[0])
-		stream_mark(j, "slave-died", SEVERITY_INVALID, -1, "the slave %s while it was needed",
+		stream_mark(j, "slave-died", SEVERITY_INVALID, -1,
+			    "the slave %s before the measurement was "
+			    "over",
 			    h->peer->died);
 	if (state->master.counts[1].not_made)
-		stream_mark(
-			j, "master-late",
-			state->master.counts[1].not_made > state->master.counts[1].stimuli / 100
-				? SEVERITY_DOUBTFUL
-				: SEVERITY_NOTE,
-			0,
-			"%lld stimuli were not sent, because the master itself was late by up to %.3f ms; they say nothing about the slave",
-			(long long)state->master.counts[1].not_made,
-			(double)state->master.counts[1].late_by_max_ns / (NS_PER_S / 1000));
+		stream_mark(j, "master-late",
+			    state->master.counts[1].not_made > state->master.counts[1].stimuli / 100
+				    ? SEVERITY_DOUBTFUL
+				    : SEVERITY_NOTE,
+			    0,
+			    "the master did not send %lld stimuli, because it was late by up to %.3f ms; "
+			    "they say nothing about the slave",
+			    (long long)state->master.counts[1].not_made,
+			    (double)state->master.counts[1].late_by_max_ns / (NS_PER_S / 1000));
 	if (state->master.counts[1].early || state->master.counts[1].doubled)
 		stream_mark(
 			j, "noise", SEVERITY_DOUBTFUL, 0,
@@ -249,13 +252,15 @@ static int check(struct harness *h)
 	(void)h;
 	if (!options.interval_ns && options.interval_min_ns > options.interval_max_ns)
 		return error_line(STATUS_USAGE, "interval",
-				  "--interval-min-ns (%lld) is longer than --interval-max-ns (%lld)",
+				  "--interval-min-ns (%lld) is longer than --interval-max-ns (%lld); give a "
+				  "shorter one",
 				  (long long)options.interval_min_ns, (long long)options.interval_max_ns);
 	if (options.trace_instance && role_options.role == PATH_MASTER)
-		return usage_error("--trace-instance applies only to the slave; give --role slave or both");
+		return usage_error("--trace-instance works only for the slave; give --role slave or both");
 	if (options.trace_instance && role_options.space == SPACE_KERNEL)
 		return usage_error(
-			"--trace-instance applies only to a slave in user space; in the kernel each step is time-stamped anyway");
+			"--trace-instance works only in user space; leave it out, because in the kernel "
+			"each step is time-stamped anyway");
 	if (options.trace_instance && !tracefs_is_name(options.trace_instance))
 		return usage_error("--trace-instance %.80s: give at most 64 letters, digits, - and _",
 				   options.trace_instance);
@@ -476,20 +481,23 @@ static int run(struct harness *h)
 	if (state->master.nobody && role_options.role == PATH_BOTH && role_options.space == SPACE_KERNEL)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "no-answer",
-			"the kernel module never answered on %.100s: the lines are not wired together, or something with a higher priority takes its CPU",
+			"the kernel module did not answer on %.100s: wire the lines together, and check "
+			"that nothing with a higher priority takes its CPU",
 			role_options.path);
 	if (state->master.nobody && role_options.role == PATH_BOTH)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "no-answer",
-			"the slave on CPU %d never answered on %.100s: something with a higher priority takes its CPU, or the lines are not wired together",
+			"the slave on CPU %d did not answer on %.100s: check that nothing with a higher "
+			"priority takes its CPU, and that the lines are wired together",
 			h->peer->cpu, role_options.path);
 	if (state->master.nobody)
 		return error_line(
 			STATUS_CANNOT_MEASURE, "no-answer",
-			"nobody answers on %.100s; start the slave first, with --role slave and the same path",
+			"nobody answers on %.100s; start the slave first, with --role slave and the same "
+			"path",
 			role_options.path);
 	if (state->master.error || (state->slave && atomic_load(&state->slave->error)))
-		return error_line(STATUS_CANNOT_MEASURE, "path", "%s failed while it was measured: %s",
+		return error_line(STATUS_CANNOT_MEASURE, "path", "%s failed during the measurement: %s",
 				  role_options.path,
 				  strerror(state->master.error ? state->master.error
 							       : atomic_load(&state->slave->error)));
@@ -535,4 +543,4 @@ static int verb_response(int argc, char **argv)
 	return status;
 }
 
-PROBE("response", verb_response, "time from a stimulus on a line to the answer of a task that waits for it")
+PROBE("response", verb_response, "time from a stimulus on a line until a task that waits for it has answered")

@@ -16,7 +16,8 @@ static int failed(const char *what)
 {
 	return error_line(
 		STATUS_CANNOT_MEASURE, "trace",
-		"the kernel's tracepoints cannot be recorded (%s: %s); measure without --trace-parts, or run as root",
+		"the kernel's tracepoints cannot be recorded (%s: %s); measure without --trace-parts, or "
+		"run as root",
 		what, strerror(errno));
 }
 

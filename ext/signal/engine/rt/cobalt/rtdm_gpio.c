@@ -63,7 +63,8 @@ static int check_line(const char *chip, const char *line, char *file, size_t siz
 	if (access(file, R_OK | W_OK))
 		return error_line(
 			STATUS_CANNOT_MEASURE, "path",
-			"there is no %s here (%s); ls /dev/rtdm shows the chips that have an RTDM driver, and --path wire needs none",
+			"this machine lacks %s (%s); ls /dev/rtdm shows the chips that have an RTDM driver, "
+			"and --path wire works without one",
 			file, strerror(errno));
 	return 0;
 }
@@ -82,7 +83,8 @@ int rtdm_open_lines(const char *rest, enum path_role role, bool both_ways, struc
 	if (spec.bias || spec.active_low)
 		return error_line(
 			STATUS_USAGE, "path",
-			"--path rtdm:%.100s: RTDM lines have no options, because the description of the board sets them",
+			"--path rtdm:%.100s: leave out the options, because the description of the board "
+			"sets them for RTDM lines",
 			rest);
 	if (spec.line_count != count)
 		return error_line(STATUS_USAGE, "path", "--path rtdm:%.100s: --role %s needs the lines %s",
