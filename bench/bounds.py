@@ -32,8 +32,7 @@ from rtgauge.analysis import gate
 from rtgauge.analysis.comparison import Options as ComparisonOptions
 from rtgauge.analysis.comparison import quantile_differences
 from rtgauge.analysis.confidence import Counted, design_effect, upper_bound
-from rtgauge.analysis.frequency import Options as FrequencyOptions
-from rtgauge.analysis.frequency import line_of
+from rtgauge.analysis.frequency_options import Options as FrequencyOptions
 from rtgauge.analysis.median_of_runs import median_interval
 from rtgauge.analysis.quantile_difference import RunFigures, between_pairs, between_runs
 from rtgauge.plan.alternation import first_sides
@@ -42,6 +41,7 @@ from rtgauge.record.windows import Windows
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.requirement import Requirement
 from rtgauge.verdict.run_verdict import exposure_of
+from rtgauge_ext.papers.frequency.frequency import line_of
 from rtgauge_ext.tire.analysis.estimate import fit, median_of, ratio_of
 
 Draw = Callable[[str, np.random.Generator], dict[str, bool]]

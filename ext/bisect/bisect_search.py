@@ -117,7 +117,8 @@ def _document(found: Sequence[FirstBad], result: BisectResult, runs: int) -> Bis
         outcome=BisectOutcome.FIRST_BAD if one else BisectOutcome.ONE_OF_SEVERAL,
         conclusion=f"{found[0].commit[:12]} {found[0].subject}"
         if one
-        else f"{len(found)} commits are left, because some could not be measured",
+        else f"the search could not choose between {len(found)} commits, because some commits could not be "
+        "measured",
         first_bad=list(found),
         change_of_ends=result.ends.change,
         pairs_of_ends=result.ends.pairs,
@@ -146,7 +147,9 @@ def show_search(folder: Path, json: bool) -> None:
     state = kept_search(folder)
     if state.found is None:
         runs = plural(len(state.runs), "run")
-        raise InputError(f"this search has no result yet, after {runs}; continue it: rtgauge resume {folder}")
+        raise InputError(
+            f"this search has no result after {runs} yet; continue it with: rtgauge resume {folder}"
+        )
     print_found(state.found, folder, json=json)
 
 
@@ -193,7 +196,10 @@ def _plan(state: BisectState) -> Plan:
     plan, series = load_plan(state.plan, state.overrides), state.decides.series
     names = series_names(plan.steps)
     if series is None and len(names) > 1:
-        raise InputError(f"name the load (--load) or the series (--series) that decides: {', '.join(names)}")
+        raise InputError(
+            "the plan has several series; name the one that decides with --load or --series: "
+            f"{', '.join(names)}"
+        )
     if series is not None and series not in names:
         raise InputError(f"--series {series} is not in the plan, which has {', '.join(names)}")
     return plan
@@ -288,7 +294,7 @@ def kept_search(folder: Path) -> BisectState:
         parse_json(data)
         return BisectState.model_validate_json(data)
     except (FileNotFoundError, NotADirectoryError):
-        raise InputError(f"there is no search in {folder}: it has no {STATE}") from None
+        raise InputError(f"{folder} contains no search, because it has no {STATE}") from None
     except OSError as error:
         raise InputError(
             f"rtgauge does not use {error.filename or folder} ({error.strerror}), because it would run the "
@@ -314,7 +320,9 @@ def give_more_pairs(state: BisectState, max_pairs: int | None) -> None:
             "leave it out"
         )
     if any(run.commit not in {wish.good, wish.bad} for run in state.runs):
-        raise InputError("--max-pairs changes nothing: the ends are already known to differ; leave it out")
+        raise InputError(
+            "--max-pairs changes nothing, because the search already knows that the ends differ; leave it out"
+        )
     wish.extended_from = (*wish.extended_from, wish.max_pairs)
     wish.max_pairs = max_pairs
 

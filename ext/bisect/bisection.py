@@ -123,8 +123,8 @@ class Search:
             placed[commit] = found
             if found is Place.BETWEEN:
                 raise RtgaugeError(
-                    f"{commit[:12]} has a value between the values of the ends, so more than one commit "
-                    f"made the change; search on each side of it with --good or --bad",
+                    f"the value of {commit[:12]} lies between the values of the two ends, so more than one "
+                    "commit made the change; search on each side of it with --good or --bad",
                     EXIT_CANNOT_TELL,
                 )
             self.commits.mark(commit, found.value)
@@ -183,6 +183,6 @@ class Search:
         word = "good" if commit == self.wish.good else "bad"
         run = self.measure(commit, f"the {word} end")
         if run.value_ns is None:
-            raise RtgaugeError(f"the {word} end {commit[:12]} gave no value: {run.why_not}")
+            raise RtgaugeError(f"the {word} end {commit[:12]} could not be measured: {run.why_not}")
         self.tell(f"{commit[:12]}, the {word} end: {format_time(round(run.value_ns))}")
         return run.value_ns

@@ -66,6 +66,6 @@ def bisect(
 
     waits_s = wait_s(wait)
     if good is None or bad is None or not command:
-        raise InputError("name both ends and a command: --good COMMIT --bad COMMIT -- COMMAND")
+        raise InputError("give both ends and a command: --good COMMIT --bad COMMIT -- COMMAND")
     state = asked_search(out, repository, (good, bad), command, (plan, measured), deciding.wish(larger_than))
     run_search(out, state, waits_s, fresh=True, json=json)

@@ -23,7 +23,7 @@ from rtgauge.record.quantiles import QUANTILES, times_longer
 from rtgauge.record.reader import Record
 
 FAMILIES = {
-    "rtgauge_quantile_seconds": "Quantile p of a measured time.",
+    "rtgauge_quantile_seconds": "A quantile of a measured time; the label p says which.",
     "rtgauge_min_seconds": "Smallest measured time.",
     "rtgauge_max_seconds": "Largest measured time.",
     "rtgauge_samples": "Measured activations.",

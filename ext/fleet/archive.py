@@ -90,9 +90,11 @@ class Parcel:
         folder = opened_folder(path)
         run = read_model(folder.file(RUN), Run)
         if path.name.endswith(PARTIAL):
-            raise InputError(f"{path} is not complete; continue it with: rtgauge resume {path}")
+            raise InputError(f"{path} is incomplete; continue it with: rtgauge resume {path}")
         if NAME.fullmatch(run.id) is None:
-            raise InputError(f"{path} cannot be sent, because of its name ({run.id[:60]})")
+            raise InputError(
+                f"{path} cannot be sent, because its name is not the name of a record ({run.id[:60]})"
+            )
         Record.of(folder).check_files()
         try:
             sums: dict[str, str] = {}
@@ -145,14 +147,17 @@ def _files(folder: RecordFolder) -> list[str]:
             kind = folder.about(name).st_mode
             if len(found) > MOST_FILES or PART.fullmatch(name) is None:
                 raise InputError(
-                    f"{folder.path} is not sent, because {name[:80]!r} is not a file of a record"
+                    f"{folder.path} was not sent, because {name[:80]!r} is not a record's file; remove that "
+                    "file"
                 )
             if stat.S_ISDIR(kind):
                 look(name)
             elif stat.S_ISREG(kind):
                 found.append(name)
             else:
-                raise InputError(f"{folder.path} is not sent, because {name} is not a regular file")
+                raise InputError(
+                    f"{folder.path} was not sent, because {name} is not a regular file; remove it"
+                )
 
     look("")
     return found
@@ -214,15 +219,15 @@ class Writing(Protocol):
 
 def _other(parcel: Parcel, shown: str) -> str:
     return (
-        f"{parcel.folder.path} is not sent, because {shown} has another record {parcel.name}; remove one of "
-        f"them"
+        f"{parcel.folder.path} was not sent, because {shown} has another record {parcel.name}; remove one of "
+        "them"
     )
 
 
 def _failed(parcel: Parcel, shown: str, said: bytes) -> str:
     lines = [line.strip() for line in said.decode(errors="replace").splitlines() if line.strip()]
     reason = f" ({lines[-1][:300]})" if lines else ""
-    return f"{parcel.name} could not be sent to {shown}{reason}, and no part of it is there; try again"
+    return f"{parcel.name} could not be sent to {shown}{reason}, and no part of it arrived; try again"
 
 
 def archive_of(text: str) -> Archive:

@@ -66,7 +66,9 @@ def fleet(
         typer.echo(f"page    {page}")
     for name, reason in running.aside.items():
         typer.echo(
-            one_line(f"board {name} was put aside ({reason}); once it is repaired, try it again with --again")
+            one_line(
+                f"the fleet skips board {name} ({reason}); once it is repaired, try it again with --again"
+            )
         )
     if status == EXIT_INTERRUPTED:
         typer.echo("interrupted; run the same command again to continue")

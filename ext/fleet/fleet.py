@@ -232,7 +232,7 @@ class Fleet:
             state = JobState.model_validate_json(folder.read_own(STATE, MIB), strict=True)
             if state.status in WORDS:
                 return state
-        self._say(task, f"{folder.path / STATE} is damaged; the result is read from the record")
+        self._say(task, f"{folder.path / STATE} is damaged; rtgauge reads the result from the record")
         return None
 
     def _measure(self, folder: OwnFolder, task: BoardTask, lock: int) -> JobState | tuple[int, str]:

@@ -171,8 +171,8 @@ class FleetPlan(_Part):
         for board in plan.boards:
             if board.has_every_image and (board.image or not plan.images):
                 raise InputError(
-                    f"{path}: board {board.name}: {IMAGE} in its target stands for an image of the plan; "
-                    f"list the images in the plan, and leave out the board's image"
+                    f"{path}: board {board.name}: in its target, {IMAGE} stands for each image of the plan; "
+                    "list the images in the plan, and leave out the board's image"
                 )
             names = [task.name for task in plan.tasks(board)]
             if ASIDE in names:
@@ -182,11 +182,11 @@ class FleetPlan(_Part):
                 )
             if len(set(names)) < len(names):
                 raise InputError(
-                    f"{path}: board {board.name} has two jobs with one name ({', '.join(sorted(names))}); "
-                    f"rename one of them"
+                    f"{path}: board {board.name} has two jobs with the same name "
+                    f"({', '.join(sorted(names))}); rename one of them"
                 )
         if plan.site is not None and plan.store is None:
-            raise InputError(f"{path}: the site is made from a store; name one with the key store")
+            raise InputError(f"{path}: a site needs a store; name one with the key store")
         for job in plan.jobs:
             one_side = (job.baseline is None) != (job.candidate is None)
             of_gates = job.max_pairs or job.pause_between
@@ -197,11 +197,12 @@ class FleetPlan(_Part):
                 )
             if not any(set(job.tags) <= set(board.tags) for board in plan.boards):
                 raise InputError(
-                    f"{path}: job {job.name} cannot run anywhere: no board has the tags {', '.join(job.tags)}"
+                    f"{path}: job {job.name} cannot run, because none of the boards has the tags "
+                    f"{', '.join(job.tags)}"
                 )
             if not any(task.job is job for board in plan.boards for task in plan.tasks(board)):
                 raise InputError(
-                    f"{path}: job {job.name} cannot run anywhere: no board has the images "
+                    f"{path}: job {job.name} cannot run, because none of the boards has the images "
                     f"{', '.join(job.images)}"
                 )
         return plan

@@ -374,8 +374,8 @@ def _with_histogram(text: ScreenText, unit_ns: int) -> list[ImportedSeries]:
             or (live.cycles and live.minimum < (minimum or 0))
         ):
             raise text.damaged(
-                f"thread {number} has other figures in its histogram than in its line 'T:'; "
-                f"does the file have two measurements?"
+                f"the histogram of thread {number} contradicts its line 'T:'; does the file have two "
+                "measurements?"
             )
     return result
 
@@ -422,14 +422,14 @@ def _verbose(text: ScreenText, unit_ns: int) -> tuple[list[ImportedSeries], list
         )
     if not lost:
         return series, []
-    detail = f"the file lacks {plural(lost, 'cycle')} that cyclictest -v numbered"
+    detail = f"the file lacks {plural(lost, 'cycle')}, according to the numbers that cyclictest -v prints"
     return series, [MarkKind.SAMPLES_LOST.mark(detail, severity=Severity.DOUBTFUL)]
 
 
 def stopped(tool: str, value_ns: int | None) -> Mark:
     """Return the mark of a measurement that stopped at a latency above a limit (cyclictest's -b)."""
     latency = "a latency" if value_ns is None else f"a latency of {format_time(value_ns)}"
-    why = f"{tool} stopped at {latency}, which exceeded its limit (-b), so its maximum depends on this limit"
+    why = f"{tool} stopped at {latency}, which exceeded its limit (-b), so the maximum depends on this limit"
     return MarkKind.STOPPED_AT_THRESHOLD.mark(why)
 
 
@@ -486,12 +486,12 @@ def _measurement(text: ScreenText, unit_ns: int | None) -> Measurement:
         series = live_series(text, unit)
     else:
         neither = "it has neither a histogram (-h, -H, --histfile) nor lines 'T: 0 ...'"
-        raise InputError(f"{name} is not an output of cyclictest: {neither}")
+        raise InputError(f"{name} is not output of cyclictest: {neither}")
     least = min((part.minimum_ns for part in series if part.minimum_ns is not None), default=0)
     if unit_ns is None and unit == 1000 and least >= LEAST_PLAUSIBLE * 1000:
         raise InputError(
-            f"the smallest latency in {name} is {least // 1000}, which in us would be {format_time(least)}; "
-            f"if the file is in ns (-N), give --ns, otherwise --us"
+            f"the unit of {name} is unclear: its smallest latency is {least // 1000}, which in us would be "
+            f"{format_time(least)}; if the file is in ns (-N), give --ns, otherwise --us"
         )
     if text.stopped_by is not None:
         marks.append(stopped("cyclictest", text.stopped_by * unit))
@@ -530,7 +530,7 @@ def parse_text(
 
 CYCLICTEST = Importer(
     "cyclictest",
-    "text of -h, -H, --histfile, -v, or the screen; signaltest's screen",
+    "the text from -h, -H, --histfile or -v, or what the screen shows; for signaltest, what the screen shows",
     lambda head: _RECOGNISED.search(head) is not None,
     lambda path, hints: parse_text(lines(path), str(path), unit_ns=hints.unit_ns),
     by_shape=True,

@@ -118,9 +118,11 @@ def _measurement(report: _Report, source: str) -> Measurement:
     """Make the measurement of a report. Raises InputError if it has no result."""
     settings, gaps, smis = report.settings, report.gaps, report.smis
     if not report.printed and report.duration_s is None and not gaps:
-        raise InputError(f"{source} is not an output of hwlatdetect")
+        raise InputError(f"{source} is not output of hwlatdetect")
     if not gaps and not report.printed & {"Max Latency", "Samples recorded"}:
-        raise InputError(f"{source} is cut short: a report of hwlatdetect has neither samples nor a result")
+        raise InputError(
+            f"{source} is cut short: it has a report of hwlatdetect with neither samples nor a result"
+        )
     recorded = settings.get("Samples recorded")
     found = sum(sum(histogram.values()) for histogram in gaps.values())
     marks: list[Mark] = []
@@ -135,11 +137,12 @@ def _measurement(report: _Report, source: str) -> Measurement:
     window, width = settings.get("Sample window"), settings.get("Sample width")
     if window and width is not None and width < window:
         share = width * 100 / window
-        detail = f"the detector looked for gaps only {share:.0f} % of the time"
+        detail = f"hwlatdetect looked for gaps only {share:.0f} % of the time"
         marks.append(MarkKind.DUTY_CYCLE.mark(detail))
     elif not window:
         detail = (
-            "the file does not say how much of the time the detector looked for gaps; by default it is half"
+            "the file does not say for how much of the time hwlatdetect looked for gaps; the default is half "
+            "of the time"
         )
         marks.append(MarkKind.DUTY_CYCLE.mark(detail))
     if report.more:
@@ -151,7 +154,9 @@ def _measurement(report: _Report, source: str) -> Measurement:
         )
     threshold = settings.get("Latency threshold")
     if threshold:
-        marks.append(MarkKind.SMALL_GAPS_UNKNOWN.mark(f"gaps of up to {threshold} us are not recorded"))
+        marks.append(
+            MarkKind.SMALL_GAPS_UNKNOWN.mark(f"hwlatdetect does not record gaps of up to {threshold} us")
+        )
     series = [
         ImportedSeries(
             metric="gap",

@@ -59,7 +59,7 @@ class EdgeOptions:
         if self.answer is None and self.any_edge_answers:
             raise InputError("--any-edge needs --answer")
         if self.period_ns is not None and not 2 <= self.period_ns <= LONGEST_NS:
-            raise InputError("--period must be between 2ns and a year")
+            raise InputError("--period must be at least 2ns and at most a year")
 
     @property
     def nominal_ns(self) -> int:
@@ -108,11 +108,13 @@ class _Measured:
         builder = self._builder
         if builder is None:
             channels = "these channels" if self._options.answer else "this channel"
-            raise InputError(f"{name}: no edge was found on {channels}")
+            raise InputError(
+                f"{name}: rtgauge found no edges on {channels}; check the channel and the threshold"
+            )
         if builder.totals().count == 0:
-            why = "fewer than two edges were found"
+            why = "rtgauge found fewer than two edges"
             if self._options.answer:
-                why = "no stimulus has an answer; did you swap the two channels?"
+                why = "none of the stimuli has an answer; did you swap the two channels?"
             if self._pairing.opposite:
                 why += " If the answer line is toggled, it stays inverted after a lost answer: "
                 why += "give --any-edge, so that only the time of an edge counts"
@@ -125,7 +127,7 @@ class _Measured:
         """Return a mark for each reason to doubt the figures."""
         marks: list[Mark] = []
         if unpaired := self._pairing.extra - self._pairing.opposite:
-            edges = f"{plural(unpaired, 'edge')} on the channel of the answer came without a stimulus"
+            edges = f"{plural(unpaired, 'edge')} on the answer channel came without a stimulus"
             cause = "the line is noisy, or an edge crosses the threshold more than once"
             marks.append(MarkKind.EXTRA_EDGES.mark(f"{edges}: {cause}"))
         if self._pairing.opposite:

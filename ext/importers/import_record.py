@@ -104,10 +104,10 @@ def files(
     check_requirement(require)
     interval_ns = None if interval is None else duration_option("--interval", interval)
     if nanoseconds and microseconds:
-        raise InputError("--ns and --us contradict each other; leave one out")
+        raise InputError("--ns and --us contradict each other; give only one")
     unit_ns = 1 if nanoseconds else 1000 if microseconds else None
     if json and len(files) > 1:
-        raise InputError("--json prints a single document; name a single file")
+        raise InputError("--json prints one document; name only one file")
     status = failed = 0
     for file in files:
         if str(file) in by_name() and not file.exists():

@@ -48,7 +48,7 @@ def _problem(series: ImportedSeries, resolution_ns: int) -> str | None:
         return None
     for value in (low, high, min(series.histogram, default=None), max(series.histogram, default=None)):
         if value is not None and abs(value) > MAX_VALUE_NS:
-            return f"a {series.metric} of {value} ns is impossibly large"
+            return f"a {series.metric} of {value} ns is too large to be true"
     if low is not None and high is not None and low > high:
         return f"its minimum, {low} ns, is larger than its maximum, {high} ns"
     if series.histogram and not series.absolute:
@@ -58,7 +58,7 @@ def _problem(series: ImportedSeries, resolution_ns: int) -> str | None:
         # A value may be too small by up to the resolution minus 1. Extremes may be finer.
         if (low is not None and first < low - low % resolution_ns) or (high is not None and last > high):
             return (
-                f"its histogram, {first} to {last} ns, goes beyond its minimum ({low} ns) or maximum "
+                f"its histogram ({first} to {last} ns) extends beyond its minimum ({low} ns) or maximum "
                 f"({high} ns)"
             )
         if high is not None and series.overflow == 0 and last != high - high % resolution_ns:
@@ -96,7 +96,7 @@ def _missed(series: ImportedSeries, resolution_ns: int, interval_ns: int) -> _Bi
         runs = (longest - 1) // interval_ns if longest > interval_ns else 0
         if runs > MAX_MISSED:
             latency_text = f"a latency of {latency} ns is impossible at an interval of {interval_ns} ns"
-            raise InputError(f"{latency_text}; the file is damaged or in another unit")
+            raise InputError(f"{latency_text}; the file is damaged or uses another unit")
         if runs:
             values.append(np.maximum(latency - np.arange(1, runs + 1, dtype=np.int64) * interval_ns, 0))
             counts.append(np.full(runs, count, dtype=np.int64))
@@ -216,7 +216,7 @@ def _windows(number: int, measurement: Measurement, interval_ns: int | None) -> 
         derived = _missed(series, resolution_ns, interval_ns)
     missed = sum(derived.counts)
     if missed > MAX_COUNT:
-        follow = f"its latencies would mean {missed} missed activations"
+        follow = f"its latencies would imply {missed} missed activations"
         raise damaged(measurement.source, f"{_name(series)}: {follow}")
     row = _row(
         number,
@@ -240,22 +240,22 @@ def _histogram_marks(measurement: Measurement, *, contradicted: bool) -> list[Ma
     marks: list[Mark] = []
     overflow = sum(series.overflow for series in measurement.series if series.histogram)
     if overflow:
-        where = "in no bin of" if contradicted else "above"
-        others = "may have any value below it" if contradicted else "count as the histogram's end or more"
+        where = "outside every bin of" if contradicted else "above"
+        others = "may have any smaller value" if contradicted else "count as at least the histogram's end"
         lie = f"{plural(overflow, 'sample')} {'lies' if overflow == 1 else 'lie'}"
         samples = f"{lie} {where} {measurement.tool}'s histogram"
         detail = f"{samples}; only the largest of each series is known, and the others {others}"
         marks.append(MarkKind.HISTOGRAM_OVERFLOW.mark(detail))
     if any(not series.histogram and series.count for series in measurement.series):
         detail = (
-            "the file has only the minimum, average and maximum, so quantiles are known only to be at least "
+            "the file has only the minimum, average and maximum, so a quantile is known only to be at least "
             "the minimum"
         )
         marks.append(MarkKind.NO_HISTOGRAM.mark(detail))
     averaged = (series for series in measurement.series if series.average_ns is not None)
     if measurement.average_is_cut and any(series.overflow > 1 for series in averaged):
         own = f"the histogram is incomplete, so the mean is what {measurement.tool} prints, rounded down"
-        marks.append(MarkKind.MEAN_ROUNDED.mark(f"{own}, and there is no standard deviation"))
+        marks.append(MarkKind.MEAN_ROUNDED.mark(f"{own}, and the standard deviation is unknown"))
     return marks
 
 
@@ -274,7 +274,10 @@ def _contradictions(measurement: Measurement) -> tuple[list[ImportedSeries], lis
     if not found:
         return series, []
     more = f" (and {len(found) - 1} more series)" if len(found) > 1 else ""
-    why = "one of the two does not cover all samples; a sample outside the bins may have any value"
+    why = (
+        "the average or the histogram does not cover all samples, so a sample outside the bins may have any "
+        "value"
+    )
     return series, [MarkKind.AVERAGE_CONTRADICTS.mark(f"{found[0]}{more}: {why}")]
 
 
@@ -304,11 +307,13 @@ def _marks(
     marks += _histogram_marks(measurement, contradicted=contradicted)
     has_releases = bool(measurement.series) and measurement.probe in RELEASED
     if measurement.releases and any(interval is None for interval in intervals):
-        detail = f"{tool} does not report missed activations and its interval is unknown, so none are counted"
+        detail = (
+            f"{tool} does not report missed activations, and its interval is unknown, so rtgauge counts none"
+        )
         marks.append(MarkKind.MISSED_UNKNOWN.mark(detail))
     elif has_releases and not measurement.releases and not measurement.counts_missed:
-        unknown = f"the file does not say how many activations {tool} missed, or how late they were"
-        marks.append(MarkKind.MISSED_UNKNOWN.mark(f"{unknown}, so none are counted"))
+        unknown = f"the file does not say how many activations {tool} missed, nor how late they were"
+        marks.append(MarkKind.MISSED_UNKNOWN.mark(f"{unknown}, so rtgauge counts none"))
     elif measurement.releases and missed:
         least = "at least " if any(series.overflow > 1 for series in measurement.series) else ""
         derived = f"from its latencies and interval, rtgauge derives {least}{missed}"

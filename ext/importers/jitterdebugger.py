@@ -63,7 +63,7 @@ def parse_results(raw: Mapping[str, Any], source: str) -> Measurement:
     for cpu, figures in sorted(results.cpu.items()):
         binned = sum(figures.histogram.values())
         if binned > figures.count:
-            problem = f"CPU {cpu} has {binned} samples in bins, but a count of {figures.count}"
+            problem = f"CPU {cpu} has {binned} samples in its bins, but its count is {figures.count}"
             raise InputError(f"{source} is damaged output of jitterdebugger ({problem})")
         overflow = figures.count - binned
         series.append(
@@ -130,7 +130,7 @@ def parse_csv(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
     return _samples(source, histograms, ((last or 0) - (first or 0)) * 10**9)
 
 
-_BACK = "the time of a CPU goes back; does the file have two measurements?"
+_BACK = "the time on a CPU goes backwards; does the file have two measurements?"
 
 
 def _layout(word: int) -> np.dtype[np.void]:
@@ -159,7 +159,7 @@ def parse_raw(path: Path) -> Measurement:
         beginning = file.read(4096)
         layouts = [layout for layout in (_layout(8), _layout(4)) if _plausible(_part(beginning, layout))]
         if not layouts:
-            implausible = "its CPUs, times and latencies are implausible"
+            implausible = "its numbers of CPUs, times and latencies are implausible"
             raise InputError(f"{path} is not jitterdebugger's samples.raw: {implausible}")
         layout = layouts[0]
         file.seek(0)
@@ -185,7 +185,7 @@ def parse_raw(path: Path) -> Measurement:
                 last = max(last, int(part["second"].max()))
     measurement = _samples(str(path), histograms, (last - (first or 0)) * 10**9)
     if cut:
-        incomplete = "the last sample of the file is incomplete, so it is left out"
+        incomplete = "the last sample in the file is incomplete, so rtgauge leaves it out"
         measurement.marks.append(MarkKind.CUT_SHORT.mark(incomplete))
     return measurement
 

@@ -162,7 +162,7 @@ def _take(table: LatencyTable, number: int, text: str, source: str) -> None:
                 f"in line {number} the minimum ({match[1]}) is larger than the maximum ({match[3]})",
             )
         if table.period_us is None:
-            raise damaged(source, f"line {number} has no RTT line before it")
+            raise damaged(source, f"an RTT line is missing before line {number}")
         if len(table.seconds) >= MAX_SECONDS:
             raise InputError(f"{source} has more than {MAX_SECONDS} lines of figures")
         count = max(10**6 // table.period_us, 1)
@@ -210,8 +210,8 @@ def with_unfinished_second(
     low_is_least, farthest_ns = low_ns < 0 or first + width_ns > low_ns, max(high_ns, -low_ns)
     if low_is_least and last <= farthest_ns:
         return Extremes(low_ns, high_ns, [])
-    whole = f"the extremes and average of {program} cover whole seconds"
-    also = f"but its histogram includes the unfinished last second: it ranges from {first} to {last} ns"
+    whole = f"the extremes and average that {program} prints cover only whole seconds"
+    also = f"but its histogram includes the unfinished last second, and ranges from {first} to {last} ns"
     mark = MarkKind.EXTREMES_OF_WHOLE_SECONDS.mark(f"{whole}, {also}, in bins of {width_ns} ns")
     return Extremes(low_ns if low_is_least else first, high_ns if last <= farthest_ns else last, [mark])
 
@@ -236,7 +236,7 @@ def table_series(table: LatencyTable, source: str) -> TableSeries:
         detail = f"{tool} reports {table.switches} switches to Linux, during which the task was not real-time"
         marks.append(MarkKind.MODE_SWITCHES.mark(detail))
     if not table.seconds and table.whole is None:
-        raise InputError(f"{source} has no line of figures (RTD, RTS)")
+        raise InputError(f"{source} has no line with figures (RTD, RTS)")
     lows = [second.minimum_ns for second in table.seconds]
     highs = [second.maximum_ns for second in table.seconds]
     if table.whole is not None:
@@ -318,12 +318,12 @@ def _missing(table: LatencyTable, low: int, high: int) -> Mark | None:
     if all_there and (min(lows), max(highs)) == (low, high):
         return None
     number = f"{len(table.seconds)}" if told is None else f"{len(table.seconds)} of {told}"
-    lines = f"the file has {number} lines, one per second"
+    lines = f"the file has {number} lines, each for one second"
     if table.whole is not None:
         whole = "the figures are from the last line (RTS), which covers every second"
-        detail = f"{lines}; {whole}, and the number of samples is computed from the time that it gives"
+        detail = f"{lines}; {whole}, and rtgauge computes the number of samples from the time in that line"
         return MarkKind.SECONDS_MISSING.mark(detail, severity=Severity.NOTE)
-    beyond = f"{lines}, but no RTS line, and the overall extremes are not in these lines"
+    beyond = f"{lines}, but no RTS line, and these lines do not contain the overall extremes"
     return MarkKind.SECONDS_MISSING.mark(f"{beyond}; the mean and count of the other seconds are unknown")
 
 
@@ -332,7 +332,7 @@ def _count(table: LatencyTable, source: str) -> int:
     if not table.seconds and table.samples:  # -q -s
         return table.samples
     of_lines = sum(second.count for second in table.seconds)
-    only = f"{source} has only {table.tool[1]}'s last line (RTS)"
+    only = f"{source} has only the last line (RTS) of {table.tool[1]}"
     if table.period_us is None:
         raise InputError(
             f"{only}; give the period with --interval, so that rtgauge can compute the number of samples"
@@ -361,8 +361,10 @@ def _measurement(table: LatencyTable, source: str, interval_ns: int | None) -> M
         table.period_us = max(interval_ns // 1000, 1)
     series, resolution, marks = table_series(table, source)
     if not tool_known:
-        assumed = "Xenomai's latency and EVL's latmus print the same line; rtgauge assumes that this one is "
-        "from latency"
+        assumed = (
+            "Xenomai's latency and EVL's latmus print the same line; rtgauge assumes that this one is from "
+            "latency"
+        )
         marks.append(MarkKind.TOOL_ASSUMED.mark(assumed))
     return Measurement(
         tool=table.tool[0],

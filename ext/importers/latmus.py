@@ -60,7 +60,7 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
                 kernel = text.split()[3:4]
             name, colon, value = text[1:].partition(":")
             if colon and name.strip() == "test started on" and cells:
-                raise damaged(source, f"line {number} begins a second run; keep only one")
+                raise damaged(source, f"line {number} begins a second run; keep only one run in the file")
             if colon and _NAME.fullmatch(name.strip()):
                 heading.setdefault(name.strip(), value.strip()[:400])
         elif match := _CELL.fullmatch(text):
@@ -77,7 +77,7 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
     if len(cells) > 1 and count == binned - (len(cells) - 1) and all([*cells.values()][:-1]):
         last_cell = next(reversed(cells))
         cells = {cell: samples - (cell != last_cell) for cell, samples in cells.items()}
-        detail = "latmus -g writes every count except the last 1 too high; rtgauge subtracts 1"
+        detail = "latmus -g writes each count except the last too high by 1; rtgauge subtracts 1"
         marks.append(MarkKind.COUNTS_PLUS_ONE.mark(detail))
         binned = count
     if count is None or count != binned:
@@ -91,7 +91,7 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
         clipped = "the last bin of latmus also counts every larger latency"
         marks.append(last_bin_mark(clipped, overflow, f"{limit} us"))
     if low < 0:
-        marks.append(MarkKind.EARLY.mark(f"some activations were early, by up to {-int(low)} ns"))
+        marks.append(MarkKind.EARLY.mark(f"some activations were up to {-int(low)} ns early"))
     if overruns := _whole(heading.get("OVERRUNS")):
         marks.append(overruns_mark("latmus", overruns))
     if switches := _whole(heading.get("IN-BAND SWITCHES")):

@@ -116,7 +116,7 @@ def last_bin_mark(what: str, overflow: int, limit: str) -> Mark:
     `what`: a text such as "latmus' last bin also counts every larger latency". `limit`: the start of the last
     bin, such as "12 us".
     """
-    return MarkKind.LAST_BIN_CLIPPED.mark(f"{what}; the samples in it ({overflow}) count as {limit} or more")
+    return MarkKind.LAST_BIN_CLIPPED.mark(f"{what}; its samples ({overflow}) count as {limit} or more")
 
 
 def overruns_mark(program: str, overruns: int) -> Mark:

@@ -72,10 +72,10 @@ def _measurement(table: _Table, source: str) -> Measurement:
     missing = {"Core", *FIGURES} - table.figures.keys()
     if missing or not table.bins:
         what = "rows of bins" if not table.bins else f"line '{min(missing)}:'"
-        raise InputError(f"{source} is not a table of oslat, or it is cut short: it has no {what}")
+        raise InputError(f"{source} is not a table from oslat, or it is cut short: {what} is missing")
     cores = table.figures["Core"]
     if any(len(values) != len(cores) for values in (*table.figures.values(), *table.bins.values())):
-        raise damaged(source, f"a row of oslat's table does not have {len(cores)} columns")
+        raise damaged(source, f"a row in oslat's table does not have {len(cores)} columns")
     threads: dict[str, dict[str, Any]] = {}
     for at, core in enumerate(cores):
         thread: dict[str, Any] = {name: float(table.figures[figure][at]) for figure, name in FIGURES.items()}

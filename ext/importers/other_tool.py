@@ -82,7 +82,7 @@ def cyclictest_argv(key: StepKey, cpus: list[int], result: str | Path) -> list[s
     """
     p = wakeup.PROBE.own(key)
     if p.interval_ns % NS_PER_UNIT["us"]:
-        raise InputError("--cross-check cyclictest: give an interval in whole us")
+        raise InputError("--cross-check cyclictest measures only at intervals of whole us; change --interval")
     policy = ["-p", str(p.priority), "--policy", p.policy] if p.policy != "other" else ["--policy", "other"]
     loops = p.count or max(1, p.duration_ns // p.interval_ns)
     latency = [f"--latency={p.dma_latency_us}"] if p.dma_latency_us >= 0 else ["--laptop"]
@@ -118,10 +118,13 @@ def xenomai_argv(program: str, key: StepKey, cpus: list[int]) -> list[str]:
     p, interval_ns = key.parameters, _interval_ns(key) or 0
     _check_one_cpu(key, cpus)
     if interval_ns % NS_PER_UNIT["us"]:
-        raise InputError(f"--cross-check {LATENCY}: give a period in whole us")
+        raise InputError(
+            f"--cross-check {LATENCY} measures only at periods of whole us; change the interval or period"
+        )
     if p.get("policy") != "fifo":
         raise InputError(
-            f"--cross-check {LATENCY}: it measures only under fifo, not {p.get('policy')}; give --policy fifo"
+            f"--cross-check {LATENCY} measures only under the policy fifo, not {p.get('policy')}; give "
+            "--policy fifo"
         )
     mode = "0" if key.space == "user" else "1" if p.get("context") == "thread" else "2"
     return [
@@ -161,11 +164,11 @@ def _argv(key: StepKey, target: Target, cpus: list[int], result: str) -> list[st
         in_kernel = key.space == "kernel"
         place = program_folder(target, key.tool, in_kernel=in_kernel)
         if place is None:
-            raise MeasureError(f"{key.tool} is no longer on the target")
+            raise MeasureError(f"{key.tool} is no longer installed on the target")
         return rtai_argv(key.tool, place, _seconds(key), in_kernel=in_kernel)
     program = _xenomais(key.tool, target)
     if program is None:
-        raise MeasureError(f"{key.tool} is no longer on the target")
+        raise MeasureError(f"{key.tool} is no longer installed on the target")
     return (
         xenomai_argv(program, key, cpus)
         if key.tool == LATENCY
@@ -234,7 +237,7 @@ class MeasuredByTool:
 
         begun = step.begun
         key = begun.key
-        note = MarkKind.OTHER_TOOL.mark(f"{key.tool} measured this step, to check rtgauge against it")
+        note = MarkKind.OTHER_TOOL.mark(f"{key.tool} measured this step, as a check on rtgauge")
         done, windows = imported_step(
             self.measurement,
             step_id=step.id,

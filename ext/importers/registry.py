@@ -43,8 +43,7 @@ def importer_of(path: Path, name: str | None = None) -> Importer:
     found = next((importer for importer in importers() if importer.recognises(start)), None)
     if found is None:
         raise InputError(
-            f"{path} is in none of the formats {', '.join(known)}; to read it as one of them, give --as "
-            f"FORMAT"
+            f"{path} has none of the formats {', '.join(known)}; to read it as one of them, give --as FORMAT"
         )
     return found
 

@@ -153,7 +153,7 @@ def _cyclic(raw: Mapping[str, Any], name: str, header: _Header, tool: str) -> di
     for number, thread in threads.items():
         binned = sum(thread.histogram.values())
         if binned > thread.cycles:
-            problem = f"has {binned} samples in bins, but only {thread.cycles} cycles"
+            problem = f"has {binned} samples in its bins, but only {thread.cycles} cycles"
             raise _damaged(name, tool, f"thread {number} {problem}")
         if thread.cycles and thread.min < 0:
             raise _damaged(name, tool, f"thread {number} has a negative latency, {thread.min}")
@@ -327,7 +327,7 @@ def _tool(raw: Mapping[str, Any], command: str, name: str) -> str:
         return "rt-migrate-test"
     if "sender" in fields:
         which = "pmqtest, ptsematest, sigwaittest, svsematest"
-        raise InputError(f"{name} does not say which program of rt-tests wrote it ({which})")
+        raise InputError(f"{name} does not say which rt-tests program wrote it ({which})")
     return "cyclictest"
 
 
@@ -346,7 +346,7 @@ def parse_json(raw: Mapping[str, Any], name: str) -> Measurement:
     command = header.command or header.command_right or ""
     tool = _tool(raw, command, name)
     if raw.get("thread") == {}:
-        raise InputError(f"{name}: {tool} had no measuring thread, so nothing was measured")
+        raise InputError(f"{name}: {tool} measured nothing, because it had no measuring thread")
     return Measurement(
         tool=tool,
         source=name,

@@ -73,7 +73,7 @@ def parse_rtai_latency(numbered: Iterable[tuple[int, str]], source: str) -> Meas
         elif text.startswith("RTD|"):
             raise damaged(source, f"line {number}: '{text[:90]}'")
     if not rows:
-        raise InputError(f"{source} has no line of figures (RTD)")
+        raise InputError(f"{source} has no line with figures (RTD)")
     period_ns = of_scheduler or told or DEFAULT_PERIOD_NS
     if period_ns > NS_PER_S:
         longer = (
@@ -119,7 +119,10 @@ def _marks(told: int | None, of_scheduler: int | None, lowest: int, overruns: in
         marks.append(MarkKind.EARLY.mark(f"{early}, because RTAI's calibration sets its timer early"))
     if told is None and of_scheduler is None:
         assumed = f"rtgauge assumes {format_duration(DEFAULT_PERIOD_NS)} to count the samples"
-        detail = f"neither RTAI's latency program nor RTAI's list of tasks gives the period; {assumed}"
+        detail = (
+            "the period is neither in the output of RTAI's latency program nor in RTAI's list of tasks; "
+            f"{assumed}"
+        )
         marks.append(MarkKind.PERIOD_ASSUMED.mark(detail))
     elif told is not None and of_scheduler is not None and abs(told - of_scheduler) > 1:
         # display prints a constant instead
@@ -142,14 +145,14 @@ def parse_rtai_switches(numbered: Iterable[tuple[int, str]], source: str) -> Mea
             tasks, total_ms, switches, mean_ns = (int(match[group]) for group in (1, 2, 4, 5))
             total_ns = total_ms * NS_PER_MS
             if total_ns >= (mean_ns + 1) * switches or mean_ns * switches >= total_ns + NS_PER_MS:
-                contradicts = f"{switches} switches in {total_ms} ms do not take {mean_ns} ns each"
+                contradicts = f"{switches} switches in {total_ms} ms contradict {mean_ns} ns per switch"
                 raise damaged(source, f"line {number}: {contradicts}")
             values = {"tasks": tasks, "switches": switches, "total_ns": total_ns, "mean_ns": mean_ns}
             results.append(Result(name="rtai-switches", labels={"by": match[3].lower()}, values={**values}))
         elif text.startswith("FOR "):
             raise damaged(source, f"line {number}: '{text[:90]}'")
     if not results:
-        raise InputError(f"{source} has no figures of RTAI's switches")
+        raise InputError(f"{source} has no figures from RTAI's switches program")
     return Measurement(
         tool="rtai switches", source=source, probe="switch", series=[], resolution_ns=1, results=results
     )
@@ -162,7 +165,7 @@ _RECOGNISED = re.compile(
 )
 RTAI = Importer.of_lines(
     "rtai",
-    "latency of RTAI's testsuite: the screen",
+    "latency from RTAI's testsuite: what the screen shows",
     lambda head: _RECOGNISED.search(head) is not None,
     parse_rtai_latency,
 )

@@ -69,7 +69,7 @@ def _series(part: ET.Element, labels: dict[str, str | int], source: str) -> Impo
         return None
     count = binned if samples is None else int(samples)
     if count < binned:
-        raise damaged(source, f"a core has {count} samples, but {binned} in its histogram")
+        raise damaged(source, f"a core reports {count} samples, but its histogram has {binned}")
     if not count:
         return None
     names = ("minimum", "maximum", "mean", "standard_deviation")
@@ -98,7 +98,7 @@ def _cores(measured: ET.Element, source: str) -> list[ImportedSeries]:
     for core in measured.iterfind("core"):
         identity = core.get("id", "")
         if not re.fullmatch(r"[0-9]{1,5}", identity):
-            raise damaged(source, f"a core has the id '{identity[:20]}'")
+            raise damaged(source, f"a core has the invalid id '{identity[:20]}'")
         if (of_core := _series(core, {"cpu": int(identity)}, source)) is not None:
             series.append(of_core)
     if not series and (system := measured.find("system")) is not None:
@@ -184,7 +184,7 @@ def parse_summary(data: bytes, source: str) -> list[Measurement]:
             )
         )
     if not result:
-        raise InputError(f"{source} has no measurement of cyclictest or timerlat")
+        raise InputError(f"{source} contains no measurement by cyclictest or timerlat")
     return result
 
 

@@ -203,7 +203,7 @@ def _read_tables(numbered: Iterable[tuple[int, str]], source: str) -> list[_Tabl
         elif table.columns:
             _take_row(table, line, source)
     if not tables:
-        raise InputError(f"{source} is not an output of rtla timerlat, osnoise or hwnoise")
+        raise InputError(f"{source} is not output of rtla timerlat, osnoise or hwnoise")
     _end(tables, source)
     return tables
 
@@ -231,7 +231,7 @@ def _histogram_series(table: _Table, at: int, unit_ns: int, width: int, source: 
         overflow = count - binned
         if overflow < 0 or overflow != int(figure("over") or 0):
             samples = f"{context} of CPU {cpu} has {count} samples"
-            raise damaged(source, f"{samples}, but the bins of its histogram add up to another number")
+            raise damaged(source, f"{samples}, but its histogram has another number of samples")
     else:
         count, overflow = binned, 0
     low, high, average = figure("min"), figure("max"), figure("avg")
@@ -253,11 +253,11 @@ def _histogram_series(table: _Table, at: int, unit_ns: int, width: int, source: 
 
 def _histogram(table: _Table, source: str) -> dict[str, Any]:
     if not table.columns:
-        raise InputError(f"{source} is cut short: rtla's heading of columns is missing")
+        raise InputError(f"{source} is cut short: rtla's line with the names of the columns is missing")
     unit_ns, width = table.unit_ns or 1000, _width(table)
     marks: list[Mark] = []
     if width > 1:
-        why = f"the file does not give the width, but all its rows are multiples of {width}"
+        why = f"the file does not give the width, but all its rows begin with multiples of {width}"
         marks.append(MarkKind.BINS_ASSUMED.mark(f"rtgauge assumes bins of {width}: {why}"))
     if not table.totals:
         rows = "rtla's rows count:, over: and max: are missing (--no-summary, or the file is cut short)"
@@ -290,10 +290,8 @@ def _timerlat_top(table: _Table, source: str) -> dict[str, Any]:
                     average_ns=Fraction(average),
                 )
             )
-    one_count = "rtla top prints one count per CPU, of its timer interrupts"
-    mark = MarkKind.COUNT_OF_IRQ.mark(
-        f"{one_count}; the count of the thread's wake-ups is the same unless rtla lost some"
-    )
+    one_count = "rtla top counts only the timer interrupts of each CPU"
+    mark = MarkKind.COUNT_OF_IRQ.mark(f"{one_count}; the thread has as many wake-ups, unless rtla lost some")
     return {"series": series, "resolution_ns": unit_ns, "marks": [mark]}
 
 
@@ -357,7 +355,7 @@ def _measurement(table: _Table, source: str) -> Measurement:
         explanation = Result(name="explanation", values={"text": "\n".join(table.analysis).strip()})
         fields["results"] = [*fields.get("results", []), explanation]
         mark = MarkKind.STOPPED_AT_THRESHOLD.mark(
-            "rtla stopped at its threshold; its own analysis of the last latency is in the step's results"
+            "rtla stopped at its threshold; the step's results contain rtla's analysis of the last latency"
         )
         fields["marks"] = [*fields.get("marks", []), mark]
     return Measurement(

@@ -45,7 +45,7 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
             cells.append((Fraction(match[1]), int(match[2])))
         elif match := _HEAD.match(text):
             if head is not None:
-                raise damaged(source, f"line {number} begins a second run; keep only one")
+                raise damaged(source, f"line {number} begins a second run; keep only one run in the file")
             head = match
         elif match := _FIGURES.match(text):
             figures = match
@@ -53,8 +53,8 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
             raise damaged(source, f"line {number}: '{text[:40]}'")
     values = [value for value, _ in cells]
     if len(cells) < 3 or values != sorted(set(values)) or cells[0][1] != 1 or cells[-1][1] != 1:
-        edges = "its first and last line must be the histogram's edges, with count 1"
-        raise InputError(f"{source} is not a file of latency -g: {edges}")
+        edges = "its first and last lines must be the edges of the histogram, with count 1"
+        raise InputError(f"{source} is not a file from latency -g: {edges}")
     width = cells[-1][0] - cells[-2][0]
     width_ns = round(width * 2000)
     if width_ns <= 0 or any(count < 1 for _, count in cells):
@@ -63,7 +63,7 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
     low = high = average = None
     marks = [
         MarkKind.COUNTS_PLUS_ONE.mark(
-            "Xenomai's latency -g writes each count 1 too high; rtgauge subtracts 1"
+            "Xenomai's latency -g writes each count too high by 1; rtgauge subtracts 1"
         )
     ]
     overflow, limit = 0, None
@@ -113,7 +113,7 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
 _ROW = re.compile(r"^(RTD|RTT|RTS|HSD)\|", re.MULTILINE)
 XENOMAI = Importer(
     "xenomai",
-    "latency: the screen and its histogram (-h)",
+    "latency: what the screen shows, with the histogram (-h)",
     lambda head: _ROW.search(head) is not None and "latmus" not in head,
     lambda path, hints: parse_screen(lines(path), str(path), hints.interval_ns),
     by_shape=True,
@@ -153,7 +153,7 @@ def parse_switchtest(numbered: Iterable[tuple[int, str]], source: str) -> Measur
         elif text.startswith("RTD|"):
             raise damaged(source, f"line {number}: '{text[:60]}'")
     if not any(totals.values()):
-        raise InputError(f"{source} has no figures of switchtest")
+        raise InputError(f"{source} has no figures from switchtest")
     results: list[Result] = []
     for cpu, switches in totals.items():
         seconds = len(counts[cpu])

@@ -8,7 +8,7 @@ from rtgauge.extension import Command, Extension
 
 EXTENSION = Extension(
     name="papers",
-    line="Repeats the experiments of papers, and gives their advice.",
+    line="Repeats the experiments of papers, calculates how often a task can run, and gives advice.",
     commands={
         "advise": Command(
             DECIDE,
@@ -27,6 +27,7 @@ EXTENSION = Extension(
         "swarm": "rtgauge_ext.papers.load.swarm:Swarm",
         "brown2010": "rtgauge_ext.papers.load.brown2010:Brown2010",
     },
+    frequencies={"papers": "rtgauge_ext.papers.frequency.show:FREQUENCIES"},
     files={"A flowchart of advise": "rtgauge_ext.papers.advise.flowchart_file:FILE"},
     presets="rtgauge_ext.papers",
 )

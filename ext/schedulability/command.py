@@ -93,8 +93,8 @@ def _analyse_file(
 
 def _subtitle(result: SetResult) -> str:
     return (
-        f"{result.answer}; triangles are releases, dashed red parts are preempted; jitter and blocking are "
-        f"not shown"
+        f"{result.answer}; triangles are releases; in dashed red parts, a task is preempted; the figure "
+        "leaves out jitter and blocking"
     )
 
 

@@ -35,6 +35,10 @@ def _checked(written: Any) -> Any:
     if not isinstance(written, dict):
         return written
     given = cast("dict[str, Any]", written)
+    if isinstance(given.get("cpu"), str):  # --cpu of a command, which other probes read as a list
+        if not str.isdecimal(given["cpu"]):
+            raise ValueError(f"cpu: all tasks run on one CPU, so give one instead of '{given['cpu']}'")
+        given = {**given, "cpu": int(given["cpu"])}
     what = "the task set"
     content: dict[str, Any] = {key: given[key] for key in ("name", "task") if key in given}
     if isinstance(given.get("file"), str):
@@ -77,7 +81,7 @@ def _check_times(task: Task) -> None:
         task.offset_ns,
     )
     if min(times[:3]) < 1 or min(times) < 0 or max(times) > LONGEST_NS:
-        raise ValueError(f"task {task.name} has a time outside the possible range")
+        raise ValueError(f"task {task.name} has a time that is out of range")
 
 
 class TasksetParameters(ExplainParameters, TimedParameters, RuntimeParameters):
@@ -105,13 +109,14 @@ class TasksetParameters(ExplainParameters, TimedParameters, RuntimeParameters):
     execution: Literal["wall", "cpu"] = Field(
         default="wall",
         alias="execution",
-        description="clock by which busy loops count: wall (wall time, as in the paper) or cpu (CPU time)",
+        description="clock by which busy loops count: wall (wall time, as in Delgado and Choi) or cpu (CPU "
+        "time)",
     )
     pin: OnOff = Field(
         default=True,
         alias="pin",
-        description="whether each task is pinned to its CPU; off: only for deadline tasks, which then run "
-        "on any CPU",
+        description="whether each task is pinned to its CPU; off is allowed only for deadline tasks, which "
+        "then run on any CPU",
     )
     force: bool = Field(
         default=False, alias="force", description="run the set even if it overloads its CPU, for at most 10 s"
@@ -239,8 +244,8 @@ PROBE = Taskset(
     about="""A set of periodic tasks, run for real: does it meet its deadlines,
 and what does the calculation say?
 
-Each task burns its execution time in each period. The output has the period, response, jitter,
-release latency, deadline misses and preemptions of each, next to the calculated response.""",
+Each task burns its execution time in each period. The output shows period, response, jitter, release latency,
+deadline misses and preemptions of each task, next to its calculated response.""",
     examples=(
         "control.toml --duration 1min",
         "control.toml --execution cpu --load cpu",
@@ -248,10 +253,9 @@ release latency, deadline misses and preemptions of each, next to the calculated
     ),
     parameters=TasksetParameters,
     method=(
-        "Each task waits for its release by absolute time, reads the clock, burns its execution "
-        "time in a busy loop, and reads the clock again. "
-        "All are released together at time 0 (plus their offsets). A late activation still runs. None is "
-        "skipped, so no activation counts as missed."
+        "Each task waits for its release by absolute time, reads the clock, burns its execution time in a "
+        "busy loop, and reads the clock again. All tasks are released together at time 0 (plus their "
+        "offsets). Late activations still run. rtgauge skips none, so no activation counts as missed."
     ),
     metrics=(
         Metric(name="response", plural="responses"),

@@ -187,7 +187,7 @@ def _entry(written: dict[str, Any], what: str) -> TaskEntry:
         which = "deadline" if entry.deadline_ns is not None else "period, which is its deadline"
         raise InputError(
             f"{what}: execution {format_duration(entry.execution_ns)} is longer than the {which} "
-            f"({format_duration(deadline_ns)}), so the task can never be in time"
+            f"({format_duration(deadline_ns)}), so the task can never meet its deadline"
         )
     return entry
 
@@ -199,14 +199,14 @@ def _check_together(entries: list[TaskEntry], what: str) -> None:
     crowded, count = Counter(entry.cpu for entry in entries).most_common(1)[0]
     if count > HIGHEST_PRIORITY:
         raise InputError(
-            f"{what}: {count} tasks on CPU {crowded}, which has {HIGHEST_PRIORITY} priorities; put "
-            "some on another CPU"
+            f"{what}: CPU {crowded} has {HIGHEST_PRIORITY} priorities, too few for {count} tasks; move some "
+            "to another CPU"
         )
     without = [entry.name for entry in entries if entry.priority is None]
     if without and len(without) < len(entries):
         raise InputError(
-            f"{what}: '{without[0]}' has no priority, but other tasks have one; give every task one, or none "
-            "for rate-monotonic priorities"
+            f"{what}: '{without[0]}' has no priority, but other tasks have one; give every task a priority "
+            "or, for rate-monotonic priorities, none"
         )
     holder: dict[tuple[int, int], str] = {}
     for entry in entries:

@@ -40,7 +40,7 @@ class Said:
         unknown = [target for target in self.machines if target and target not in targets]
         if unknown:
             raise InputError(
-                f"--machine {unknown[0]} is not a target of the record; its targets are {', '.join(targets)}"
+                f"--machine {unknown[0]} is not one of the record's targets, {', '.join(targets)}"
             )
         named = {target or targets[0]: name for target, name in self.machines.items()} if targets else {}
         return Labels(
@@ -93,7 +93,7 @@ def add(
         with folder.locked():  # the store gets what another program writes into the record last
             return _add(store, folder, path, said, again=again, one_of_many=one_of_many)
     except TimeoutError as error:
-        raise MeasureError(f"{path} is not added ({error.strerror}): try again") from None
+        raise MeasureError(f"{path} could not be added ({error.strerror}): try again") from None
 
 
 def _add(

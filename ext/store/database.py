@@ -216,8 +216,8 @@ def problem(path: Place, error: Exception) -> RtgaugeError:
         )
     if name in {"SQLITE_READONLY_ROLLBACK", "SQLITE_READONLY_RECOVERY"}:
         return InputError(
-            f"{path} has an unfinished change of a killed program: its owner can undo it with: "
-            f"rtgauge store list"
+            f"{path} has an unfinished change from a killed program: its owner can undo it with: rtgauge "
+            "store list"
         )
     if name.startswith("SQLITE_READONLY"):
         return InputError(f"{path} is read-only: name another --store, or change its permissions")
@@ -290,8 +290,8 @@ def _check_only_data(connection: Connection, path: Path) -> None:
         )
         if not harmless:
             raise InputError(
-                f"{path} is not opened, because rtgauge did not make its {str(kind)[:20]} {str(name)[:60]}, "
-                f"which could change data: name another --store"
+                f"rtgauge does not open {path}, because it did not make its {str(kind)[:20]} "
+                f"{str(name)[:60]}, which could change data: name another --store"
             )
 
 
@@ -339,8 +339,8 @@ def open_database(path: Place, *, make: bool = False, write: bool = False) -> En
         raise InputError(f"{path} is read-only: name another --store, or change its permissions")
     if (make or write) and not is_own(path):
         raise InputError(
-            f"{path} belongs to another user, so it is only read: name a store of your own, or keep the "
-            f"store on PostgreSQL"
+            f"{path} belongs to another user, so rtgauge only reads it: name a store of your own, or keep "
+            "the store on PostgreSQL"
         )
     _check_neighbours(path)
     _check_journal(path)
@@ -397,7 +397,7 @@ def _open_server(server: Server, *, make: bool, write: bool) -> Engine:
             if not postgresql.is_refused(error):
                 raise problem(server, error) from None
             raise InputError(
-                f"{server} has the tables of an older rtgauge (schema {version}): the owner of the tables "
-                f"can bring them up to date with any command of this rtgauge, e.g. rtgauge store list"
+                f"{server} has the tables of an older rtgauge (schema {version}): their owner can update "
+                "them with any store command of this rtgauge, e.g. rtgauge store list"
             ) from None
     return engine

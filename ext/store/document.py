@@ -104,7 +104,7 @@ class Point(Model):
     machine: str
     host: str
     configuration: str = Field(
-        description="hash of the machine's settings; machines with equal settings have the same one"
+        description="hash of the machine's settings; machines with equal settings have the same hash"
     )
     kernel: str | None
     boot_id: str | None

@@ -8,11 +8,11 @@ from rtgauge.extension import Command, Extension
 
 EXTENSION = Extension(
     name="store",
-    line="A database with the figures of many records, their history and their site.",
+    line="Keeps the figures of many records in a database, with their history and their site.",
     commands={
         "store": Command(
             KEEP,
-            "Keep figures of many records; their history and site.",
+            "Keep the figures of many records, with history and site.",
             "rtgauge_ext.store.cli.store:app",
         )
     },

@@ -59,7 +59,7 @@ class HistoryGroup(Model):
     high_ns: int | None
     max_ns: int | None
     doubtful: int = Field(
-        description="number of runs with a doubtful or invalid mark, which the figures leave out"
+        description="number of runs with a doubtful or invalid mark; the figures leave these runs out"
     )
 
 
@@ -71,8 +71,7 @@ class SuspectedChange(Model):
     started: str
     change: float = Field(description="relative change of the geometric mean: 0.1 is +10 %")
     differs: dict[str, tuple[str | None, str | None]] = Field(
-        description="for each of kernel, commit, labels and settings that differs: its name, with the "
-        "values before and after"
+        description="each kernel, commit, label or setting that differs, with its values before and after"
     )
 
 
@@ -91,16 +90,15 @@ class History(Model):
     boots_counted: int = Field(description="number of boots with a figure that counts")
     boot_names: frozenset[str] = Field(default=frozenset(), exclude=True)
     spread_between_boots: float | None = Field(
-        description="relative standard deviation of the figures between boots, without the suspected changes"
+        description="relative standard deviation between boots, without the suspected changes"
     )
     spread_within_boots: float | None = Field(
-        description="relative standard deviation of the figures between the runs of one boot; null if each "
-        "boot had one run"
+        description="relative standard deviation between the runs of one boot; null if each boot had one run"
     )
     machines: int = Field(description="number of machines that have figures of this series")
     spread_between_machines: float | None = Field(
-        description="relative standard deviation of the machines' geometric means, without the part due to "
-        "boots; null for one machine, or if each has one boot"
+        description="relative standard deviation between machines (of their geometric means), without the "
+        "part that comes from boots; null for one machine, or if each has one boot"
     )
     detectable: float | None = Field(
         description=f"smallest relative change that a gate of {DEFAULT_PAIRS} pairs would detect with this "

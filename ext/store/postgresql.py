@@ -116,15 +116,19 @@ def problem(server: Server, error: Exception) -> RtgaugeError | None:
     if state == "25006":
         return InputError(f"{server} is read-only: name another --store")
     if state.startswith("53"):
-        return MeasureError(f"{server} cannot be written ({said}). The store is unchanged")
+        return MeasureError(
+            f"{server} cannot be written ({said}), so the store is unchanged; free memory or "
+            "disk space on the server"
+        )
     if state.startswith(("28", "3D")):
         return InputError(f"{server} cannot be opened ({said})")
     if state.startswith("22") or isinstance(original, UnicodeError) or "NUL" in said:
-        return InputError(f"{server}: PostgreSQL cannot hold this text ({said})")
+        return InputError(
+            f"{server}: PostgreSQL cannot store this text ({said}); remove it from the labels or names"
+        )
     if type(original).__name__ in {"OperationalError", "AdminShutdown", "CrashShutdown", "InterfaceError"}:
         return MeasureError(
-            f"{server} does not answer or refuses the connection ({said}). Records added before this are in "
-            f"the store; try "
-            "again"
+            f"{server} does not answer or refuses the connection ({said}); the store contains the records "
+            "added before this; try again"
         )
     return None

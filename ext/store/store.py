@@ -66,7 +66,7 @@ class Store:
         server keeps HOST:PATH. Raises DamagedError for what cannot be a path.
         """
         if not isinstance(path, str) or "\0" in path:  # pyright: ignore[reportUnnecessaryIsInstance]
-            raise damaged(self.path, "the path of a record is not a text")
+            raise damaged(self.path, "the path of a record is not text")
         if isinstance(self.path, Server):
             host, _, folder = path.partition(":")
             return Path(folder) if host == socket.gethostname() else None
@@ -120,9 +120,9 @@ class Store:
             )
         if elsewhere:
             raise InputError(
-                f"{folder} is not added, because the store has another record {name} in "
-                f"{self.place_of(row.path) or row.path}; "
-                "rename one of them, or remove the other from the store with: rtgauge store rm"
+                f"{folder} was not added, because the store has another record {name} in "
+                f"{self.place_of(row.path) or row.path}; rename one of them, or remove the other from the "
+                "store with: rtgauge store rm"
             )
         return None
 

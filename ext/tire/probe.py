@@ -86,7 +86,7 @@ def _quantity(value: Any) -> Any:
 
 def _positive(value: float) -> float:
     if value == 0:
-        raise ValueError("it must be more than 0")
+        raise ValueError("it must be greater than 0")
     return value
 
 
@@ -110,8 +110,8 @@ class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
     solver: Literal["serial", "halo", "semaphore"] = Field(
         default="halo",
         alias="solver",
-        description="how threads share the work: halo (fast), semaphore (as "
-        "in the paper) or serial (one thread)",
+        description="how threads share the work: halo (fast), semaphore (as in Garre et al.) or serial (one "
+        "thread)",
     )
     nodes: int = Field(
         default=4000,
@@ -149,8 +149,8 @@ class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
     free_running: bool = Field(
         default=False,
         alias="free-running",
-        description="with the solver semaphore, compute exactly as in the paper, so that a neighbour may be "
-        "a step ahead",
+        description="with the solver semaphore, compute exactly as in Garre et al., so that a neighbour may "
+        "be a step ahead",
     )
     mass_kg: Positive = Field(default=10.0, alias="mass", description="mass of the tire, in kg")
     radius_m: Positive = Field(default=0.3, alias="radius", description="radius of the tire, in m")
@@ -197,7 +197,7 @@ class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
                 f"a period of {self.period_ns}ns is shorter than a thread can sleep; the minimum is 1us"
             )
         if self.steps is not None and self.steps * self.period_ns > 2**61:
-            raise ValueError("this many steps would take more than 70 years; give fewer")
+            raise ValueError("so many steps would take more than 70 years; give fewer")
         if self.free_running and self.solver != "semaphore":
             raise ValueError("free-running works only with the solver semaphore")
         if self.state and self.without != "none":
@@ -234,10 +234,9 @@ class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
             )
             raise ValueError(
                 f"{of_stiffness}{with_damping} is unstable with steps of 10 ms. With {self.nodes} nodes of "
-                f"{self.mass_kg:g} kg together, the damping must be at most {most:.4g} N s/m, and at least "
-                f"stiffness x 10 ms, so that the "
-                f"stiffness is at most {most / STEP_S:.4g} N/m; "
-                "leave both out for values that fit"
+                f"{self.mass_kg:g} kg in total, the damping must be at most {most:.4g} N s/m and at least "
+                f"stiffness x 10 ms, so the stiffness can be at most {most / STEP_S:.4g} N/m; leave both out "
+                "to get values that fit"
             )
 
 
@@ -293,11 +292,10 @@ does the same and keeps a record.""",
     ),
     parameters=TireParameters,
     method=(
-        "A simulated tire is computed in steps of 10 ms: as fast as possible, or one step per "
-        "period, released by absolute time. All threads meet "
-        "after a step, and the last one reads the clock. The deadline of a step is the next release. A step "
-        "that is not done by then misses it. Each release that passed before the threads were back to "
-        "wait for it counts as missed too."
+        "A simulated tire is computed in steps of 10 ms: as fast as possible, or one step per period, "
+        "released by absolute time. All threads meet after each step, and the last one reads the clock. The "
+        "deadline of a step is the next release; a step that is not finished by then misses it. A release "
+        "also counts as missed if it passed before the threads waited for it."
     ),
     metrics=(
         Metric(
@@ -314,7 +312,7 @@ does the same and keeps a record.""",
         Metric(name="slack", plural="slacks", signed=True, is_delay=False),
         Metric(name="step-time", plural="step times", is_delay=False),
     ),
-    missed="steps whose release time passed before the threads came back to wait",
+    missed="steps whose release passed before the threads waited for it",
     command=Command(
         search=Search(
             study=TIRE_SEARCH,
@@ -323,7 +321,7 @@ does the same and keeps a record.""",
                 "number in --threads (comma-separated lists)."
             ),
             repeats_help="With --search: number of bisections, and of runs that confirm the result.",
-            finds="the size that meets every deadline",
+            finds="the largest size that meets every deadline",
             decides=("nodes", "steps", "warm-up", "without", "free-running", "samples", "state"),
         ),
     ),

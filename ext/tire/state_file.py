@@ -46,7 +46,7 @@ def _content(source: Source) -> bytes:
 
 def _parsed(data: bytes, path: Source) -> TireState:
     if not data.startswith(MAGIC[:7]):
-        raise RecordError(f"{path} is not the state of a tire")
+        raise RecordError(f"{path} is not a file with the state of a tire")
     if len(data) < HEADER.size:
         raise RecordError(f"{path} is cut short: its header has {len(data)} of {HEADER.size} bytes")
     magic, nodes, steps = HEADER.unpack_from(data)

@@ -40,6 +40,7 @@ Kind = Literal[
     "askers",
     "keepers",
     "targets",
+    "frequencies",
 ]
 """What an extension adds by name. Each is a field of Extension."""
 NOUNS: dict[Kind, str] = {
@@ -56,6 +57,7 @@ NOUNS: dict[Kind, str] = {
     "askers": "asker of",
     "keepers": "keeper of",
     "targets": "kind of target",
+    "frequencies": "frequencies of",
 }
 """The word for each kind in an error."""
 
@@ -115,6 +117,8 @@ class Extension:
     """Key in a record's plan -> the rtgauge.cli.decided.Asker that answers its question."""
     keepers: Mapping[str, str] = field(default_factory=_none)
     """Who keeps settings at each boot -> its rtgauge.cli.kept_settings.Keeper."""
+    frequencies: Mapping[str, str] = field(default_factory=_none)
+    """Any name -> the rtgauge.report.how_often.Frequencies that calculates how often a task can run."""
     presets: str | None = None
     """The package whose folder `presets` has plans (TOML)."""
     targets: Mapping[str, str] = field(default_factory=_none)

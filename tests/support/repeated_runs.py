@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from hypothesis import strategies as st
 from scipy.signal import lfilter  # pyright: ignore[reportUnknownVariableType]
 from scipy.special import ndtr
 
@@ -96,3 +97,17 @@ def side_of(label: str, runs: Sequence[npt.NDArray[np.int64]]) -> Side:
     run = np.repeat(np.arange(len(runs)), [len(windows) for windows in runs])
     traits = {**TRAITS, "parameters": label}
     return Side(label, (RECORD,), (STEP,), traits, columns, columns.index, run, merge(columns), 1)
+
+
+@st.composite
+def runs(draw: st.DrawFn, most: int = 3) -> list[np.ndarray]:
+    """Runs of a few windows of latencies (ns), some of them late."""
+    generator = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    shape = draw(st.integers(1, 25)), draw(st.integers(5, 60))
+    sigma, late = draw(st.sampled_from([0.0, 0.3, 1.5])), draw(st.sampled_from([0.0, 0.02, 0.3]))
+    return [
+        (generator.lognormal(10, sigma, shape) * np.where(generator.random(shape) < late, 20, 1)).astype(
+            np.int64
+        )
+        for _ in range(draw(st.integers(1, most)))
+    ]

@@ -71,15 +71,16 @@ class TaskResult(BaseModel):
     )
     at_least_ns: int
     worst_activation: int = Field(
-        description="number of the activation with the worst response in the busy period; the first is 1"
+        description="number of the activation in the busy period that has the worst response; the first is 1"
     )
     late_by_ns: int | None = Field(
-        description="worst-case response minus deadline, negative if the task is "
-        "in time; None: the response has no bound"
+        description="worst-case response minus deadline, negative if the task meets its deadline; None: the "
+        "response has no bound"
     )
     equation_1_ns: int | None = Field(
-        description="worst-case response by equation 1 of Delgado and Choi (2020), which adds the task's "
-        "own jitter in the recursion and looks only at the first activation; None: no bound"
+        description="worst-case response by equation 1 of Delgado and Choi (2020), which adds the task's own "
+        "jitter in the recursion and considers only the first activation; None: the response has no "
+        "bound"
     )
     answer: Answer
     reason: str
@@ -138,7 +139,7 @@ class SetResult(BaseModel):
     name: str
     answer: Answer
     conclusion: str = Field(
-        default="", description="the first line that the terminal prints, without the answer"
+        default="", description="the first line that the command prints, without the answer"
     )
     cpus: list[CpuResult]
     notes: list[str] = Field(default_factory=list)
@@ -237,8 +238,8 @@ def _answer(
 ) -> tuple[Answer, str]:
     if response.reason == "diverges":
         reason = (
-            "this task and the tasks of higher priority need more than the whole CPU, so the response grows "
-            "without bound"
+            "this task and the tasks with a higher priority need more than the whole CPU, so the response "
+            "grows without bound"
         )
         return Answer.NOT_SCHEDULABLE, reason
     if response.worst_ns is not None and response.worst_ns <= task.deadline_ns:
@@ -257,11 +258,12 @@ def _answer(
     if late is not None and task.name in late:
         return Answer.NOT_SCHEDULABLE, unknown
     why = (
-        "with these offsets that may never happen, and the schedule is too long to simulate"
+        "with these offsets, that may never happen, and the schedule is too long to simulate"
         if late is None
-        else "with these offsets the task is in time, if releases have no jitter and nothing blocks"
+        else "with these offsets, the task meets its deadline if releases have no jitter and nothing blocks "
+        "it"
     )
-    return Answer.CANNOT_TELL, f"the task is late if all tasks are released together; {why}"
+    return Answer.CANNOT_TELL, f"the task can miss its deadline if all tasks are released together; {why}"
 
 
 def timeline_result(schedule: Timeline) -> TimelineResult:

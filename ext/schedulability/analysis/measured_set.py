@@ -58,17 +58,20 @@ def jitter_from_record(task_set: TaskSet, record: Record) -> FromRecord:
             if not is_latency or not isinstance(cpu, int) or largest_ns is None:
                 continue
             if "max_ns" in series.lower_bounds or "max_ns" in series.filled.lower_bounds:
-                notes.append(f"jitter: the largest latency of step {step.id} on CPU {cpu} is a lower bound")
+                notes.append(f"jitter: the true largest latency of step {step.id} on CPU {cpu} may be larger")
             if cpu not in largest or largest_ns > largest[cpu][0]:
                 largest[cpu] = (largest_ns, step.id)
     cpus = {task.cpu for task in task_set.tasks if task.name not in task_set.jitter_given}
     missing = sorted(cpus - set(largest))
     if missing:
         measured = f"CPU {format_cpu_list(list(largest))}" if largest else "no CPU"
-        found = f"{record.path} has latencies of {measured}, but not of CPU {format_cpu_list(missing)}"
+        found = (
+            f"{record.path} has latencies measured on {measured}, but not on CPU {format_cpu_list(missing)}"
+        )
         raise InputError(f"{found}; measure this CPU, too, or give the tasks on it a jitter")
     notes += [
-        f"jitter on CPU {cpu}: {format_time(largest[cpu][0])}, the largest latency ({largest[cpu][1]})"
+        f"jitter on CPU {cpu}: {format_time(largest[cpu][0])}, the largest latency that step "
+        f"{largest[cpu][1]} measured"
         for cpu in sorted(cpus)
     ]
     tasks = tuple(
@@ -104,7 +107,7 @@ def execution_from_record(task_set: TaskSet, record: Record) -> FromRecord:
         raise InputError(f"{found}, but not of '{missing[0]}'; {measure}")
     for task in task_set.tasks:
         largest_ns, step_id = largest[task.name]
-        notes.append(f"execution of {task.name}: {largest_ns} ns, the largest measured ({step_id})")
+        notes.append(f"execution of {task.name}: {largest_ns} ns, the largest that step {step_id} measured")
     tasks = tuple(replace(task, execution_ns=max(1, largest[task.name][0])) for task in task_set.tasks)
     return FromRecord(replace(task_set, tasks=tasks), notes)
 

@@ -90,7 +90,7 @@ int task_list_parse(const char *text, struct task_entry *entries)
 		text = *end ? end + 1 : end;
 	}
 	if (!count) {
-		error_line(STATUS_USAGE, "task-set", "no task is given; give the tasks with --tasks");
+		error_line(STATUS_USAGE, "task-set", "the tasks are missing; give them with --tasks");
 		return -1;
 	}
 	return count;

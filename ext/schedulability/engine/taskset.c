@@ -271,7 +271,8 @@ static void write_trace(struct task *t, struct json *j)
 	}
 	if (t->trace.dropped)
 		stream_mark(j, "timeline-cut", SEVERITY_NOTE, (int)t->series[LATENCY].id,
-			    "%u segments of this task's timeline could not be kept", t->trace.dropped);
+			    "this task's timeline leaves out %u segments that did not fit into the buffer",
+			    t->trace.dropped);
 }
 
 /* Takes everything from the rings. Returns false if every thread has ended and every ring is empty. */

@@ -152,7 +152,7 @@ def conclusion_words(result: SetResult) -> str:
     late = [task for task in tasks if task.answer is Answer.NOT_SCHEDULABLE]
     if late:
         worst = max(late, key=lambda task: task.late_by_ns if task.late_by_ns is not None else float("inf"))
-        why = _why(worst) or "its response has no bound"
+        why = _why(worst) or "its response grows without bound"
         many = f"{len(late)} of {plural(len(tasks), 'task')} can miss a deadline"
         return f"{many}; worst: {worst.name}, {why}"
     unknown = [task for task in tasks if task.answer is Answer.CANNOT_TELL]
@@ -246,7 +246,10 @@ def _growth(growth: GrowthResult) -> str:
         return f"growth: unknown, because {growth.reason}"
     factor, task = f"by a factor of {growth.factor:.6f}", growth.limited_by
     if growth.factor >= 1:
-        return f"growth: execution times could grow {factor}; beyond that, {task} fails first"
+        return (
+            f"growth: execution times could grow {factor}; beyond that, {task} is the first to miss a "
+            "deadline"
+        )
     if growth.factor == 0:
-        return f"growth: {task} fails even with the shortest execution times"
-    return f"growth: execution times would have to shrink {factor} for {task} to be in time"
+        return f"growth: {task} misses its deadline even with the shortest execution times"
+    return f"growth: execution times would have to shrink {factor} for {task} to meet its deadline"

@@ -131,8 +131,8 @@ def above_the_bound(measured: MeasuredSet) -> list[str]:
         ):
             times = f"{response.max_ns / bound_ns:.1f} times the calculated {exact_time(bound_ns)}"
             remarks.append(
-                f"{task.counts.task} took up to {format_time(response.max_ns)}, {times}; something ran that "
-                f"is not in the task set"
+                f"{task.counts.task} took up to {format_time(response.max_ns)}, {times}; so something ran "
+                "that is not in the task set"
             )
     return remarks
 
@@ -152,12 +152,13 @@ def words(measured: MeasuredSet) -> str:
     text = (
         "The busy loops counted CPU time."
         if measured.step.key.parameters.get("execution") == "cpu"
-        else "The busy loops counted wall time, as in the paper: if a task is preempted within one of its "
-        "loops of 1 ms, that time counts as execution, so the task runs a little less than it should."
+        else "The busy loops counted wall time, as Delgado and Choi did. If a task is preempted within one "
+        "of its loops of 1 ms, that time counts as execution, so the task runs a little less than it "
+        "should."
     )
     if measured.step.key.rt == "rtai":
         text += (
-            " RTAI counts no preemptions and does not report a running task's CPU time, so execution is the "
+            " RTAI neither counts preemptions nor reports a running task's CPU time, so execution is the "
             "time of the loop without gaps of more than 10 us."
         )
     return text

@@ -52,7 +52,7 @@ def _chart(cpu: CpuResult) -> vega.Part:
     if len(drawn.segments) > MAX_SEGMENTS:
         segments = f"{len(drawn.segments)} segments, more than {MAX_SEGMENTS}"
         timeline = f"the timeline of CPU {cpu.cpu} has {segments}"
-        raise InputError(f"{timeline}, which is too many for a figure; use --json")
+        raise InputError(f"{timeline}, too many for a figure; use --json")
     axes = _Axes(cpu, drawn)
     missed = axes.deadlines([late for late in drawn.activations if late.missed])
     text = vega.mark("text", text="missed", align="left", dx=3, dy=-16, fontSize=10, style="alarm")
@@ -67,7 +67,7 @@ def _chart(cpu: CpuResult) -> vega.Part:
         f"{task.name}: response {task.response_ns} ns of {task.deadline_ns} ns" for task in cpu.tasks
     )
     span = f"Timeline of CPU {cpu.cpu} from 0 to {axes.end:.6g} {axes.unit}"
-    described = f"{span}; releases are triangles, preemptions dashed. {responses}"
+    described = f"{span}; triangles are releases, dashes are preemptions. {responses}"
     return vega.layered(layers, height=ROW * len(cpu.tasks), description=described)
 
 
@@ -142,7 +142,7 @@ def measured_figure(step: Step) -> Figure | None:
         "Coloured bars are measured; the grey bars below them are calculated, without jitter and blocking."
     )
     notes = [f"{looks} Triangles are releases; in dashed parts, a task is preempted."]
-    notes.append("Gaps shorter than a 2000th of the figure are not drawn.")
+    notes.append("The figure leaves out gaps shorter than 1/2000 of its width.")
     return Figure(figure_name(step), title, title, [*charts.values()], [*charts], notes)
 
 

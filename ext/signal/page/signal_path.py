@@ -10,7 +10,7 @@ from collections.abc import Container, Sequence
 
 from rich.console import Console
 
-from rtgauge.analysis.sustained import without_searches
+from rtgauge.analysis.period_searches import without_searches
 from rtgauge.record.model import COKERNELS, SEGMENT, Result, SeriesSummary, Step
 from rtgauge.record.reader import Record
 from rtgauge.report.figures.vega import Figure

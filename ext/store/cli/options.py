@@ -161,8 +161,8 @@ def unknown_name(store: Store, name: str, *, or_record: bool) -> str:
 
     if queries.courses(store, queries.Asked(last=1), name):
         return (
-            f"no record with this --machine or --label has the series {name}; list the records with: "
-            f"rtgauge store list"
+            f"none of the records with this --machine or --label has the series {name}; list the records "
+            "with: rtgauge store list"
         )
     if not queries.count(store):
         return f"the store {store.path} has no record; add one with: rtgauge store add RECORD"

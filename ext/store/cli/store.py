@@ -176,7 +176,7 @@ def list_store(
     ] = False,
     json: Json = False,
 ) -> None:
-    """List the records in the store, the oldest first; or its series, or its machines.
+    """List the records in the store, oldest first; or its series, or its machines.
 
     \b
     Examples:
@@ -294,7 +294,7 @@ def show(
     last: Last = LAST,
     json: Json = False,
 ) -> None:
-    """Show the results of a series, the oldest first, or what the store knows about a record.
+    """Show the results of a series, oldest first, or what the store knows about a record.
 
     \b
     Examples:

@@ -14,8 +14,8 @@ from rtgauge_ext.store.change_points import LENGTHS
 from rtgauge_ext.store.history import MOST_NAMED, History, SuspectedChange
 
 ALLOWED_FOR = (
-    "A slow drift or a season can look like a change, because the marks allow only for boots that resemble "
-    "the boot before."
+    "A slow drift or a seasonal pattern can look like a change, because rtgauge allows only for boots that "
+    "resemble the boot before."
 )
 
 
@@ -39,7 +39,7 @@ def changes(history: History) -> list[str]:
         return [*(_change_text(change) for change in history.changes), ALLOWED_FOR]
     if history.enough:
         boots = plural(history.boots_counted, "boot")
-        return [f"no change of {history.quantile} is suspected in {boots}"]
+        return [f"rtgauge suspects no change of {history.quantile} in {boots}"]
     counted = f"the store has {plural(history.boots, 'boot')} so far"
     if history.boots_counted < history.boots:
         counted += f", {history.boots_counted} of them with a {history.quantile} that counts"
@@ -126,6 +126,6 @@ def _change_text(change: SuspectedChange) -> str:
     differs = list(change.differs.items())[:MOST_NAMED]
     named = [f"{name} {before or 'none'} -> {after or 'none'}" for name, (before, after) in differs]
     more = len(change.differs) - len(named)
-    what = "; ".join([*named, *([f"{more} more"] if more else [])]) or "nothing that is in the records"
+    what = "; ".join([*named, *([f"{more} more"] if more else [])]) or "nothing that the records contain"
     where = f"at {change.record} ({day_and_time(change.started)})"
     return f"suspected change {format_change(change.change)} {where}; changed there: {what}"

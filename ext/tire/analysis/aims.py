@@ -91,7 +91,7 @@ def _duration_ns(key: str, value: Any) -> int:
     except ValueError as error:
         raise InputError(f"{key} {value}: {error}") from None
     if ns <= 0:
-        raise InputError(f"{key} must be more than 0, not {value}")
+        raise InputError(f"{key} must be greater than 0, not {value}")
     return ns
 
 
@@ -139,7 +139,7 @@ def aims_of_study(name: str, overrides: Overrides) -> Aims:
     """
     aims = aims_of(overrides, DEFAULTS[name], name)
     if name == TIRE_SEARCH and aims.sizes != SIZES:
-        raise InputError("a search finds the number of nodes itself; leave nodes out")
+        raise InputError("the search finds the number of nodes itself; leave nodes out")
     return aims
 
 

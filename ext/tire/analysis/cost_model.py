@@ -43,7 +43,7 @@ class SolverLine(Model):
     policy: str
     without: str
     threads: int
-    time: str = Field(description="time that was fitted: cpu or wall")
+    time: str = Field(description="which time the line is fitted to: cpu or wall")
     slope_ns: Estimate = Field(description="time per node")
     intercept_ns: Estimate = Field(description="time per step")
     nodes: list[int] = Field(description="the measured sizes")
@@ -132,7 +132,9 @@ def _term(
         how=how,
         per=per,
         estimate=None if line is None else line.slope,
-        missing=None if line is not None else "both series must be measured at the same three sizes or more",
+        missing=None
+        if line is not None
+        else "both series must be measured at the same sizes, at least three",
         paper_ns=PAPER_NS.get(name),
     )
 
@@ -245,7 +247,7 @@ def cost_model(
             estimate=switch_ns.get(policy),
         )
         if term.estimate is None:
-            term.missing = "the probe switch was not run under this policy in this record"
+            term.missing = "this record has no step of the probe switch under this policy"
         terms.append(term)
     solver_lines = [
         SolverLine(

@@ -111,10 +111,10 @@ class Frontier(Model):
 
     threads: int
     nodes: int | None = Field(
-        description="largest number of nodes that met every deadline in all its runs, "
-        "the confirming runs included"
+        description="largest number of nodes at which every run, including the confirming runs, met every "
+        "deadline"
     )
-    runs: int = Field(description="number of runs with `nodes`, all without a miss")
+    runs: int = Field(description="number of runs with `nodes` nodes; none of them missed a deadline")
     deadlines: int = Field(description="number of deadlines in these runs")
     share_at_most: float | None = Field(
         description="upper end of the 95 % interval of the share of missed deadlines. It assumes that "
@@ -122,7 +122,8 @@ class Frontier(Model):
         "are independent"
     )
     misses: int | None = Field(
-        description="smallest number of nodes that missed a deadline; None: no number up to the limit did"
+        description="smallest number of nodes at which a deadline was missed; None: none was missed up to "
+        "the limit"
     )
     low: int = Field(
         description="smallest result of a bisection; 0: even the smallest tire missed a deadline"

@@ -45,7 +45,8 @@ class ConfigurationResult(Model):
     missed: int
     worst_mark: Severity | None
     design_effect: float = Field(
-        default=1.0, description="number of deadlines that count as one, because misses come in bursts"
+        default=1.0,
+        description="how many deadlines count as one independent deadline, because misses come in bursts",
     )
 
     @property
@@ -207,7 +208,7 @@ class TireResults(Model):
     cpus: int = Field(description="number of CPUs on which the threads ran")
     points: list[SpeedPoint]
     too_short: int = Field(
-        description="number of real-fast runs shorter than a millisecond, which no figure shows"
+        description="number of real-fast runs shorter than a millisecond, which the figures leave out"
     )
     against_serial: list[AgainstSerial]
     cost: CostModel | None

@@ -39,7 +39,7 @@ bool tire_threads_read(const char *text, const struct cpuset *cpus, unsigned int
 			"--threads %.100s is neither a number nor one of one, cores, hardware-threads and twice",
 			text);
 	if (number < 1 || number > TIRE_THREADS_MAX)
-		return !usage_error("the number of threads must be 1 to %d, not %lld", TIRE_THREADS_MAX,
+		return !usage_error("the number of threads must be from 1 to %d, not %lld", TIRE_THREADS_MAX,
 				    (long long)number);
 	*threads = (unsigned int)number;
 	return true;

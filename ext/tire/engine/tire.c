@@ -114,11 +114,11 @@ static const struct option_entry table[] = {
 	{.shared = quantity,
 	 .name = "stiffness-nn-m",
 	 .value = &options.stiffness,
-	 .help = "stiffness of a spring, in 1e-9 N/m; 0: from nodes and mass"},
+	 .help = "stiffness of a spring, in 1e-9 N/m; 0: calculated from nodes and mass"},
 	{.shared = quantity,
 	 .name = "damping-nns-m",
 	 .value = &options.damping,
-	 .help = "damping of a spring, in 1e-9 N s/m; 0: from nodes and mass"},
+	 .help = "damping of a spring, in 1e-9 N s/m; 0: calculated from nodes and mass"},
 	{.shared = quantity, .name = "gravity-nm-s2", .value = &options.gravity, .help = "gravity, in nm/s2"},
 	{.shared = quantity,
 	 .name = "speed-nm-s",
@@ -152,7 +152,7 @@ static int check_nodes(void)
 	int64_t nodes = options.nodes;
 
 	if (nodes < 4 || nodes > TIRE_NODES_MAX)
-		return usage_error("the number of nodes must be 4 to %d, not %lld", TIRE_NODES_MAX,
+		return usage_error("the number of nodes must be from 4 to %d, not %lld", TIRE_NODES_MAX,
 				   (long long)nodes);
 	if (nodes % 4)
 		return usage_error(
@@ -185,7 +185,7 @@ static int check_stability(const struct state *state)
 		return 0;
 	return error_line(
 		STATUS_USAGE, "unstable",
-		"stiffness %g N/m with damping %g N s/m is unstable with steps of 10 ms: with %lld nodes of %g kg in all the damping must be at most %g, and at least %g (stiffness x 10 ms), so that the stiffness is at most %g; leave both out for values that fit",
+		"stiffness %g N/m with damping %g N s/m is unstable with steps of 10 ms: with %lld nodes of %g kg in total, the damping must be at most %g and at least %g (stiffness x 10 ms), so the stiffness can be at most %g; leave both out to get values that fit",
 		state->model.stiffness, state->model.damping, (long long)state->model.nodes,
 		state->model.mass, most, least, most / TIRE_STEP_S);
 }
@@ -207,7 +207,7 @@ static int check(struct harness *h)
 				  "a period of %lld ns is shorter than a thread can sleep (1 us)",
 				  (long long)options.period_ns);
 	if (options.period_ns && harness_options.count > INT64_MAX / 4 / options.period_ns)
-		return usage_error("this many steps would take more than 70 years; give fewer");
+		return usage_error("so many steps would take more than 70 years; give fewer");
 	set_model(h->state);
 	return check_stability(h->state);
 }

@@ -152,8 +152,8 @@ def map_title(plot: RealTimeMap) -> str:
 
 
 FRONTIER_NOTE = (
-    "The vertical line is the frontier: to the left of it, no measured n missed a deadline. If there is no "
-    "line, no deadline was missed at all."
+    "The vertical line is the frontier: at every measured n to the left of it, all deadlines were met. If "
+    "there is no line, all deadlines were met."
 )
 
 
@@ -169,7 +169,7 @@ def soft_figure(results: TireResults, suffix: str) -> Figure | None:
     """Return a chart per map that shows how many deadlines were missed; None if no map was measured."""
     charts = {map_title(plot): _chart(plot, results, hard=False) for plot in results.maps}
     title = "Soft real time: how many deadlines were missed? (drawn like figs. 11 to 13 of Garre et al.)"
-    shares = "Colours show the share of missed deadlines; cells show it as a number if there is room."
+    shares = "Colours show the share of missed deadlines. Cells also show it as a number if there is room."
     return Figure.of(f"tire-soft{suffix}", title, charts, [shares, FRONTIER_NOTE])
 
 

@@ -24,8 +24,8 @@ MODEL = (
 )
 SOLVERS = {
     SERIAL: "serial uses one thread and no lock.",
-    SEMAPHORE: "semaphore is algorithm 1 of the paper. Each thread has n/i nodes and computes all springs at "
-    "them; a binary semaphore for each node guards reads and writes.",
+    SEMAPHORE: "semaphore is algorithm 1 of the paper. Each of i threads has n/i nodes and computes all "
+    "springs at them; a binary semaphore for each node guards reads and writes.",
     HALO: (
         "With halo, each thread has an arc and the opposite arc, so that no spoke leaves the thread and only "
         "four borders are shared. All threads meet at one barrier in each step."
@@ -148,8 +148,8 @@ def _many_words(plot: RealTimeMap) -> str:
         f"{threads}: {figure(100 * missed[threads] / deadlines[threads])} %" for threads in plot.threads
     )
     return (
-        f"{map_title(plot)}, as in fig. 8, to see how many threads are too many. Share of missed deadlines "
-        f"for each number of threads: {shares}."
+        f"{map_title(plot)}: measured as in fig. 8 of the paper, to see how many threads are too many. The "
+        f"share of missed deadlines for each number of threads is {shares}."
     )
 
 
@@ -170,7 +170,8 @@ def _map_words(plot: RealTimeMap, results: TireResults) -> str:
             parts.append(f"on {who} {kept}, and the first miss is at {whole(edge.misses)}")
         if edge.held_beyond is not None:
             parts[-1] += (
-                f", though {whole(edge.held_beyond)} nodes missed none again, so the border is not sharp"
+                f", although all were met again at {whole(edge.held_beyond)} nodes, so the border is not "
+                "sharp"
             )
     missed = sum(cell.missed for cell in plot.cells)
     late = f"missed deadlines: {whole(missed)} of {whole(plot.deadlines)}"
@@ -195,8 +196,7 @@ def search_words(results: TireResults) -> list[str]:
         )
         if frontier.nodes is None:
             sentences.append(
-                f"{configuration}: no size met every deadline; even {whole(frontier.misses)} nodes missed "
-                f"one."
+                f"{configuration}: every size missed a deadline, even {whole(frontier.misses)} nodes."
             )
             continue
         runs = f"{plural(frontier.runs, 'run')} with {plural(frontier.deadlines, 'deadline')}, none missed"
@@ -227,7 +227,9 @@ def cost_words(results: TireResults) -> list[str]:
             if spring is not None and mass is not None:
                 terms = f"{figure(spring.value)} ns for a spring and {figure(mass.value)} ns for a mass"
                 beside = f", compared with {terms}"
-            doubt = "" if estimate.differs_from_zero or estimate.low is None else " This cost may be zero."
+            doubt = (
+                "" if estimate.differs_from_zero or estimate.low is None else (" The true cost may be zero.")
+            )
             cost = f"a node's semaphore costs {interval(estimate)} ns for each uncontended take and give"
             sentences.append(f"Under {policy_name(policy)} {cost}{beside}.{doubt}")
     paragraphs = [" ".join(sentences)] if sentences else []

@@ -135,8 +135,8 @@ def cost_grid(results: TireResults) -> Table | None:
             "the processor does both at once."
         ),
         (
-            "If an interval contains zero, the term may be zero. paper: the value from sec. "
-            "4.5, measured on an i7-3930K with gcc 4.4 -O2."
+            "If an interval contains zero, the term may be zero. paper: the value from sec. 4.5 of Garre et "
+            "al., measured on an i7-3930K with gcc 4.4 -O2."
         ),
     ]
     missing: dict[str, list[str]] = {}
@@ -145,7 +145,7 @@ def cost_grid(results: TireResults) -> Table | None:
             missing.setdefault(_of(term), []).append(term.name)
     lacking = [f"{of}: {', '.join(names)}" for of, names in missing.items()]
     if lacking:
-        notes.append(f"These terms could not be separated: {'; '.join(lacking)}.")
+        notes.append(f"rtgauge could not separate these terms: {'; '.join(lacking)}.")
     rows = [_term_row(term, term.estimate) for term in results.cost.parts if term.estimate is not None]
     columns = [*texts("term", "of", "for each"), *numbers("ns", "runs", "paper"), *texts("how")]
     columns = ranked(columns, "runs", "how", "paper", "for each")
@@ -246,8 +246,8 @@ def frontier_grid(results: TireResults) -> Table | None:
         notes.append(
             "search: the largest n at which every run met every deadline. Near the frontier, the end of a "
             "bisection is random; the median of many lies between the smallest and the largest end with "
-            f"{sure * 100:.0f} % confidence, if bisections are independent. misses at most: the 95 % upper "
-            "confidence bound on the share of missed deadlines, if misses come in bursts as long as at the "
+            f"{sure * 100:.0f} % confidence, if bisections are independent. misses at most: the upper bound "
+            "(95 % confidence) on the share of missed deadlines, if misses come in bursts as long as at the "
             "smallest n that missed one."
         )
     width = len(FRONTIER_COLUMNS) if sure is not None else UNSEARCHED
@@ -266,7 +266,10 @@ def cells_grids(results: TireResults) -> list[Table]:
             shares = [f"{cell.share * 100:.3g} %", f"{round_up(cell.share_at_most * 100):.3g} %"]
             rows.append([name, *counts, *shares])
         notes = [MARKED] if any(_star(cell.worst_mark) for cell in plot.cells) else []
-        notes.append("at most: allows for bursts of misses; a row without a miss assumes independent misses.")
+        notes.append(
+            "at most: an upper bound that allows for bursts of misses; in a row without a miss, it "
+            "assumes independent misses."
+        )
         columns = [*texts(""), *numbers("nodes", "runs", "deadlines", "missed", "share", "at most (95 %)")]
         columns = ranked(columns, "runs", "share", "deadlines")
         grids.append(Table(map_title(plot), columns, rows, notes))

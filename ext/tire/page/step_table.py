@@ -48,7 +48,7 @@ def _configuration(step: Step, values: dict[str, Any]) -> str:
 def _step_time(values: dict[str, Any]) -> str:
     least, most = format_time(values["step_min_ns"]), format_time(values["step_max_ns"])
     mean = format_time(values["wall_ns"] / values["steps"])
-    of = f", of the means of blocks of {values['block']} steps" if values["block"] > 1 else ""
+    of = f", each a mean over a block of {values['block']} steps" if values["block"] > 1 else ""
     return f"{mean} on average ({least} ... {most}{of})"
 
 

@@ -97,7 +97,7 @@ def _time_chart(results: TireResults, points: Sequence[SpeedPoint], text: str) -
     factor = SIMULATED_STEPS / 1e9
     values = [point.step_ns.value * factor for point in points]
     low, high = min(values) / 1.4, max([*values, SIMULATED_S]) * 1.4
-    title = f"time for {SIMULATED_S} s of simulation (s)"
+    title = f"time that {SIMULATED_S} s of simulation take (s)"
     y = vega.log_axis("value:Q", low, high, title, format="~g")
     side = {"align": "left", "baseline": "bottom", "dx": 4, "dy": -3}
     label = vega.mark("text", text="as fast as real time", style="muted", **side)
@@ -132,7 +132,7 @@ def time_figure(results: TireResults, suffix: str) -> Figure | None:
                 if not shown:
                     continue
                 title = f"{solver_name(solver, free_running=free).capitalize()}, {policy_name(policy)}"
-                over = f"Time for {SIMULATED_S} s of simulation against the number of nodes, {title}"
+                over = f"Time that {SIMULATED_S} s of simulation take, against the number of nodes, {title}"
                 charts[title] = _time_chart(results, shown, f"{over}. {_summary(results, shown)}")
     notes = [
         (
@@ -262,8 +262,8 @@ def model_figure(results: TireResults, suffix: str) -> Figure | None:
             charts |= _charts(results, predictions, title)
     notes = [
         (
-            "Dashed lines are predicted from the slope on one thread and the intercept for the number of "
-            "threads. Points are measured."
+            "Dashed lines are predictions from the slope on one thread and the intercept for the number of "
+            "threads. Points are measurements."
         ),
         (
             "The residual is the measured time divided by the predicted one, minus one. If it is above "
@@ -322,8 +322,8 @@ def frontier_figure(results: TireResults, suffix: str) -> Figure | None:
         charts[title] = vega.layered(layers, height=FRONTIER_ROW * len(order), description=text)
     notes = [
         (
-            "The bar of a prediction is its 95 % interval; the bar of a map goes from the last n that "
-            "missed no deadline to the first that did; the bar of a search is the range of its bisections."
+            "The bar of a prediction is its 95 % interval; the bar of a map goes from the last n that missed "
+            "no deadline to the first that did; the bar of a search spans its bisections."
         ),
         (
             "The longest delay is the longest step of the real-fast runs minus the mean; a longer one may "

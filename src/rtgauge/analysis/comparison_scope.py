@@ -5,13 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rtgauge.analysis.frequency import timing_scopes
 from rtgauge.analysis.microbenchmarks import has_several_operations, operation
 from rtgauge.analysis.sides import EVERYTHING, Scope
 from rtgauge.errors import InputError
-from rtgauge.probe.registry import probe_of
+from rtgauge.probe.registry import PROBES, probe_of
 from rtgauge.probe.simple_probe import Microbenchmark
-from rtgauge.record.model import Step
+from rtgauge.record.model import SEGMENT, Step
 from rtgauge.record.reader import Record
 
 
@@ -44,6 +43,31 @@ def scopes_of(records: Sequence[Record], metric: str | None) -> list[Scope]:
     scopes = [*operations, *timing, *others.values(), *tasks]
     apart = tasks or operations or len(scopes) > 1 or any(scope.role is not None for scope in timing)
     return scopes if apart else [EVERYTHING]
+
+
+def timing_scopes(records: Sequence[Record]) -> list[Scope]:
+    """Return one scope for each probe, quantity and role to compare with a period, in the papers' order."""
+    steps = [step for record in records for step in record.steps if not step.tasks]
+    scopes: list[Scope] = []
+    # The papers' tables of response tasks come before the tables of periodic tasks.
+    for probe, descriptor in reversed(list(PROBES.items())):
+        if descriptor.pace is None:
+            continue
+        every = (each for step in steps if step.key.probe == probe for each in step.series)
+        roles_of: dict[str, set[str | None]] = {}
+        for each in every:
+            if SEGMENT not in each.labels:
+                role = each.labels.get("role")
+                roles_of.setdefault(each.metric, set()).add(None if role is None else str(role))
+        metrics = [metric for metric in descriptor.pace.metrics if metric in roles_of]
+        for metric in metrics:
+            roles = sorted(roles_of[metric], key=str, reverse=True)
+            quantity = probe if metric == probe or len(metrics) == 1 else f"{probe}: {metric}"
+            quantity = quantity[:1].upper() + quantity[1:]
+            for role in roles:
+                title = f"{quantity}, as the {role} saw it" if len(roles) > 1 else quantity
+                scopes.append(Scope(title, metric=metric, probe=probe, role=role))
+    return scopes
 
 
 def _task_scopes(steps: Sequence[Step], metric: str | None) -> list[Scope]:

@@ -18,8 +18,7 @@ from rtgauge.analysis.comparison import Options
 from rtgauge.analysis.comparison import compare as compare_sides
 from rtgauge.analysis.comparison_document import Comparison, Finding, compared_document
 from rtgauge.analysis.comparison_scope import scopes_of
-from rtgauge.analysis.frequency import Options as FrequencyOptions
-from rtgauge.analysis.frequency import gather
+from rtgauge.analysis.frequency_options import Options as FrequencyOptions
 from rtgauge.analysis.microbenchmarks import Microbenchmarks, has_several_operations, microbenchmarks
 from rtgauge.analysis.record_names import record_names
 from rtgauge.analysis.sides import EVERYTHING, Scope, Side, sides_of
@@ -41,6 +40,7 @@ from rtgauge.report.compare.page import (
 )
 from rtgauge.report.compare.tables import SETTINGS, doubtful_sides, first_settings, folded_notes
 from rtgauge.report.conclusion import reason_text
+from rtgauge.report.how_often import how_often
 from rtgauge.report.microbenchmark_tables import conclusion, terminal_grids
 from rtgauge.report.prose import print_labelled
 from rtgauge.report.record_view import RecordView
@@ -110,7 +110,7 @@ def _operation_chapters(
 
 def _timing(records: Sequence[Record], frequency: FrequencyOptions) -> list[Chapter]:
     """Return the chapter of frequencies; empty if the records have no step that is compared with a period."""
-    chapter = timing_chapter(records, gather(records, frequency))
+    chapter = timing_chapter(how_often(records, frequency))
     return [chapter] if chapter.grids else []
 
 

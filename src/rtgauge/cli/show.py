@@ -26,7 +26,7 @@ from rtgauge.errors import InputError, RecordError
 from rtgauge.record.records_folder import RECORDS
 
 if TYPE_CHECKING:
-    from rtgauge.analysis.frequency import Options
+    from rtgauge.analysis.frequency_options import Options
     from rtgauge.cli.decided import DecidedAnswer
     from rtgauge.record.reader import Record
 
@@ -131,11 +131,14 @@ def show(
     part = parts.name
     options = frequency_options(fraction, confidence)
     if part == "frequency":
-        from rtgauge.cli.frequency import show_frequency
+        from rtgauge.report.how_often import frequencies
 
+        found = frequencies()
+        if found is None:
+            raise InputError("--frequency needs the extension papers; install it, or leave out --frequency")
         page = None if files.page is None else Path(files.page or "frequency.html")
         opened_all = [open_record(record) for record in records]
-        return show_frequency(opened_all, options, page, files.figures, json=json)
+        return found.show(opened_all, options, page, files.figures, json)
     if len(records) > 1:
         raise InputError("give one record; to compare several: rtgauge compare RECORD...")
     resumer = resumer_of(records[0])

@@ -10,6 +10,7 @@ from rtgauge.probe.registry import probe_of
 from rtgauge.probe.simple_probe import Microbenchmark
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Exposure, Step, Verdict, VerdictWord
+from rtgauge.report.how_often import frequencies
 from rtgauge.report.presenter import presenters
 from rtgauge.report.record_view import RecordView, has_distribution, has_releases, quantity_of, series_name
 from rtgauge.report.tables import missed_known
@@ -91,10 +92,8 @@ def _searches(view: RecordView) -> list[str]:
     periods = {step.key.parameters.get(pace.period) for step, pace in paces if pace is not None}
     if len(periods) < FEWEST_PERIODS:
         return []
-    from rtgauge.analysis.sustained import curves  # it needs numpy, which a summary does without
-    from rtgauge.report.timing_tables import sustained_sentence
-
-    return [sustained_sentence(curve) for curve in curves([view.record])]
+    found = frequencies()
+    return [] if found is None else found.searches(view.record)
 
 
 def _measured(view: RecordView) -> str:

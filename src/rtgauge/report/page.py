@@ -10,9 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rtgauge.analysis.frequency import Options, gather
-from rtgauge.analysis.frequency import Table as FrequencyTable
-from rtgauge.analysis.sustained import SustainedCurve, curves
+from rtgauge.analysis.frequency_options import Options
 from rtgauge.probe import watch
 from rtgauge.probe.registry import plural_of
 from rtgauge.record.facts import Facts
@@ -28,15 +26,14 @@ from rtgauge.report.figure_data import Source
 from rtgauge.report.figures.course import course_figure
 from rtgauge.report.figures.exceedance import exceedance_figure
 from rtgauge.report.figures.histogram import histogram
-from rtgauge.report.figures.timing import timing_figures
 from rtgauge.report.figures.vega import Figure, config
+from rtgauge.report.how_often import HowOften, how_often
 from rtgauge.report.marks import gathered_marks
 from rtgauge.report.page_frame import page_text, write_page
 from rtgauge.report.presenter import presenters, step_lines
 from rtgauge.report.record_view import RecordView, common_quantity, example_requirement
 from rtgauge.report.table import applying, pairs
 from rtgauge.report.text import capital, day_and_time, quantity
-from rtgauge.report.timing_tables import timing_grids
 from rtgauge.units import plural
 
 LONGEST_PROGRAM = 60
@@ -58,22 +55,17 @@ class Drawn:
     """The figures of a record by name, and the data behind them."""
 
     source: Source
-    gathered: list[FrequencyTable]
-    curves: list[SustainedCurve]
-    timing: list[Figure]
-    """The figures of frequencies and of searches over the period."""
+    how_often: HowOften
+    """How often a task can run."""
     figures: dict[str, Figure]
-    """All figures in the page's order, with `timing` last."""
+    """All figures in the page's order, with the figures of `how_often` last."""
 
     @classmethod
     def of(cls, record: Record, options: Options | None = None) -> Drawn:
         """Draw the figures. Raises RecordError for a damaged record."""
         source = Source.of(RecordView(record))
-        gathered, searched = gather([record], options), curves([record])
-        more = timing_figures(gathered, searched)
-        return cls(
-            source, gathered, searched, more, figures(source) | {figure.name: figure for figure in more}
-        )
+        often = how_often([record], options)
+        return cls(source, often, figures(source) | {figure.name: figure for figure in often.figures})
 
 
 def _example(steps: Sequence[Step]) -> str | None:
@@ -174,8 +166,8 @@ def content_of(drawing: Drawn) -> dict[str, object]:
         "figures": drawn,
         "caption": _caption(source),
         "cpus": source.cpus,
-        "frequency": timing_grids([view.record], drawing.gathered, drawing.curves),
-        "timing": [figure.name for figure in drawing.timing],
+        "frequency": drawing.how_often.tables,
+        "timing": [figure.name for figure in drawing.how_often.figures],
         "chapters": [chapter for chapter in chapters if chapter.place != "first"],
         "detail": [_detail(step, shown.labels[step.id]) for step in shown.steps if not step.tasks],
         "largest": {name: tables.largest_table(step, name) for name, step in late.items()},

@@ -15,8 +15,6 @@ from rtgauge.analysis import extreme_value, gate
 from rtgauge.analysis.comparison import Options as ComparisonOptions
 from rtgauge.analysis.comparison import quantile_differences
 from rtgauge.analysis.confidence import Counted, design_effect, lower_bound, range_coverage, upper_bound
-from rtgauge.analysis.frequency import Options as FrequencyOptions
-from rtgauge.analysis.frequency import line_of
 from rtgauge.analysis.gate_rate import PairCounts, decide_rate
 from rtgauge.analysis.median_of_runs import median_interval
 from rtgauge.record.explain_report import paired_cost
@@ -28,7 +26,7 @@ from rtgauge.verdict.run_verdict import exposure_of
 from rtgauge_ext.tire.analysis.estimate import median_of, ratio_of
 from rtgauge_ext.tire.analysis.frontier_search import DeadlineCounts, FrontierSearch, state_of
 from rtgauge_ext.tire.analysis.results import real_time_maps
-from tests.support.repeated_runs import side_of, windows_of
+from tests.support.repeated_runs import runs, side_of, windows_of
 from tests.unit.records import run as empty_run
 from tests.unit.records import step as drawn_step
 
@@ -42,20 +40,6 @@ def counted(draw: st.DrawFn) -> Counted:
     windows = draw(st.lists(st.tuples(st.integers(0, 50), st.integers(0, 2_000)), min_size=1, max_size=30))
     late = [min(broken, every) if draw(st.booleans()) else 0 for broken, every in windows]
     return Counted.of_windows(late, [every for _, every in windows])
-
-
-@st.composite
-def runs(draw: st.DrawFn, most: int = 3) -> list[np.ndarray]:
-    """Runs of a few windows of latencies (ns), some of them late."""
-    generator = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
-    shape = draw(st.integers(1, 25)), draw(st.integers(5, 60))
-    sigma, late = draw(st.sampled_from([0.0, 0.3, 1.5])), draw(st.sampled_from([0.0, 0.02, 0.3]))
-    return [
-        (generator.lognormal(10, sigma, shape) * np.where(generator.random(shape) < late, 20, 1)).astype(
-            np.int64
-        )
-        for _ in range(draw(st.integers(1, most)))
-    ]
 
 
 def printed_share(text: str) -> float:
@@ -113,14 +97,8 @@ def test_verdict_and_exposure(conditions: list[list[np.ndarray]], hardness: Frac
 
 @settings(max_examples=60, deadline=None)
 @given(runs(), runs())
-def test_limits_of_a_frequency_and_differences_of_a_comparison(one: list[np.ndarray], two: list[np.ndarray]):
+def test_differences_of_a_comparison(one: list[np.ndarray], two: list[np.ndarray]):
     sides = [side_of(name, values) for name, values in (("one", one), ("two", two))]
-    line = line_of(sides[0], FrequencyOptions(tails=False))
-    assert line is not None
-    for limit in line.limits:
-        assert limit.ns is not None
-        assert (limit.low_ns or 0) <= limit.ns
-        assert limit.high_ns is None or limit.ns <= limit.high_ns
     for row in quantile_differences([(sides[0], sides[1])], ComparisonOptions()):
         if row.p_different is not None and row.difference_ns is not None:
             assert row.low_ns is None or row.low_ns <= row.difference_ns

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""User and kernel space beside each other: labels, comparison, frequency and verdict keep them apart."""
+"""User and kernel space beside each other: labels, comparison and verdict keep them apart."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rtgauge.analysis.baselines import pairs
-from rtgauge.analysis.frequency import Options, gather
 from rtgauge.analysis.sides import sides_of
 from rtgauge.errors import InputError
 from rtgauge.probe.descriptor import TRACE_INSTANCE, normalise
@@ -108,11 +107,6 @@ def test_a_record_without_a_space_is_of_user_space(tmp_path: Path):
     assert {side.traits["parameters"] for side in sides} == {"default parameters"}
 
 
-def test_the_frequencies_of_both_spaces_are_in_one_table(both: Record):
-    (gathered,) = gather([both], Options(tails=False))
-    assert {line.traits["space"] for line in gathered.lines} == {"user space", "kernel space"}
-
-
 def test_the_verdict_names_kernel_space(both: Record):
     requirement = parse_requirement(REQUIREMENT)
     user, kernel = (judge(requirement, step, both.windows(step)) for step in both.steps[:2])
@@ -153,26 +147,6 @@ def test_wakeup_in_kernel_space_is_the_timerlat_tracer():
 def test_what_the_tracer_does_not_have_is_refused(written: dict[str, str], message: str):
     with pytest.raises(InputError, match=message):
         normalise(PROBES["wakeup"], {"space": "kernel", **written}, "x")
-
-
-def test_every_quantity_of_kernel_space_has_its_own_table(tmp_path: Path):
-    three = [
-        Series([us * 1_000] * 2_000, metric=metric)
-        for metric, us in (("latency", 20), ("irq-latency", 5), ("user-latency", 25))
-    ]
-    parameters = {"interval_ns": 1_000_000}
-    steps = [
-        Drawn([Series([30_000] * 2_000)], parameters=parameters),
-        Drawn(three, parameters={**parameters, "space": "kernel"}),
-    ]
-    tables = gather([record(tmp_path / "r", steps)], Options(tails=False))
-    assert [(gathered.metric, len(gathered.lines)) for gathered in tables] == [
-        ("latency", 2),
-        ("irq-latency", 1),
-        ("user-latency", 1),
-    ]
-    (alone,) = gather([record(tmp_path / "user", steps[:1])], Options(tails=False))
-    assert alone.title == "Wakeup"
 
 
 def test_the_lines_say_whose_thread_it_was_and_what_the_kernel_dropped(both: Record):

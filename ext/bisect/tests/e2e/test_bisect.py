@@ -99,10 +99,10 @@ def test_the_commit_is_found_after_a_stop_in_the_middle(tmp_path: Path, clone: P
     [
         ({"--good": "nowhere"}, "--good nowhere is not a commit"),
         ({"--good": "main", "--bad": "main~3"}, "not an ancestor"),
-        ({"--load": "idle,cpu"}, "name the load (--load) or the series"),
+        ({"--load": "idle,cpu"}, "name the one that decides with --load or --series"),
         ({"--quantile": "p98"}, "is not one of"),
         ({"--repository": "/"}, "not in a Git repository"),
-        ({"--": ""}, "name both ends and a command"),
+        ({"--": ""}, "give both ends and a command"),
     ],
 )
 def test_wrong_input(tmp_path: Path, clone: Path, changed: dict[str, str], message: str) -> None:

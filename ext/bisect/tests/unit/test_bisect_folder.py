@@ -77,7 +77,7 @@ def test_ones_own_search_is_read(folder: Path) -> None:
 def test_show_says_what_the_search_found(
     folder: Path, clone: Path, left: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(InputError, match="has no result yet, after 0 runs; continue it: rtgauge resume"):
+    with pytest.raises(InputError, match="no result after 0 runs yet; continue it with: rtgauge resume"):
         show_search(folder, json=False)
     commits = [kept_search(folder).wish.bad, kept_search(folder).wish.good][:left]
     ends = Decision(Outcome.WORSE, 6, 0.5, 0.4, 0.6, 0.03)
@@ -90,7 +90,9 @@ def test_show_says_what_the_search_found(
     document = json.loads(capsys.readouterr().out)
     assert found.startswith(f"{document['outcome'].upper()}  {document['conclusion']}\n")
     assert found.startswith(
-        f"FIRST BAD  {commits[0][:12]} two\n" if left == 1 else "ONE OF SEVERAL  2 commits"
+        f"FIRST BAD  {commits[0][:12]} two\n"
+        if left == 1
+        else "ONE OF SEVERAL  the search could not choose between 2 commits"
     )
     assert all(commit[:12] in found for commit in commits)
 
@@ -103,7 +105,7 @@ def test_a_search_takes_more_pairs_of_its_ends_until_they_are_known_to_differ(cl
     give_more_pairs(state, 24)
     assert (state.wish.max_pairs, state.wish.extended_from) == (24, (12,))
     state.runs.append(BisectRun(commit="another", value_ns=1.0))
-    with pytest.raises(InputError, match="the ends are already known to differ"):
+    with pytest.raises(InputError, match="already knows that the ends differ"):
         give_more_pairs(state, 48)
 
 

@@ -200,7 +200,7 @@ def test_a_damaged_state_is_read_from_the_record(tmp_path: Path, done: Path, con
     (tmp_path / "plan/b1/idle/state.json").write_bytes(content)
     again, said = fleet(done)
     assert again.run() == 0
-    assert "state.json is damaged; the result is read from the record" in said[0]
+    assert "state.json is damaged; rtgauge reads the result from the record" in said[0]
     assert "b1 idle: holds" in said[1]
     assert calls(tmp_path) == ["ssh://b1 quick"]
     assert fleet(done)[0].run() == 0, "the state is whole again"
@@ -377,7 +377,7 @@ def test_records_are_sent_and_sent_again_by_the_next_start(tmp_path: Path) -> No
     [
         ("", "jobs"),
         ('[[jobs]]\nname = "a"\nbaseline = "M"\n', "baseline and candidate"),
-        ('[[jobs]]\nname = "a"\ntags = ["arm"]\n', "no board has the tags arm"),
+        ('[[jobs]]\nname = "a"\ntags = ["arm"]\n', "none of the boards has the tags arm"),
         ('[[jobs]]\nname = "a"\n[[jobs]]\nname = "a"\n', "two jobs are called a"),
         ('[[jobs]]\nname = "put-aside.txt"\n', "has a job put-aside.txt"),
         (
@@ -393,8 +393,11 @@ def test_records_are_sent_and_sent_again_by_the_next_start(tmp_path: Path) -> No
         ),
         ('[[jobs]]\nname = "a"\nboot = "each-deployment"\n', "is not one of 'each-run'"),
         ('[[jobs]]\nname = "a"\nimages = ["x"]\n', "the image x, which the plan does not list"),
-        ('[[jobs]]\nname = "a"\nimages = ["x"]\n[[images]]\nname = "x"\n', "no board has the images x"),
-        ('[[jobs]]\nname = "a"\n[[boards]]\nname = "c"\ntarget = "lab:{image}"\n', "stands for an image"),
+        (
+            '[[jobs]]\nname = "a"\nimages = ["x"]\n[[images]]\nname = "x"\n',
+            "none of the boards has the images x",
+        ),
+        ('[[jobs]]\nname = "a"\n[[boards]]\nname = "c"\ntarget = "lab:{image}"\n', "stands for each image"),
         (
             '[[jobs]]\nname = "a"\n[[boards]]\nname = "c"\ntarget = "local"\nimage = "x"\n',
             "the image x, which the plan does not list",

@@ -88,7 +88,7 @@ def test_a_period_that_nothing_tells_is_marked() -> None:
         (("RTD|       3092", "RTD|       3192"), "contradicts itself"),
         (("RTD|       2924|       2924", "RTD|       2924|       2923"), "contradicts itself"),
         (("RTD|       2924", "RTD|          x"), "is damaged: line"),
-        (("RTD|", "RTX|"), "no line of figures"),
+        (("RTD|", "RTX|"), "no line with figures"),
         (("average time = 1", "average time = 5"), "reads only averages over 1 s"),
         (("0          100000 ", "0          4000000000 "), "the period is 4s"),
     ],

@@ -128,7 +128,7 @@ def test_tables_of_xenomai(second, expected, tmp_path):
 
 def test_a_smaller_worst_begins_a_table_whose_period_is_missing(tmp_path):
     rows = xenomai(1000, 3.0).partition("\n")[2]
-    with pytest.raises(InputError, match="no RTT line"):
+    with pytest.raises(InputError, match="an RTT line is missing"):
         steps(xenomai(1000, 6.0, 7.0) + rows, tmp_path)
 
 

@@ -53,7 +53,7 @@ def test_xenomais_latency_is_given_the_settings_of_the_step():
     ("key", "cpus", "words"),
     [
         (step(), [1, 2], "one CPU, not 1-2"),
-        (step(policy="rr"), [1], "under fifo, not rr"),
+        (step(policy="rr"), [1], "under the policy fifo, not rr"),
         (step(interval="5500ns"), [1], "whole us"),
     ],
     ids=["CPUs", "policy", "interval"],
@@ -75,7 +75,7 @@ def test_what_a_tool_cannot_measure_is_refused_before_a_run():
     OTHER_TOOL.try_arm(context(checked))
     halves = normalise(PROBES["periodic"], {"rt": "cobalt", "space": "kernel", "path": "none"}, "x")
     with pytest.raises(
-        InputError, match=r"give a period in whole us \(periodic under idle\); change that step"
+        InputError, match=r"only at periods of whole us.* \(periodic under idle\); change that step"
     ):
         OTHER_TOOL.try_arm(context(checked.model_copy(update={"probe": "periodic", "parameters": halves})))
 

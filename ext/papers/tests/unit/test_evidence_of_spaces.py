@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""User and kernel space are evidence for different ways."""
+"""Advice and frequencies keep user and kernel space apart."""
 
 from __future__ import annotations
 
@@ -8,9 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.support.timing import Drawn, Series, facts, record
 
+from rtgauge.analysis.frequency_options import Options
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge_ext.papers.advise.flowchart import advise
 from rtgauge_ext.papers.advise.flowchart_file import load_flowchart
+from rtgauge_ext.papers.frequency.frequency import gather
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -54,3 +56,28 @@ def test_the_chart_ends_in_a_kernel_module_on_evidence(both: Record):
     assert (advice.use, advice.measured) == ("kernel-module", True)
     bad = advise(parse_requirement("latency<=10us hardness=95%"), [both], flowchart, chart)
     assert [stage.way for stage in bad.walk] == ["user-stock", "dedicated"]
+
+
+def test_the_frequencies_of_both_spaces_are_in_one_table(both: Record):
+    (gathered,) = gather([both], Options(tails=False))
+    assert {line.traits["space"] for line in gathered.lines} == {"user space", "kernel space"}
+
+
+def test_every_quantity_of_kernel_space_has_its_own_table(tmp_path: Path):
+    three = [
+        Series([us * 1_000] * 2_000, metric=metric)
+        for metric, us in (("latency", 20), ("irq-latency", 5), ("user-latency", 25))
+    ]
+    parameters = {"interval_ns": 1_000_000}
+    steps = [
+        Drawn([Series([30_000] * 2_000)], parameters=parameters),
+        Drawn(three, parameters={**parameters, "space": "kernel"}),
+    ]
+    tables = gather([record(tmp_path / "r", steps)], Options(tails=False))
+    assert [(gathered.metric, len(gathered.lines)) for gathered in tables] == [
+        ("latency", 2),
+        ("irq-latency", 1),
+        ("user-latency", 1),
+    ]
+    (alone,) = gather([record(tmp_path / "user", steps[:1])], Options(tails=False))
+    assert alone.title == "Wakeup"

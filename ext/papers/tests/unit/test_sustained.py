@@ -12,23 +12,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.timing import Drawn, Series, record
 
-from rtgauge.analysis.sustained import (
+from rtgauge.analysis.period_searches import period_series, without_searches
+from rtgauge.errors import InputError
+from rtgauge.plan.plan import Overrides, load_plan
+from rtgauge.record.model import Mark, Result, Severity
+from rtgauge.study import registry
+from rtgauge.units import parse_duration_ns
+from rtgauge_ext.papers import adam2021
+from rtgauge_ext.papers.frequency.figures import sustained_figure
+from rtgauge_ext.papers.frequency.sustained import (
     RepeatResult,
     SustainedPoint,
     curves,
     next_period,
-    period_series,
     repeat_result,
-    without_searches,
 )
-from rtgauge.errors import InputError
-from rtgauge.plan.plan import Overrides, load_plan
-from rtgauge.record.model import Mark, Result, Severity
-from rtgauge.report.figures.timing import sustained_figure
-from rtgauge.report.timing_tables import sustained_grids
-from rtgauge.study import registry
-from rtgauge.units import parse_duration_ns
-from rtgauge_ext.papers import adam2021
+from rtgauge_ext.papers.frequency.tables import sustained_grids
 from rtgauge_ext.papers.sustained import GRID, REPEATS, STUDY, next_keys
 
 if TYPE_CHECKING:

@@ -42,7 +42,7 @@ static void a_set(void **state)
 static void what_is_wrong_is_named(void **state)
 {
 	static const char *const wrong[][2] = {
-		{"", "no task is given"},
+		{"", "the tasks are missing"},
 		{"\n", "task 1: write"},
 		{"0 99 10 10", "task 1: write"},
 		{"0 99 10000 10 10 0", "task 1: write"},

@@ -17,7 +17,7 @@ GOOD = f"{CPU} 90 10000000 1000000 10000000 0 a"
 @pytest.mark.parametrize(
     ("tasks", "says"),
     [
-        ("", "no task is given"),
+        ("", "the tasks are missing"),
         ("nonsense", "task 1: write"),
         (f"{CPU} 90 10000000 1000000 10000000 0 ", "name is empty"),
         (f"{CPU} 90 10000000 1000000 10000000 0", "task 1: write"),

@@ -98,7 +98,7 @@ def test_rate_monotonic_priorities_on_each_cpu():
             written({**GOOD, "priority": "5"}, {**GOOD, "name": '"b"'}),
             "'b' has no priority, but other tasks have one",
         ),
-        (written(*({**GOOD, "name": f'"{i}"'} for i in range(100))), "100 tasks on CPU 0"),
+        (written(*({**GOOD, "name": f'"{i}"'} for i in range(100))), "CPU 0 has 99 priorities"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_line(text, words):

@@ -185,7 +185,7 @@ def test_a_response_far_above_its_calculated_bound_is_remarked_on():
     (remark,) = above_the_bound(measured_set(a_step()[0]))  # of `high` it is as calculated
     assert (
         remark
-        == "<low> took up to 21.0 ms, 2.6 times the calculated 8 ms; something ran that is not in the task set"
+        == "<low> took up to 21.0 ms, 2.6 times the calculated 8 ms; so something ran that is not in the task set"
     )
 
 

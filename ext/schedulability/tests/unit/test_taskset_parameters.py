@@ -80,7 +80,7 @@ def test_a_file_instead_of_tasks(tmp_path):
     ("written", "says"),
     [
         ({"task": [{**A, "period": "0s"}]}, "0"),
-        ({"task": [{**A, "execution": "11ms"}]}, "can never be in time"),
+        ({"task": [{**A, "execution": "11ms"}]}, "can never meet its deadline"),
         ({"task": [A, {**B, "name": "a"}]}, "2 tasks are called 'a'"),
         ({"task": [{**A, "priority": 5}, {**B, "priority": 5}]}, "both have priority 5"),
         ({"task": [{**A, "priority": 100}]}, "the maximum is 99"),
@@ -93,6 +93,7 @@ def test_a_file_instead_of_tasks(tmp_path):
         ({"task": [{**A, "execution": "9600us"}]}, "96.0% of CPU 0, more than 95%"),
         ({"task": [{**A, "execution": "10ms"}], "force": True}, "at most 10s, warm-up included"),
         ({"task": [{**A, "deadline": "20ms"}], "policy": "deadline"}, "must not be longer than the period"),
+        ({"cpu": "0-1"}, "give one instead of '0-1'"),
         ({"pin": "off"}, "policy deadline"),
         ({"pin": "maybe"}, "give on or off"),
         ({"policy": "other"}, "'other' is not one of 'fifo', 'rr' or 'deadline'"),
@@ -104,6 +105,11 @@ def test_a_file_instead_of_tasks(tmp_path):
 )
 def test_what_is_refused(written, says):
     assert says in refusal(**written)
+
+
+def test_the_cpu_of_a_command_line_is_that_of_all_tasks():
+    found = parameters(cpu="1")
+    assert (found.cpu, [task.cpu for task in found.tasks]) == (1, [1, 1])
 
 
 def test_a_forced_overload_may_be_short():

@@ -182,7 +182,7 @@ def test_a_store_of_another_user_is_only_read(store: Path, record: Path) -> None
     assert len(asked("list", "--store", store)["records"]) == 1
     for words in (["add", record], ["rm", record.name], ["rebuild"]):
         refused = run("store", *words, "--store", store)
-        assert "belongs to another user, so it is only read" in str(refused.exception)
+        assert "belongs to another user, so rtgauge only reads it" in str(refused.exception)
     assert (sorted(store.parent.iterdir()), store.read_bytes()) == before
 
 

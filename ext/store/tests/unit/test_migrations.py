@@ -124,6 +124,6 @@ def test_only_the_owner_brings_a_server_up_to_date(postgresql: PostgreSQL) -> No
         postgresql.execute(f"CREATE ROLE {name}_{role} LOGIN IN ROLE rtgauge_{role}", owner)
         error = run("store", "list", "--store", postgresql.url(name, f"{name}_{role}")).exception
         assert isinstance(error, InputError)
-        assert "the owner of the tables can bring them up to date" in str(error)
+        assert "their owner can update them" in str(error)
     before = asked("list", "--store", owner)["records"]
     assert asked("list", "--store", postgresql.url(name, f"{name}_reader"))["records"] == before

@@ -134,7 +134,7 @@ def test_the_state_is_kept_where_it_is_asked_for(tmp_path: Path) -> None:
     [
         (("--nodes", 4001), "use 4000 or 4004"),
         (("--nodes", 8, "--threads", 5), "5 threads are more than 4 pairs"),
-        (("--stiffness", 100), "the stiffness is at most 8.333 N/m"),
+        (("--stiffness", 100), "the stiffness can be at most 8.333 N/m"),
         (("--steps", 5, "--duration", "1s"), "not both"),
         (("--threads", "lots"), "one, cores, hardware-threads or twice"),
         (("--state", "/proc/nothing/here"), "--state /proc/nothing/here: there is no folder"),

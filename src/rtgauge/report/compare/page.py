@@ -13,24 +13,21 @@ from pathlib import Path
 from typing import Literal
 
 from rtgauge.analysis.comparison_document import Comparison, Finding
-from rtgauge.analysis.frequency import Table as FrequencyTable
 from rtgauge.analysis.microbenchmarks import Microbenchmarks
 from rtgauge.analysis.sides import Scope, Side
-from rtgauge.analysis.sustained import curves
 from rtgauge.record.model import Verdict
 from rtgauge.record.reader import Record
 from rtgauge.report.compare.figures import comparison_figures, lines_of_all
 from rtgauge.report.compare.tables import OF_PAPER, PAGE_WIDTH, doubtful_sides, emulated_note, grids
 from rtgauge.report.conclusion import reason_text
 from rtgauge.report.figures.files import write_figures
-from rtgauge.report.figures.timing import timing_figures
 from rtgauge.report.figures.vega import Figure, config
+from rtgauge.report.how_often import HowOften
 from rtgauge.report.microbenchmark_tables import conclusion as microbenchmark_conclusion
 from rtgauge.report.microbenchmark_tables import grids as microbenchmark_grids
 from rtgauge.report.page_frame import page_text, write_page
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, whole
-from rtgauge.report.timing_tables import timing_grids, timing_sentences
 
 Tone = Literal["holds", "marginal", "fails", "cannot-tell", "none"]
 """The colour of an answer, as for the verdict with this word; "none" if it is not a verdict."""
@@ -137,17 +134,10 @@ def operation_chapters(
     return chapters
 
 
-def timing_chapter(records: Sequence[Record], gathered: Sequence[FrequencyTable]) -> Chapter:
+def timing_chapter(found: HowOften) -> Chapter:
     """Return the chapter with tables and figures of frequencies, responses and searches over the period."""
-    searched = curves(records)
-    sentences = timing_sentences(gathered, searched)
-    return Chapter(
-        "How often",
-        [],
-        timing_grids(records, gathered, searched),
-        timing_figures(gathered, searched),
-        answer=Answer(" ".join(f"{sentence}." for sentence in sentences)) if sentences else None,
-    )
+    answer = Answer(" ".join(f"{sentence}." for sentence in found.sentences)) if found.sentences else None
+    return Chapter("How often", [], list(found.tables), list(found.figures), answer=answer)
 
 
 def html(

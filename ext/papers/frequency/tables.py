@@ -8,15 +8,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from rtgauge.analysis.frequency import HALF, HARDNESS, Limit, Line
-from rtgauge.analysis.frequency import Table as FrequencyTable
-from rtgauge.analysis.sustained import RESOLUTION, SustainedCurve, SustainedPoint
+from rtgauge.analysis.frequency_options import HALF
 from rtgauge.record.marks import is_doubt
 from rtgauge.record.reader import Record
 from rtgauge.report.presenter import frequency_grids as presenters_grids
 from rtgauge.report.table import Table, applying, numbers, ranked, texts
 from rtgauge.report.text import NONE, us, whole
 from rtgauge.units import format_duration, format_share, format_time
+from rtgauge_ext.papers.frequency.frequency import HARDNESS, Limit, Line
+from rtgauge_ext.papers.frequency.frequency import Table as FrequencyTable
+from rtgauge_ext.papers.frequency.sustained import RESOLUTION, SustainedCurve, SustainedPoint
 
 FASTER = "†"
 """The mark of a frequency above the one at which it was measured."""

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge show --frequency` computes from measured latencies how often a task can run."""
+"""Shows how often a task can run: for `rtgauge show --frequency`, and on every page."""
 
 from __future__ import annotations
 
@@ -10,14 +10,17 @@ from typing import TYPE_CHECKING
 import typer
 
 from rtgauge.errors import InputError
+from rtgauge.report.how_often import Frequencies, HowOften
 
 if TYPE_CHECKING:
-    from rtgauge.analysis.frequency import Options
+    from rtgauge.analysis.frequency_options import Options
     from rtgauge.record.reader import Record
+    from rtgauge_ext.papers.frequency.frequency import Table
+    from rtgauge_ext.papers.frequency.sustained import SustainedCurve
 
 
-def show_frequency(
-    records: Sequence[Record], options: Options, page: Path | None, figures: Path | None, *, json: bool
+def _show(
+    records: Sequence[Record], options: Options, page: Path | None, figures: Path | None, json: bool
 ) -> None:
     """Print the highest frequency at which a task can run, and write a page and figures.
 
@@ -27,13 +30,12 @@ def show_frequency(
     """
     from rich.text import Text
 
-    from rtgauge.analysis.frequency import FrequencyDocument, gather
-    from rtgauge.analysis.sustained import curves
     from rtgauge.cli.console import Console
     from rtgauge.report.compare.page import timing_chapter, write
     from rtgauge.report.terminal_table import print_tables
     from rtgauge.report.text import printable
-    from rtgauge.report.timing_tables import timing_grids, timing_sentences
+    from rtgauge_ext.papers.frequency.frequency import FrequencyDocument, gather
+    from rtgauge_ext.papers.frequency.sustained import curves
 
     frequencies, searched = gather(records, options), curves(records)
     if not frequencies and not searched:
@@ -42,20 +44,49 @@ def show_frequency(
             f"{names}: wakeup, response or periodic was not measured to the end; measure one of them, e.g. "
             "with: rtgauge run quick"
         )
+    found = _made(records, frequencies, searched)
     if json:
         typer.echo(FrequencyDocument(tables=frequencies, sustained=searched).model_dump_json(indent=1))
     else:
         console = Console()
-        for sentence in timing_sentences(frequencies, searched):
+        for sentence in found.sentences:
             console.print(Text(printable(f"{sentence}."), style="bold"))
         console.print()
-        print_tables(timing_grids(records, frequencies, searched), console)
+        print_tables(found.tables, console)
     if page is not None or figures is not None:
         write(
-            [timing_chapter(records, frequencies)],
+            [timing_chapter(found)],
             records,
             page=page,
             figures=figures,
             say=lambda line: typer.echo(line, err=json),
             title="How often can a task run?",
         )
+
+
+def _made(records: Sequence[Record], tables: Sequence[Table], curves: Sequence[SustainedCurve]) -> HowOften:
+    from rtgauge_ext.papers.frequency.figures import timing_figures
+    from rtgauge_ext.papers.frequency.tables import timing_grids, timing_sentences
+
+    return HowOften(
+        timing_grids(records, tables, curves),
+        timing_figures(tables, curves),
+        timing_sentences(tables, curves),
+    )
+
+
+def _calculate(records: Sequence[Record], options: Options | None) -> HowOften:
+    from rtgauge_ext.papers.frequency.frequency import gather
+    from rtgauge_ext.papers.frequency.sustained import curves
+
+    return _made(records, gather(records, options), curves(records))
+
+
+def _searches(record: Record) -> list[str]:
+    from rtgauge_ext.papers.frequency.sustained import curves
+    from rtgauge_ext.papers.frequency.tables import sustained_sentence
+
+    return [sustained_sentence(curve) for curve in curves([record])]
+
+
+FREQUENCIES = Frequencies(_calculate, _searches, _show)

@@ -10,12 +10,12 @@ import math
 from collections.abc import Sequence
 from fractions import Fraction
 
-from rtgauge.analysis.frequency import HARDNESS, Line, Table
-from rtgauge.analysis.sustained import SustainedCurve
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.text import whole
 from rtgauge.units import format_time
+from rtgauge_ext.papers.frequency.frequency import HARDNESS, Line, Table
+from rtgauge_ext.papers.frequency.sustained import SustainedCurve
 
 FIRST_NS = 10
 """The smallest value on a log axis."""

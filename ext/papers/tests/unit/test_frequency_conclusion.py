@@ -7,9 +7,9 @@ from fractions import Fraction
 
 import pytest
 
-from rtgauge.analysis.frequency import Limit, Line, Table, highest_hz
-from rtgauge.analysis.sustained import RepeatResult, SustainedCurve
-from rtgauge.report.timing_tables import frequency_sentence, sustained_sentence
+from rtgauge_ext.papers.frequency.frequency import Limit, Line, Table, highest_hz
+from rtgauge_ext.papers.frequency.sustained import RepeatResult, SustainedCurve
+from rtgauge_ext.papers.frequency.tables import frequency_sentence, sustained_sentence
 
 
 def curve(*repeats: tuple[int | None, int | None]) -> SustainedCurve:

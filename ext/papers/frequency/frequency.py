@@ -9,39 +9,27 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from fractions import Fraction
 
 import numpy as np
 from pydantic import Field
 
 from rtgauge.analysis import extreme_value
+from rtgauge.analysis.comparison_scope import timing_scopes
 from rtgauge.analysis.dependent_quantile import cautious_error_of_sum
+from rtgauge.analysis.frequency_options import HALF, Options
 from rtgauge.analysis.order_statistics import Quantile, Ranked, quantile, ranked
+from rtgauge.analysis.period_searches import without_searches
 from rtgauge.analysis.sides import Scope, Side, sides_of
-from rtgauge.analysis.sustained import SustainedCurve, without_searches
-from rtgauge.errors import InputError
 from rtgauge.probe.registry import PROBES
-from rtgauge.record.model import SEGMENT, Model, Severity
+from rtgauge.record.model import Model, Severity
 from rtgauge.record.reader import Record
 from rtgauge.record.summary import nearest_rank
+from rtgauge_ext.papers.frequency.sustained import SustainedCurve
 
-HALF = Fraction(1, 2)
-"""The fraction of a period that the paper allows for lateness."""
-CONFIDENCE = 0.95
 HARDNESS = (Fraction(95, 100), Fraction(1))
 """The two shares of activations in time that the paper uses."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """`fraction`: the share of a period that a lateness may take. `confidence`: the confidence of one-sided
-    bounds. `tails`: whether to estimate rare latencies.
-    """
-
-    fraction: Fraction = HALF
-    confidence: float = CONFIDENCE
-    tails: bool = True
 
 
 def highest_hz(lateness_ns: float | None, fraction: Fraction = HALF) -> float | None:
@@ -258,31 +246,6 @@ def _sides(records: Sequence[Record], scopes: Sequence[Scope]) -> list[Side]:
     return every
 
 
-def timing_scopes(records: Sequence[Record]) -> list[Scope]:
-    """Return one scope for each probe, quantity and role to compare with a period, in the papers' order."""
-    steps = [step for record in records for step in record.steps if not step.tasks]
-    scopes: list[Scope] = []
-    # The papers' tables of response tasks come before the tables of periodic tasks.
-    for probe, descriptor in reversed(list(PROBES.items())):
-        if descriptor.pace is None:
-            continue
-        every = (each for step in steps if step.key.probe == probe for each in step.series)
-        roles_of: dict[str, set[str | None]] = {}
-        for each in every:
-            if SEGMENT not in each.labels:
-                role = each.labels.get("role")
-                roles_of.setdefault(each.metric, set()).add(None if role is None else str(role))
-        metrics = [metric for metric in descriptor.pace.metrics if metric in roles_of]
-        for metric in metrics:
-            roles = sorted(roles_of[metric], key=str, reverse=True)
-            quantity = probe if metric == probe or len(metrics) == 1 else f"{probe}: {metric}"
-            quantity = quantity[:1].upper() + quantity[1:]
-            for role in roles:
-                title = f"{quantity}, as the {role} saw it" if len(roles) > 1 else quantity
-                scopes.append(Scope(title, metric=metric, probe=probe, role=role))
-    return scopes
-
-
 def gather(records: Sequence[Record], options: Options | None = None) -> list[Table]:
     """Return one table for each quantity that can be compared with a period. A search over the period counts
     only with its longest period.
@@ -308,19 +271,6 @@ def gather(records: Sequence[Record], options: Options | None = None) -> list[Ta
         if table.lines:
             tables.append(table)
     return tables
-
-
-def check_fraction(text: str) -> Fraction:
-    """Parse a fraction of a period: `"0.5"`, `"1/2"` or `"50%"`. Raises InputError if it is not in (0, 1]."""
-    try:
-        value = Fraction(text[:-1]) / 100 if text.endswith("%") else Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise InputError(
-            f"--fraction {text[:40]}: give a fraction of the period, such as 0.5, 1/3 or 25%"
-        ) from None
-    if not 0 < value <= 1:
-        raise InputError(f"--fraction {text[:40]}: give a number above 0 and at most 1 (the whole period)")
-    return value
 
 
 class FrequencyDocument(Model):

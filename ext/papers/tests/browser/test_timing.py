@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
+from tests.browser.driver import browser, console, scheme, viewport
+from tests.support.timing import Drawn, Series, record
 
 from rtgauge.report.page import Drawn as DrawnRecord
 from rtgauge.report.page import render
-from tests.browser.driver import browser, console, scheme, viewport
-from tests.support.timing import Drawn, Series, record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.repeated_runs import System, runs, side, side_of
+from tests.support.timing import Drawn, Series, facts, record
 
-from rtgauge.analysis.frequency import Options, check_fraction, gather, highest_hz, limit_of, line_of
+from rtgauge.analysis.frequency_options import Options, check_fraction
 from rtgauge.analysis.order_statistics import Quantile
 from rtgauge.errors import InputError
-from rtgauge.report.figures.timing import SERIAL_NS, timing_figures
-from rtgauge.report.timing_tables import format_hz, frequency_grids, lower_hz
-from tests.support.repeated_runs import System, side
-from tests.support.timing import Drawn, Series, facts, record
+from rtgauge_ext.papers.frequency.figures import SERIAL_NS, timing_figures
+from rtgauge_ext.papers.frequency.frequency import gather, highest_hz, limit_of, line_of
+from rtgauge_ext.papers.frequency.tables import format_hz, frequency_grids, lower_hz
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -254,3 +255,14 @@ def test_one_run_of_one_window_supposes_independent_samples():
     line = line_of(side("one", System(windows=1), 1, np.random.default_rng(1)), Options(tails=False))
     assert line is not None
     assert line.supposes_independence
+
+
+@settings(max_examples=60, deadline=None)
+@given(runs())
+def test_no_limit_excludes_its_own_estimate(values: list[np.ndarray]) -> None:
+    line = line_of(side_of("one", values), Options(tails=False))
+    assert line is not None
+    for limit in line.limits:
+        assert limit.ns is not None
+        assert (limit.low_ns or 0) <= limit.ns
+        assert limit.high_ns is None or limit.ns <= limit.high_ns

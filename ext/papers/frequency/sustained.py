@@ -10,14 +10,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from pydantic import Field
 
 from rtgauge.analysis.confidence import Counted, design_effect, range_coverage, upper_bound
 from rtgauge.analysis.order_statistics import ranked
-from rtgauge.probe.registry import probe_of
+from rtgauge.analysis.period_searches import period_of, period_series
 from rtgauge.record.model import Model, Severity, Step
 from rtgauge.record.reader import Record
 from rtgauge.record.windows import merge
@@ -26,10 +25,6 @@ LONG_NS = 1_000_000
 """A delay above this counts as long (Adam et al., sec. 7.1)."""
 RESOLUTION = 1.1
 """A search ends when two periods differ by no more than this factor."""
-LEAST_PERIODS = 3
-"""The fewest different periods of a curve."""
-SEARCH_PERIODS = 6
-"""Steps with at least this many different periods are a search."""
 
 
 class SustainedPoint(Model):
@@ -118,15 +113,6 @@ class SustainedCurve(Model):
         return None if self.sustained_ns is None else 1e9 / self.sustained_ns
 
 
-def period_of(step: Step) -> int | None:
-    """Return the time from one activation to the next (ns); None if it is random or there is no period."""
-    pace = probe_of(step).pace
-    if pace is None:
-        return None
-    value = step.key.parameters.get(pace.period)
-    return value // pace.activations if isinstance(value, int) and value > 0 else None
-
-
 def not_made(step: Step) -> int:
     """Return the number of stimuli that a late master did not send. Older records count them as missed."""
     counts = (result.values.get("not-made") for result in step.results if result.name == "signal")
@@ -178,35 +164,6 @@ def next_period(result: RepeatResult) -> int | None:
         return None
     middle = round(math.sqrt(result.sustained_ns * result.failing_ns), -2)
     return int(middle) if result.failing_ns < middle < result.sustained_ns else None
-
-
-def same_but_period(step: Step) -> str:
-    """Return a key that is equal for all steps that differ only in period and repeat."""
-    pace = probe_of(step).pace
-    return step.key.id_without("repeat", *(() if pace is None else (pace.period,)))
-
-
-def period_series(record: Record, least: int = LEAST_PERIODS) -> list[list[Step]]:
-    """Return groups of steps that differ only in period and repeat. A group has at least `least` different
-    periods.
-    """
-    groups: dict[str, list[Step]] = {}
-    for step in record.steps:
-        if period_of(step) is not None:
-            groups.setdefault(same_but_period(step), []).append(step)
-    return [steps for steps in groups.values() if len({period_of(step) for step in steps}) >= least]
-
-
-def without_searches(record: Record) -> Record:
-    """Return the record with only the longest period of each search, because other steps say little."""
-    searched: set[str] = set()
-    for steps in period_series(record, SEARCH_PERIODS):
-        periods = {step.id: period_of(step) or 0 for step in steps}
-        longest = max(periods.values())
-        searched |= {step_id for step_id, period in periods.items() if period < longest}
-    if not searched:
-        return record
-    return replace(record, steps=[step for step in record.steps if step.id not in searched])
 
 
 def _lost(record: Record, step: Step) -> Counted:

@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: MIT
+"""How often a task can run, which an extension calculates from measured latencies."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import cast
+
+from rtgauge.analysis.frequency_options import Options
+from rtgauge.extension import load, registered
+from rtgauge.record.reader import Record
+from rtgauge.report.figures.vega import Figure
+from rtgauge.report.table import Table
+
+
+@dataclass(frozen=True)
+class HowOften:
+    """What is shown of it; empty for records without a step that is compared with a period."""
+
+    tables: Sequence[Table] = ()
+    figures: Sequence[Figure] = ()
+    sentences: Sequence[str] = field(default=())
+    """The results, without full stops."""
+
+
+@dataclass(frozen=True)
+class Frequencies:
+    """Calculates how often a task can run."""
+
+    calculate: Callable[[Sequence[Record], Options | None], HowOften]
+    """Raises RecordError for a damaged record."""
+    searches: Callable[[Record], list[str]]
+    """Returns a sentence for each search over the period in a record."""
+    show: Callable[[Sequence[Record], Options, Path | None, Path | None, bool], None]
+    """Prints it for `rtgauge show --frequency`, as JSON or not, and writes a page and figures."""
+
+
+def frequencies() -> Frequencies | None:
+    """Return what calculates it; None if no extension does. Raises InputError if it cannot be used."""
+    name = next(iter(registered("frequencies")), None)
+    return None if name is None else cast("Frequencies", load("frequencies", name, Frequencies))
+
+
+def how_often(records: Sequence[Record], options: Options | None = None) -> HowOften:
+    """Return how often a task can run. Raises RecordError for a damaged record."""
+    found = frequencies()
+    return HowOften() if found is None else found.calculate(records, options)
