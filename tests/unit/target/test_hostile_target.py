@@ -271,5 +271,5 @@ def test_a_stream_of_marks_without_end():
     line = MarkLine(type="mark", name="x", severity="note", detail="")
     result._lines = MOST_LINES - 1
     result.take(line)
-    with pytest.raises(RecordError, match="it is not from this rtgauge's engine"):
+    with pytest.raises(RecordError, match="the engine is not the one of this rtgauge"):
         result.take(line)

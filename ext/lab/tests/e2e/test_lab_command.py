@@ -115,7 +115,7 @@ def test_what_cannot_be_is_refused(lab: dict[str, str | None], tmp_path: Path) -
     )
     for words in (("debian",), ("Upper",), ("a" * 33,), ("../x",)):
         assert "name" in error_line(invoke("lab", "add", *words, "--kernel", sys.executable, env=lab), 2)
-    assert "no kernel" in error_line(
+    assert "is not a file" in error_line(
         invoke("lab", "add", "own", "--kernel", tmp_path / "missing", env=lab), 2
     )
     kernel = fake_kernel(tmp_path)

@@ -106,7 +106,7 @@ def test_a_record_that_another_program_holds_is_named(
     monkeypatch.setattr("rtgauge.record.record_folder.LOCK_S", 0.05)
     with RecordFolder.open(record).locked():
         refused = run("store", "add", record, "--store", tmp_path / "s.sqlite", "--label", "a=b")
-    assert "another program has locked it" in str(refused.exception)
+    assert "another program has kept it locked" in str(refused.exception)
     assert not (record / "labels.json").exists()
 
 
