@@ -86,7 +86,7 @@ def _quantity(value: Any) -> Any:
 
 def _positive(value: float) -> float:
     if value == 0:
-        raise ValueError("it must be greater than 0")
+        raise ValueError("it must be more than 0")
     return value
 
 

@@ -91,7 +91,7 @@ def _duration_ns(key: str, value: Any) -> int:
     except ValueError as error:
         raise InputError(f"{key} {value}: {error}") from None
     if ns <= 0:
-        raise InputError(f"{key} must be greater than 0, not {value}")
+        raise InputError(f"{key} must be more than 0, not {value}")
     return ns
 
 
