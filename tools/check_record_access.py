@@ -114,7 +114,6 @@ ALLOWED = {
     # The way to folders of one's own.
     "record/own_folder.py": {"open", "exists", "is_symlink", "mkdir", "whole_file"},
     # Files of the package, of the kernel, and descriptors.
-    "cli/live.py": {"read_text"},
     "cli/stdio.py": {"open"},
     # The output of a program, in the step's folder.
     "ext/importers/other_tool.py": {"open", "read_text"},

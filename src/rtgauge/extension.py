@@ -41,6 +41,7 @@ Kind = Literal[
     "keepers",
     "targets",
     "frequencies",
+    "live_pages",
 ]
 """What an extension adds by name. Each is a field of Extension."""
 NOUNS: dict[Kind, str] = {
@@ -58,6 +59,7 @@ NOUNS: dict[Kind, str] = {
     "keepers": "keeper of",
     "targets": "kind of target",
     "frequencies": "frequencies of",
+    "live_pages": "live page of",
 }
 """The word for each kind in an error."""
 
@@ -119,6 +121,8 @@ class Extension:
     """Who keeps settings at each boot -> its rtgauge.cli.kept_settings.Keeper."""
     frequencies: Mapping[str, str] = field(default_factory=_none)
     """Any name -> the rtgauge.report.how_often.Frequencies that calculates how often a task can run."""
+    live_pages: Mapping[str, str] = field(default_factory=_none)
+    """Any name -> the rtgauge.cli.live.LivePage that `--live` shows."""
     presets: str | None = None
     """The package whose folder `presets` has plans (TOML)."""
     targets: Mapping[str, str] = field(default_factory=_none)

@@ -12,7 +12,7 @@ from rtgauge.errors import InputError
 from rtgauge.units import format_duration, parse_duration_ns
 
 ADDRESS = re.compile(r"[0-9]+|[^/]*:[^/]*")
-"""An address after --live, unlike any plan's name. `rtgauge.live.live_server.parse_address` checks it."""
+"""An address after --live, unlike any plan's name. The extension live checks it."""
 PAGE = re.compile(r".*\.html?")
 OPTIONAL = {"--live": ADDRESS, "--page": PAGE}
 """Option -> what its value looks like. Any other word after it is not its value, as in `--live quick`."""

@@ -1,21 +1,20 @@
 # SPDX-License-Identifier: MIT
-"""Implements `--live`, which sends the runner's progress to the terminal and to the live page."""
+"""Implements `--live`: an extension shows the runner's progress on a page, too."""
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
-from importlib import resources
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, contextmanager
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from rtgauge.errors import InputError
+from rtgauge.extension import load, registered
+
 if TYPE_CHECKING:
     from rtgauge.cli.progress import Display
-    from rtgauge.live.live_state import LiveState, Moving, Required
-    from rtgauge.record.model import LeftOut, Step, StepKey
-    from rtgauge.record.stream import Frame, SeriesLine, Window
-    from rtgauge.record.windows import Windows
     from rtgauge.runner.context import Progress
 
 Live = Annotated[
@@ -31,101 +30,12 @@ Live = Annotated[
 ]
 
 
-class Both:
-    """Passes progress on to the display and the live page."""
+@dataclass(frozen=True)
+class LivePage:
+    """Shows a measurement on a page while it runs."""
 
-    def __init__(self, display: Display, state: LiveState) -> None:
-        self._listeners: tuple[Progress, Progress] = (display, state)
-        self._state = state
-
-    def run_begins(self, steps: list[StepKey], expected_s: list[float]) -> None:
-        """Show the steps that will be measured."""
-        for listener in self._listeners:
-            listener.run_begins(steps, expected_s)
-
-    def left_out(self, what: LeftOut) -> None:
-        """Show that a part of the plan cannot be measured."""
-        for listener in self._listeners:
-            listener.left_out(what)
-
-    def step_begins(self, number: int, key: StepKey) -> None:
-        """Show the step that begins."""
-        for listener in self._listeners:
-            listener.step_begins(number, key)
-
-    def waits(self, reason: str) -> None:
-        """Show why the run waits."""
-        for listener in self._listeners:
-            listener.waits(reason)
-
-    def phase(self, text: str) -> None:
-        """Show the step's present activity."""
-        for listener in self._listeners:
-            listener.phase(text)
-
-    def series(self, lines: Sequence[SeriesLine]) -> None:
-        """Show the series that the step measures."""
-        for listener in self._listeners:
-            listener.series(lines)
-
-    def window(self, window: Window) -> None:
-        """Show a measured second of a series."""
-        for listener in self._listeners:
-            listener.window(window)
-
-    def watched(self) -> bool:
-        """Return whether a browser shows the simulation."""
-        return self._state.watched()
-
-    def frame(self, frame: Frame) -> None:
-        """Show a frame of the simulation."""
-        self._state.frame(frame)
-
-    def step_ends(self, step: Step) -> None:
-        """Show the result of a step that has ended."""
-        for listener in self._listeners:
-            listener.step_ends(step)
-
-
-def _moving(key: StepKey) -> Moving | None:
-    """Return the simulation that the step runs; None if it has none.
-
-    A remote target keeps the engine's output in a file, which frames would fill.
-    """
-    from rtgauge.live.live_state import Moving
-    from rtgauge.probe import registry as probes
-    from rtgauge.target.address import LOCAL
-
-    motion = probes.get(key.probe).motion
-    if motion is None:
-        return None
-    return Moving(key.probe, motion.message, elsewhere=key.targets.get("self") != LOCAL)
-
-
-def _views() -> list[str]:
-    """Return the scripts of all probes that simulate something."""
-    from rtgauge.probe.registry import PROBES
-
-    places = [probe.motion.script.split("/", 1) for probe in PROBES.values() if probe.motion is not None]
-    return [resources.files(package).joinpath(file).read_text("utf-8") for package, file in places]
-
-
-def required_of(text: str | None) -> Required | None:
-    """Return the requirement of the run for the page; None without one."""
-    from rtgauge.live.live_state import Required
-    from rtgauge.verdict.requirement import parse_requirement
-    from rtgauge.verdict.violations import count_violations
-
-    if text is None:
-        return None
-    requirement = parse_requirement(text)
-
-    def late(windows: Windows, bound_ns: int) -> tuple[int, int]:
-        counted = count_violations(windows, bound_ns)
-        return counted.certain, counted.activations
-
-    bounds_ns = {each.metric: each.bound_ns for each in requirement.each}
-    return Required(text, bounds_ns, float(requirement.allowed), late)
+    serve: Callable[[Display, str, str | None], AbstractContextManager[Progress]]
+    """Serves the page as `listening` says, for an address, and yields what the runner reports to."""
 
 
 @contextmanager
@@ -133,15 +43,14 @@ def listening(display: Display, address: str | None, require: str | None) -> Gen
     """Yield the object that shows the runner's progress: the display and, with an address, a live page.
     `address`: as --live has it; empty: the default; None: no page. `require`: the run's requirement, or None.
 
-    Raises InputError if the address is wrong or in use.
+    Raises InputError if the address is wrong or in use, or if no extension serves a page.
     """
     if address is None:
         yield display
         return
-    from rtgauge.live.live_server import LiveServer, parse_address
-    from rtgauge.live.live_state import LiveState
-
-    state = LiveState(display.title, _moving, required_of(require))
-    with LiveServer(state, parse_address(address), _views()) as server:
-        display.say(f"live  {server.url}")
-        yield Both(display, state)
+    name = next(iter(registered("live_pages")), None)
+    if name is None:
+        raise InputError("--live needs the extension live; install it, or leave out --live")
+    page = cast("LivePage", load("live_pages", name, LivePage))
+    with page.serve(display, address, require) as progress:
+        yield progress

@@ -126,7 +126,7 @@ except InputError as error:
 USE = """
 import json, sys
 from pathlib import Path
-from rtgauge.cli.live import _moving, _views
+from rtgauge_ext.live.page import _moving, _views
 from rtgauge.cli.probe_command import _export_files
 from rtgauge.plan.plan import Overrides
 from rtgauge.record.reader import Record

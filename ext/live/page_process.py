@@ -19,9 +19,9 @@ from typing import Any
 
 import uvicorn
 
-from rtgauge.live.application import LiveApplication
-from rtgauge.live.bounded_protocols import bounds
-from rtgauge.live.page_messages import COUNTS, DOCUMENT, FRAME, HEAD, LAST
+from rtgauge_ext.live.application import LiveApplication
+from rtgauge_ext.live.bounded_protocols import bounds
+from rtgauge_ext.live.page_messages import COUNTS, DOCUMENT, FRAME, HEAD, LAST
 
 
 async def _listen(parent: asyncio.StreamReader, application: LiveApplication) -> None:

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: MIT
 """What `--live` costs the measurement: the same step with and without the page, alternately, on the same CPU.
 
-    python bench/live_cost.py [--rounds 12] [--seconds 4] [--cpu N] [--probe wakeup|tire] [--watching]
+    python ext/live/bench/live_cost.py [--rounds 12] [--seconds 4] [--cpu N]
+        [--probe wakeup|tire] [--watching]
 
 With it, a browser's part is played by a client that takes every document and every frame. The two sides are
 compared as `rtgauge compare` does it:
@@ -181,8 +182,8 @@ def _frames(records: Sequence[Record]) -> str:
     seconds = sum(int(v["activations"]) for v in values) * 0.002
     frames = sum(int(v["frames"]) for v in values)
     return (
-        f"{frames:,} frames copied ({frames / seconds:.1f} a second), of which "
-        f"{sum(int(v['frames_late']) for v in values)} ended after the next release"
+        f"{frames:,} frames copied ({frames / seconds:.1f} a second); "
+        f"{sum(int(v['frames_late']) for v in values)} copies ended after the next release"
     )
 
 

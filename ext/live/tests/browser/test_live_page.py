@@ -15,12 +15,12 @@ from typing import TYPE_CHECKING
 import pytest
 from selenium.webdriver.common.by import By
 from selenium.webdriver.support.ui import WebDriverWait
-
-from rtgauge.target.engine_path import engine_path
 from tests.browser.driver import browser, console, viewport
 from tests.support.cli import COMMAND
 from tests.support.generated_engine import write_engine
 from tests.support.patience import PATIENCE_S
+
+from rtgauge.target.engine_path import engine_path
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

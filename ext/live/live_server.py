@@ -26,10 +26,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from rtgauge.errors import InputError, MeasureError
-from rtgauge.live.page_messages import COUNTS, DOCUMENT, FRAME, GIVEN, HEAD, LAST
+from rtgauge_ext.live.page_messages import COUNTS, DOCUMENT, FRAME, GIVEN, HEAD, LAST
 
 if TYPE_CHECKING:
-    from rtgauge.live.live_state import LiveState
+    from rtgauge_ext.live.live_state import LiveState
 
 DEFAULT_PORT = 8377
 EACH_S = 0.5
@@ -135,7 +135,7 @@ class LiveServer:
         with _listen_on(self.address) as listening, told:
             self._port = listening.getsockname()[1]
             descriptors = (listening.fileno(), told.fileno())
-            command = [sys.executable, "-P", "-m", "rtgauge.live.page_process", *map(str, descriptors)]
+            command = [sys.executable, "-P", "-m", "rtgauge_ext.live.page_process", *map(str, descriptors)]
             null = subprocess.DEVNULL
             # Signals from the terminal are for the run.
             self.process = subprocess.Popen(

@@ -25,15 +25,15 @@ from websockets.exceptions import ConnectionClosed, InvalidStatus
 from websockets.sync.client import ClientConnection, connect
 
 from rtgauge.cli.arguments import rewritten
-from rtgauge.cli.live import required_of
 from rtgauge.errors import InputError, RecordError
-from rtgauge.live.application import MOST_UNREAD
-from rtgauge.live.bounded_protocols import MOST_CONNECTIONS, MOST_MESSAGE_BYTES
-from rtgauge.live.live_server import Address, LiveServer, parse_address
-from rtgauge.live.live_state import MOST_MAXIMA, LiveState, Moving
 from rtgauge.record.histogram import bin_of, encode, encode_bins
 from rtgauge.record.model import LeftOut, StepKey
 from rtgauge.record.stream import Frame, SeriesLine, Window
+from rtgauge_ext.live.application import MOST_UNREAD
+from rtgauge_ext.live.bounded_protocols import MOST_CONNECTIONS, MOST_MESSAGE_BYTES
+from rtgauge_ext.live.live_server import Address, LiveServer, parse_address
+from rtgauge_ext.live.live_state import MOST_MAXIMA, LiveState, Moving
+from rtgauge_ext.live.page import required_of
 from rtgauge_ext.tire.motion import frame_message
 
 if TYPE_CHECKING:
@@ -448,7 +448,7 @@ def test_a_page_that_is_held_up_or_ends_holds_up_no_run(state):
 
 def test_the_page_ends_with_a_run_that_is_killed():
     code = (
-        "import os; from types import SimpleNamespace as State; from rtgauge.live.live_server "
+        "import os; from types import SimpleNamespace as State; from rtgauge_ext.live.live_server "
         "import Address, LiveServer\n"
         "print(LiveServer(State(ended=False), Address('127.0.0.1', 0)).__enter__().process.pid, "
         "flush=True); os.kill(os.getpid(), 9)"
