@@ -256,7 +256,11 @@ def _for_a_share(case: _Case) -> Verdict:
         )
     if needed is not None:
         reason += f"; about {format_count(needed)} activations would tell"
-    return _too_short(case, reason, needed)
+    verdict = _too_short(case, reason, needed)
+    too_many = v.certain > requirement.allowed * v.activations
+    if too_many and (against_cause := case.next.against_cause()) is not None:
+        return verdict.model_copy(update={"next": against_cause})
+    return verdict
 
 
 def judged_series(step: Step, metric: str) -> list[SeriesSummary]:

@@ -192,8 +192,9 @@ def _of_thread(
         int(judged.evidence.get(f"violations_{name}") or 0) for name in ("possible", "certain")
     )
     undecided = possible - certain
-    few = possible <= float(requirement.allowed) * int(judged.evidence.get("activations") or 0)
-    if judged.word is VerdictWord.CANNOT_TELL and undecided * UNDECIDED > possible and not few:
+    may = requirement.allowed * int(judged.evidence.get("activations") or 0)
+    decides = undecided * UNDECIDED > possible and certain <= may < possible
+    if judged.word is VerdictWord.CANNOT_TELL and decides:
         why = (
             f"{plural(undecided, 'release')} came while {loop.task} was busy, and nothing shows whether "
             "it ran them late or skipped them"

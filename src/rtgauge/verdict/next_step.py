@@ -259,6 +259,18 @@ class NextStep:
             )
         return None if blame.remedy is None else f"{blame.remedy}{self._repeat}"
 
+    def _blame(self) -> Blame | None:
+        return None if self.done.blame_of is None else self.done.blame_of(self.task)
+
+    def against_cause(self) -> str | None:
+        """Propose a change against the culprit that alone breaks the bound or took most of the time; None if
+        there is no such culprit, or no change is known.
+        """
+        blame = self._blame()
+        if blame is None or (blame.time_share < MOST and blame.worst_ns <= self.requirement.bound_ns):
+            return None
+        return self._against(blame)
+
     @property
     def _c_states_matter(self) -> bool:
         """Whether an exit from a C-state may take a notable part of the bound. The CPU of a task with gaps is
@@ -276,24 +288,19 @@ class NextStep:
         proposed.
         """
         step = self.step
-        blame = None if self.done.blame_of is None else self.done.blame_of(self.task)
         keys = key_names(probe_of(step))
         if step.parameters.get("policy") == "other" and "policy" in keys:
             return f"measure at a real-time priority: {self.again({'policy': 'fifo', 'priority': '98'})}"
-        against_culprit = None if blame is None else self._against(blame)
-        if (
-            against_culprit is not None
-            and blame is not None
-            and (blame.time_share >= MOST or blame.worst_ns > self.requirement.bound_ns)
-        ):
-            return against_culprit
+        if (against_cause := self.against_cause()) is not None:
+            return against_cause
         if _without_priority(step, self.task):
             how = "chrt -f, or pthread_setschedparam"
             return f"give thread {self.task} a real-time priority ({how}){self._repeat}"
         for mark in step.doubts_on(self.requirement.metric):
             if mark.remedy:
                 return mark.remedy
-        if against_culprit is not None:
+        blame = self._blame()
+        if blame is not None and (against_culprit := self._against(blame)) is not None:
             return against_culprit
         dma_latency = step.parameters.get("dma_latency_us")
         # The engine reports `off` as a negative number.

@@ -109,6 +109,16 @@ def test_so_few_undecided_releases_that_more_activations_decide_need_no_other_lo
     assert judged.next.startswith("measure longer")
 
 
+def test_if_more_were_late_than_allowed_the_cause_comes_before_what_would_decide() -> None:
+    thread = Thread(responses=[100 * US] * 1_000 + [9 * MS] * 15, overruns=[0] * 30)
+    step, windows = step_of(thread)
+    blame = Blame("-", 1.0, 9 * MS, is_own_work=False, remedy="release the lock")
+    done = replace(Done.of_step(step), blame_of=lambda _: blame)
+    judged = judge(parse_requirement("period=1ms response<=2ms hardness=99%"), step, windows, done=done)
+    assert judged.word == CANNOT_TELL
+    assert judged.next.startswith("release the lock,")
+
+
 def test_a_few_undecided_releases_are_not_the_reason() -> None:
     thread = Thread(latencies=[20 * US] * 300, overruns=[9 * MS] * 9 + [0])
     judged = watched(thread, text="period=1ms latency<=200us hardness=97%")
@@ -210,7 +220,7 @@ def test_a_thread_that_hangs_is_named_first() -> None:
     hung = Thread(overruns=[3 * 10**9] * 7500, values={"stuck": True, "stuck_in": "futex"})
     judged = watched(hung, text="period=1ms response<=100ms hardness=99%")
     assert judged.word == FAILS
-    assert judged.reason.startswith("loop hangs in futex")
+    assert judged.reason.startswith("loop is stuck in futex")
 
 
 @pytest.mark.parametrize("kind", [MarkKind.THREADS_LEFT_OUT, MarkKind.THREADS_UNWATCHED])
