@@ -46,6 +46,10 @@ def of_comparison(document: dict[str, Any]) -> str:
     return f"{document['outcome'].upper()} {document['conclusion']} {document['values'] or ''}"
 
 
+def of_search(document: dict[str, Any]) -> str:
+    return f"{document['outcome'].upper()} {document['conclusion']}"
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [
@@ -57,6 +61,7 @@ def of_comparison(document: dict[str, Any]) -> str:
         (("show", "gate"), of_run),
         (("show", "gate", "--require", "latency<=200us hardness=99%"), of_run),
         (("show", "tune"), of_run),
+        (("show", "bisect"), of_search),
         (("compare", "pairs"), of_comparison),
     ],
 )

@@ -25,7 +25,10 @@ def kinds(archive: Path) -> list[str]:
         return sorted({name.partition("/")[0] for name in members.getnames()})
 
 
-RECORDS = [(archive, kind) for archive in ARCHIVES for kind in kinds(archive)]
+SEARCHES = {"bisect"}
+"""Kinds that are no record, but a folder with a record of each run."""
+EVERY = [(archive, kind) for archive in ARCHIVES for kind in kinds(archive)]
+RECORDS = [(archive, kind) for archive, kind in EVERY if kind not in SEARCHES]
 PAIRS = {"gate", "tune"}
 """Kinds that have two sides, so that the record is compared alone."""
 EXPLAINED = {"watch", "tune"}
@@ -42,7 +45,7 @@ def unpacked(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_there_is_a_record_of_each_kind() -> None:
-    assert {kind for _, kind in RECORDS} >= {
+    assert {kind for _, kind in EVERY} >= {
         "run",
         "probe",
         "watch",
@@ -50,6 +53,7 @@ def test_there_is_a_record_of_each_kind() -> None:
         "tire",
         "gate",
         "tune",
+        "bisect",
         "import",
     }
 
@@ -90,3 +94,40 @@ def test_it_is_shown_compared_and_explained(unpacked: Path, tmp_path: Path, arch
         result = CliRunner().invoke(app, ["show", str(record), "--why"])
         assert isinstance(result.exception, RtgaugeError)
         assert "--explain" in str(result.exception)
+
+
+@pytest.mark.parametrize(
+    "archive", [archive for archive, kind in EVERY if kind == "bisect"], ids=lambda path: path.stem
+)
+def test_a_bisection_is_shown_and_its_runs_are_compared_and_explained(unpacked: Path, archive: Path) -> None:
+    search = unpacked / archive.stem / "bisect"
+
+    def run(*words: object) -> str:
+        return CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False).output
+
+    document = json.loads(run("show", search, "--json"))
+    (found,) = document["first_bad"]
+    assert run("show", search).startswith(f"FIRST BAD  {found['commit'][:12]} {found['subject']}\n")
+    for part in ("--why", "--marks", "--frequency"):
+        refused = CliRunner().invoke(app, ["show", str(search), part])
+        assert isinstance(refused.exception, RtgaugeError)
+
+    state = json.loads((search / "bisect.json").read_text())
+    ends = {side: state["wish"][side] for side in ("good", "bad")}
+    runs = [(each["commit"], search / each["record"]) for each in state["runs"]]
+    kept = [(commit, record) for commit, record in runs if record.is_dir()]
+    sides = [
+        word
+        for side, end in ends.items()
+        for commit, record in kept
+        if commit == end
+        for word in ("--side", f"{side}={record}")
+    ]
+    compared = json.loads(run("compare", "--baseline", "good", *sides, "--json"))
+    (p99,) = [row for row in compared["quantiles"] if row["quantile"] == "p99"]
+    assert p99["difference_ns"] > 1_000_000
+    for _, record in kept:
+        assert "activations" in run("show", record)
+        refused = CliRunner().invoke(app, ["show", str(record), "--why"])
+        assert isinstance(refused.exception, RtgaugeError)
+        assert "--explain" in str(refused.exception)
