@@ -7,7 +7,7 @@ from rtgauge.analysis.median_of_runs import LEAST_RUNS
 from rtgauge.record.pairs import DEFAULT_PAIRS
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
-from rtgauge.report.table import Table, numbers, texts
+from rtgauge.report.table import Table, numbers, ranked, texts
 from rtgauge.report.text import NONE, day_and_time, us
 from rtgauge.units import format_change, plural
 from rtgauge_ext.store.change_points import LENGTHS
@@ -82,7 +82,8 @@ def table(history: History, by: str) -> Table:
         doubtful = str(group.doubtful) if group.doubtful else ""
         rows.append([group.group, str(group.runs), str(group.boots), *figures, doubtful])
     quantiles = (*history.groups[0].quantiles_ns, f"{history.quantile}, 95 %", "max")
-    columns = [*texts(by), *numbers("runs", "boots", *quantiles, "doubtful")]
+    others = [name for name in reversed(history.groups[0].quantiles_ns) if name != history.quantile]
+    columns = ranked([*texts(by), *numbers("runs", "boots", *quantiles, "doubtful")], *others, "runs")
     intervals = [group.low_ns is not None for group in history.groups]
     notes = [INTERVALS] if any(intervals) else []
     if not all(intervals):

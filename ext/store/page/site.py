@@ -133,12 +133,16 @@ def _index(
         [_link(folder, row), _verdict(row), row.requirement or "", row.plan or "", *_where(row)]
         for row in judged.values()
     ]
+    # The parameters stay on a narrow screen only if they tell two histories apart.
+    told_apart = ["parameters"] if all(len(set(page.parameters)) == 1 for page in series) else []
+    suspected = any(each.changes for page in series for each in page.grouped)
+    doubt = ["changes: suspected, not proven; to test one, use rtgauge gate."] if suspected else []
     hosts = Counter(row.host for row in machines)
     shared_names = {host for host, count in hosts.items() if count > 1}
     histories = [row for page in series for row in _series_rows(page, names, shared_names)]
     history_columns = [
         *texts("series", "machine", "parameters"),
-        *numbers("last", "boots", "suspected changes"),
+        *numbers("last", "boots", "changes"),
         *texts("last change"),
     ]
     known = [
@@ -164,7 +168,12 @@ def _index(
     notes = [f"{plural(older, 'older record')} not listed."] if older > 0 else []
     tables = [
         Table("Last verdicts", ranked(verdict_columns, *in_names), verdicts),
-        Table("Histories", ranked(history_columns, "boots", "machine", "last change"), histories),
+        Table(
+            "Histories",
+            ranked(history_columns, "boots", "machine", "last change", *told_apart),
+            histories,
+            doubt,
+        ),
         Table("Machines", ranked(machine_columns, "known by", "first"), known),
         Table(
             "Records",
