@@ -168,8 +168,8 @@ def test_watch_shows_a_program_that_it_starts_and_names_who_preempts_it(tmp_path
             )
         )
     assert "fifo 30" in done.stdout
-    assert "the-hog" in done.stdout
     (record,) = tmp_path.iterdir()
+    assert "the-hog" in good(invoke("show", record, "--why")).stdout
     (step,) = json.loads(good(invoke("show", record, "--json")).stdout)["steps"]
     assert [(setting["path"], setting["put_back"]) for setting in step["deployment"]["settings"]] == [
         (f"trace:{TRACE_INSTANCE}", "restored"),
