@@ -52,7 +52,7 @@ def perfetto(record: Record) -> bytes:
 def _one(record: Record) -> MomentFile:
     files = {step.id: file for step in record.steps if (file := record.moments(step)) is not None}
     if not files:
-        raise InputError("no step of this record has a trace; measure with --explain")
+        raise InputError("none of this record's steps has a trace; measure with --explain")
     if len(files) > 1:
         raise InputError(
             f"a trace covers one step, but this record has traces of {', '.join(files)}; choose one with "

@@ -111,7 +111,7 @@ def files(
     status = failed = 0
     for file in files:
         if str(file) in by_name() and not file.exists():
-            raise InputError(f"there is no file {file}; if this is a format, give --as {file}")
+            raise InputError(f"the file {file} does not exist; if this is a format, give --as {file}")
         try:
             path = import_file(file, out, form=form, interval_ns=interval_ns, unit_ns=unit_ns)
         except InputError as error:

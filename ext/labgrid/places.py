@@ -268,7 +268,7 @@ class Places:
                 with contextlib.suppress(MeasureError):
                     self._holder.client("cancel-reservation", token)
             if time.monotonic() >= end:
-                raise LockedError(f"no labgrid place with the tags {tags} is free: {reason}")
+                raise LockedError(f"cannot get a labgrid place with the tags {tags}: {reason}")
             time.sleep(PAUSE_S)
 
     def _ready(self, name: str, word: str) -> Service:
@@ -281,8 +281,8 @@ class Places:
             while not _answers(service):
                 if time.monotonic() >= end:
                     raise MeasureError(
-                        f"labgrid:{name}: no SSH server on {service.host} answered within {BOOT_S:g} s of "
-                        f"power-on; look at its console (labgrid-client console)"
+                        f"labgrid:{name}: the SSH server on {service.host} did not answer within {BOOT_S:g} "
+                        "s of power-on; look at its console (labgrid-client console)"
                     )
                 time.sleep(PAUSE_S)
         return service

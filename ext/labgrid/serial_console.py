@@ -229,7 +229,7 @@ def to_shell(line: SerialLine, patience_s: float, quiet_s: float) -> bool:
         heard, last = b"", time.monotonic()
     said = "".join(c if c.isprintable() else " " for c in heard[-200:].decode(errors="replace"))
     said = f"it says {said.strip()!r}" if said.strip() else "it is silent"
-    raise ConsoleError(f"no shell answered on the console within {patience_s:.0f} s ({said})")
+    raise ConsoleError(f"the shell on the console did not answer within {patience_s:.0f} s ({said})")
 
 
 def _skip_to(

@@ -136,7 +136,7 @@ def read_task_set(path: Path) -> TaskSet:
 def read_written(path: Path) -> dict[str, Any]:
     """Return the file's TOML content, unchecked. Raises InputError if it cannot be read."""
     if not path.exists():
-        raise InputError(f"there is no task set {path}")
+        raise InputError(f"the task set {path} does not exist")
     return read_toml(path, f"task set {path}")
 
 

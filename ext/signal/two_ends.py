@@ -143,8 +143,8 @@ def _why_no_answer(context: StepContext, slave: Slave, *, died: bool) -> str:
             f"to the master; check the wire or the firewall between them"
         )
     return (
-        f"no stimulus reached the slave on {where} over {path}; check its address or line, and that nothing "
-        f"blocks the way between the two machines"
+        f"the stimuli did not reach the slave on {where} over {path}; check its address or line, and that "
+        "nothing blocks the way between the two machines"
     )
 
 

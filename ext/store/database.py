@@ -84,11 +84,13 @@ def _check_place(path: Path, *, make: bool) -> None:
     except ValueError:
         raise InputError("--store: the name contains a NUL character; give another") from None
     if kind is None and not make:
-        raise InputError(f"there is no store {path}; make one with: rtgauge store add RECORD")
+        raise InputError(f"the store {path} does not exist; make one with: rtgauge store add RECORD")
     if kind is None and path.is_symlink():
         raise InputError(f"{path} is a link to a file that is not there: name another --store")
     if kind is None and not path.parent.is_dir():
-        raise InputError(f"there is no folder {path.parent} for the store: make it, or name another --store")
+        raise InputError(
+            f"the folder {path.parent} for the store does not exist: create it, or name another --store"
+        )
     if kind is not None and not stat.S_ISREG(kind):
         what = "a folder" if stat.S_ISDIR(kind) else "not a regular file"
         raise InputError(f"{path} is {what}: name a file with --store")

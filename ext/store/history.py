@@ -157,7 +157,8 @@ def _check_known(store: Store, by: str) -> None:
     if by not in known:
         what = "label" if by.startswith(LABEL_OF) else "setting"
         raise InputError(
-            f"--by {by}: no record in the store has such a {what}{nearest(by, known) if known else ''}"
+            f"--by {by}: none of the records in the store has such a "
+            f"{what}{nearest(by, known) if known else ''}"
         )
 
 

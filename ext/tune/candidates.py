@@ -124,8 +124,7 @@ def offer(facts: Facts, files: Files, machine: Machine, scope: Scope) -> Offer:
     for name in [*scope.only, *scope.without]:
         if name not in tried_rules():
             raise InputError(
-                f"there is no setting '{name}'{nearest(name, tried_rules())}; list the settings with "
-                f"--dry-run"
+                f"'{name}' is not a setting{nearest(name, tried_rules())}; list the settings with --dry-run"
             )
     if cpus is not None and (offline := sorted(set(parse_cpu_list(cpus)) - set(machine.online))):
         raise InputError(

@@ -34,7 +34,7 @@ def _undo() -> bool:
     back, left = uninstall(0.0, lambda reason: typer.echo(reason, err=True))
     for line in left:
         typer.echo(f"left as it is: {line}")
-    typer.echo(f"put back {plural(back, 'setting')} and removed the files that the tuning had installed")
+    typer.echo(f"restored {plural(back, 'setting')} and removed the files that the tuning had installed")
     return True
 
 

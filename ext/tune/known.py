@@ -22,8 +22,7 @@ def rule_of(name: str) -> Rule:
     rules = {rule.id: rule for rule in read_rules()}
     if name not in rules:
         raise InputError(
-            f"there is no setting '{name}'{nearest(name, rules)}; list the settings with: rtgauge tune "
-            f"--dry-run"
+            f"'{name}' is not a setting{nearest(name, rules)}; list the settings with: rtgauge tune --dry-run"
         )
     return rules[name]
 
@@ -56,7 +55,7 @@ def advice(rule: Rule) -> list[str]:
     if trial.conflicts:
         lines.append(f"Not tried together with: {', '.join(trial.conflicts)}")
     if trial.fought_by:
-        lines.append(f"These daemons change the setting back: {', '.join(trial.fought_by)}")
+        lines.append(f"These daemons undo the setting: {', '.join(trial.fought_by)}")
     if trial.lasting:
         lines.append("The effect outlasts the setting, so measurements soon afterwards may still show it")
     return lines

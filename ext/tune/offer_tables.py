@@ -52,7 +52,7 @@ def offer_tables(offer: Offer, *, details: bool) -> list[Table]:
 
 def stopped(daemons: Sequence[str]) -> str:
     """Return what happens to the daemons that would set a value back."""
-    return f"These daemons set values back, so trials of such values stop them: {', '.join(daemons)}."
+    return f"These daemons undo settings, so trials of such settings stop them: {', '.join(daemons)}."
 
 
 def _against(advice: str | None) -> str:

@@ -114,7 +114,7 @@ class TuneResult(Model):
     confirmed: Found | None = Field(description="result of the test under loads that the search did not use")
     confirm_loads: list[str]
     daemons: list[str] = Field(
-        default=[], description="daemons that would change values back; rtgauge stops them during trials"
+        default=[], description="daemons that would undo settings; rtgauge stops them during trials"
     )
     costs: list[str] = Field(
         description="sentences on what the kept settings cost in CPUs, loads' throughput and energy"
@@ -333,8 +333,8 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
         return result.ending(
             TuneOutcome.NOTHING,
             before,
-            f"no {'' if by_boot else 'live '}setting showed a gain ({spent}){would}; rtgauge restored every "
-            "setting",
+            f"none of the {'' if by_boot else 'live '}settings showed a gain ({spent}){would}; rtgauge "
+            "restored every setting",
             None if by_boot else "see which settings need a boot: rtgauge tune --dry-run",
         )
     word = result.after.word if result.after is not None else VerdictWord.CANNOT_TELL

@@ -48,7 +48,7 @@ class TuneWish(Model):
         default=None, description="process ID of the watched program; None: a probe is measured"
     )
     choices: list[Choice]
-    daemons: list[str] = Field(default=[], description="running daemons that would change a value back")
+    daemons: list[str] = Field(default=[], description="running daemons that would undo a setting")
     loads: list[str] = Field(min_length=1)
     confirm_loads: list[str] = Field(min_length=1)
     most_runs: int = Field(description="how many runs the budget allows")

@@ -243,7 +243,7 @@ def test_a_program_that_does_nothing_is_no_measurement() -> None:
         (("--", "true"), 3, "ended at once, with status 0"),
         (("--pid", 4194303), 2, "there is no process"),
         (("--program", "no-such-thing"), 2, "did not find a program named no-such-thing"),
-        (("--target", "ssh://nowhere.invalid", "--", "true"), 3, "no host with this name"),
+        (("--target", "ssh://nowhere.invalid", "--", "true"), 3, "the host's name is unknown"),
     ],
 )
 def test_what_watch_refuses(words: tuple[object, ...], status: int, error: str) -> None:

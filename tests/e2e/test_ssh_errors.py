@@ -68,7 +68,9 @@ def test_there_is_no_way_to_the_host(board: Machine, route: str, reason: str) ->
 
 
 def test_there_is_no_such_host(board: Machine) -> None:
-    assert "no host with this name" in error_line(over_ssh(board, *PROBE, "ssh://no-such-host.invalid"), 3)
+    assert "the host's name is unknown" in error_line(
+        over_ssh(board, *PROBE, "ssh://no-such-host.invalid"), 3
+    )
 
 
 def test_there_is_no_ssh(tmp_path: Path) -> None:

@@ -166,8 +166,8 @@ class Flowchart(ChartEntry):
         if found is None:
             ids = [candidate.id for candidate in self.chart]
             raise InputError(
-                f"--chart {chart}: no chart has that name{nearest(chart, ids)}; give {', '.join(ids)}, or "
-                "a file that ends in .toml"
+                f"--chart {chart}: this is not the name of a chart{nearest(chart, ids)}; give "
+                f"{', '.join(ids)}, or a file that ends in .toml"
             )
         return found
 

@@ -129,7 +129,7 @@ class CpuResult(BaseModel):
         description="least common multiple of the periods; the number may need more than 64 bits"
     )
     timeline: TimelineResult | None
-    no_timeline: str = Field(default="", description="why there is no timeline")
+    no_timeline: str = Field(default="", description="why the timeline is missing")
     answer: Answer
 
 

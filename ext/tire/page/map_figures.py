@@ -136,7 +136,7 @@ def _description(plot: RealTimeMap, results: TireResults) -> str:
     parts: list[str] = []
     for edge in plot.frontier:
         holds = (
-            f"no miss up to {edge.holds} nodes"
+            f"all met up to {edge.holds} nodes"
             if edge.holds is not None
             else ("missed a deadline even at the smallest size")
         )

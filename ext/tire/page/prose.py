@@ -161,7 +161,7 @@ def _map_words(plot: RealTimeMap, results: TireResults) -> str:
         who = threads_name(edge.threads, results)
         if edge.misses is None:
             parts.append(
-                f"on {who} no deadline was missed at any measured n, up to {whole(edge.holds)} nodes"
+                f"on {who}, every deadline was met at all measured n, up to {whole(edge.holds)} nodes"
             )
         elif edge.holds is None:
             parts.append(f"on {who} a deadline was missed even at the smallest n, {whole(edge.misses)}")

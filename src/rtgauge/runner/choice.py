@@ -54,7 +54,7 @@ class Choice:
     def why_none(self) -> str:
         """Return the reason why no step can be measured."""
         missing = self.left_out[-1 if self.tried else 0]
-        what = missing.what if self.tried else "no step of the plan can be measured here"
+        what = missing.what if self.tried else "none of the plan's steps can be measured here"
         return f"{what}: {missing.reason}; {missing.remedy}"
 
 

@@ -322,8 +322,8 @@ def _control_folder() -> Path:
             _remove_stale(Path(parent))
             return Path(tempfile.mkdtemp(prefix=f"{CONTROL_PREFIX}{os.getpid()}-", dir=parent))
     raise MeasureError(
-        "no folder has a path that is short enough for the ssh connection's socket; set TMPDIR to one, such "
-        "as /tmp"
+        "the paths of all temporary folders are too long for the ssh connection's socket; set TMPDIR to a "
+        "shorter one, such as /tmp"
     )
 
 

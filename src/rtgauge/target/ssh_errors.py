@@ -52,8 +52,8 @@ def _explained(stderr: str, address: SshAddress) -> str:
         return f"{name} does not let this user in; check user and key by hand ({login})"
     if "Could not resolve hostname" in stderr:
         return (
-            f"{name}: there is no host with this name; check the spelling, or write a Host entry into "
-            f"~/.ssh/config"
+            f"{name}: the host's name is unknown; check the spelling, or write a Host entry into "
+            "~/.ssh/config"
         )
     unreachable = kind.unreachable(stderr, address)
     if unreachable is not None:

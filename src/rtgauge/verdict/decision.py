@@ -228,7 +228,7 @@ def _for_a_share(case: _Case) -> Verdict:
     if case.supported <= allowed:
         reason = f"{seen}; {case.support}; {may}"
         if case.close.at_most(confidence) > allowed:
-            reason += f"; at {float(case.margin):.0%} of the bound it would not hold"
+            reason += f"; if the bound were only {float(case.margin):.0%} as large, it would not hold"
             return case.verdict(VerdictWord.MARGINAL, reason, case.next.when_close())
         return case.verdict(VerdictWord.HOLDS, reason, case.next.when_held())
     if v.at_least(confidence) > allowed:
@@ -535,7 +535,7 @@ def _only_if_whole(
         return verdict
     if silent:
         more = f" and {len(silent) - MOST_SILENT} more" if len(silent) > MOST_SILENT else ""
-        missing = f"no activation of {', '.join(silent[:MOST_SILENT])}{more} was measured"
+        missing = f"the activations of {', '.join(silent[:MOST_SILENT])}{more} are missing"
     elif step.end_reason in STOPPED_EARLY:
         missing = f"the step was cut short ({step.end_reason})"
     else:

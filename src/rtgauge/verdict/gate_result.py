@@ -269,7 +269,7 @@ class GateResult(Model):
         result = GateResult.of(record)
         if result.outcome is GateOutcome.UNFINISHED and record.run.state == "complete":
             why = "; ".join(result.left_out) or "the steps of the next pair were left out"
-            why = f"no further pair could be measured: {why}"
+            why = f"the next pair could not be measured: {why}"
             return result.ending(GateOutcome.NOT_MEASURED, why, next=None)
         return result
 

@@ -153,7 +153,7 @@ def _no_such_period(requirement: Requirement, step: Step, loops: Sequence[Watche
     found = "; ".join(f"{loop.task} {loop.waits}" for loop in ran[:MOST_NAMED])
     why = next((text for loop in ran if (text := loop.why_it_drifts())), None)
     trouble = next((text for loop in loops for text in loop.trouble if loop.stuck or loop.ended), None)
-    reason = f"no thread has a period of {period}" + (f": {found}" if found else "")
+    reason = f"none of the threads has a period of {period}" + (f": {found}" if found else "")
     following = (
         f"mend the period: {why}"
         if why

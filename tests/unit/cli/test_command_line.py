@@ -88,7 +88,7 @@ def test_what_belongs_elsewhere_is_pointed_to(
         (["tune", "--only", ","], "--only ',' does not contain a name"),
         (["tune", "--without", ""], "--without '' does not contain a name"),
         (["tune", "--cpu", "x"], "--cpu 'x': give CPUs such as 1 or 2-3"),
-        (["tune", "--about", "nosuch"], "no setting 'nosuch'"),
+        (["tune", "--about", "nosuch"], "'nosuch' is not a setting"),
         (["show", "--frequency", "--confidence", "high"], "--confidence: 'high' is not a number"),
     ],
 )

@@ -70,7 +70,7 @@ MEASURING = [
     if shlex.split(command)[1] in {"run", "probe", "watch", "gate", "tune", "selftest"}
 ]
 MISSING = re.compile(
-    r"there is no |[Nn]o such |[Dd]id not find an instrument|the machine has \d+ CPU|cannot be started"
+    r"there is no |[Nn]o such |does not exist|[Dd]id not find an instrument|the machine has \d+ CPU|cannot be started"
 )
 """A file, a program or a device of the page that this machine does not have."""
 

@@ -32,7 +32,10 @@ Host key verification failed.
             "root@board: Permission denied (publickey).\n",
             ["does not let this user in", "ssh -p 2222 root@board"],
         ),
-        ("ssh: Could not resolve hostname board: Name or service not known\n", ["no host with this name"]),
+        (
+            "ssh: Could not resolve hostname board: Name or service not known\n",
+            ["the host's name is unknown"],
+        ),
         ("ssh: connect to host board port 2222: No route to host\n", ["No route to host", "switched on"]),
         ("ssh: connect to host board port 2222: Connection refused\n", ["Connection refused", "sshd"]),
         ("ssh: connect to host board port 2222: Connection timed out\n", ["timed out"]),

@@ -58,7 +58,7 @@ def test_a_thread_without_an_activation_never_holds():
     one, windows = step([[50_000] * 20_000, []])
     verdict = judge(HARD, one, windows)
     assert verdict.word == VerdictWord.CANNOT_TELL
-    assert verdict.reason.startswith("no activation of CPU 1 was measured; the rest: ")
+    assert verdict.reason.startswith("the activations of CPU 1 are missing; the rest: ")
     assert "20,000 activations" in verdict.reason
     one, windows = step([[500_000] * 20_000, []])
     assert judge(HARD, one, windows).word == VerdictWord.FAILS

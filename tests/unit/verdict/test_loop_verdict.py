@@ -173,7 +173,7 @@ def test_no_thread_with_the_period_is_the_answer() -> None:
     relative = Thread(values={"kind": "relative", "period_ns": 1240 * US, "sleep_ns": MS})
     judged = watched(relative, text="period=1ms latency<=5ms hardness=99%")
     assert judged.word == CANNOT_TELL
-    assert "no thread has a period of 1ms" in judged.reason
+    assert "none of the threads has a period of 1ms" in judged.reason
     assert "absolute time" in judged.next
 
 

@@ -133,5 +133,5 @@ def test_raw_traces_are_exported_of_one_step(tmp_path: Path) -> None:
 
 def test_a_record_without_moments_has_no_trace(tmp_path: Path) -> None:
     record = Record.open(write_record(tmp_path, Shape(loads=("idle",), seconds=2)))
-    with pytest.raises(InputError, match="no step of this record has a trace; measure with --explain"):
+    with pytest.raises(InputError, match="none of this record's steps has a trace; measure with --explain"):
         export(record, "perfetto", None)

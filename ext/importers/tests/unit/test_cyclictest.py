@@ -47,7 +47,7 @@ def test_a_thread_without_a_cycle_does_not_hold(tmp_path, average):
     step = record.steps[0]
     verdict = judge(parse_requirement("latency<=90us"), step, record.windows(step))
     assert verdict.word == "cannot tell"
-    assert "no activation of thread 1" in verdict.reason
+    assert "the activations of thread 1 are missing" in verdict.reason
 
 
 @pytest.mark.parametrize("second", [LINE.format(1, 50_000, "   38")[:40], LINE.format(2, 50_000, "   38")])

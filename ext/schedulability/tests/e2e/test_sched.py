@@ -78,7 +78,7 @@ def test_wrong_input_is_one_line(file, tmp_path):
     path = file(TABLE_6)
     for arguments, words in (
         ([], "missing argument"),
-        ([tmp_path / "none.toml"], "there is no task set"),
+        ([tmp_path / "none.toml"], "does not exist"),
         ([path, "--figure", "x.gif"], "must end in .png"),
         ([path, "--figure", tmp_path / "no" / "x.svg"], "cannot be written"),
         ([path, "--jitter-from", tmp_path], "run.json is missing"),

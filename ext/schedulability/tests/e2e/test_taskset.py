@@ -160,7 +160,7 @@ def test_the_papers_experiment(tmp_path):
 def test_errors_are_one_line(file, tmp_path):
     assert "more than 95%" in error_line(invoke("probe", "taskset", file(OVERLOAD)), 2)
     assert "at most 10s" in error_line(invoke("probe", "taskset", file(OVERLOAD), "--force"), 2)
-    assert "there is no task set" in error_line(invoke("probe", "taskset", tmp_path / "none.toml"), 2)
+    assert "does not exist" in error_line(invoke("probe", "taskset", tmp_path / "none.toml"), 2)
     assert "can never meet its deadline" in error_line(
         invoke("probe", "taskset", file(SET.replace("4ms", "40ms"))), 2
     )

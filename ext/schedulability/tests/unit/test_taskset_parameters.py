@@ -70,7 +70,7 @@ def test_a_file_instead_of_tasks(tmp_path):
     found = normalise(PROBE, {"file": str(path)}, "here")
     assert (found.name, found.tasks[0].name) == ("pair", "c")
     assert "not both" in refusal(file=str(path))
-    with pytest.raises(InputError, match=r"no task set .*missing\.toml"):
+    with pytest.raises(InputError, match=r"task set .*missing\.toml does not exist"):
         normalise(PROBE, {"file": str(tmp_path / "missing.toml")}, "here")
     with pytest.raises(InputError, match="give a task set"):
         normalise(PROBE, {}, "here")

@@ -261,7 +261,7 @@ def test_a_path_that_leads_nowhere(board: Board) -> None:
     line = error_line(
         board.rtgauge("probe", "response", *words, "--interval", "20ms", "--timeout", "20ms"), 3
     )
-    assert f"no stimulus reached the slave on {board.target}" in line
+    assert f"the stimuli did not reach the slave on {board.target}" in line
     assert f"on the peer: udp:{board.there}:{PORT + 1}" in line
 
 

@@ -86,7 +86,10 @@ def test_the_terminal_names_the_change(store: str) -> None:
         ((SERIES, "--by", "kernle"), "did you mean 'kernel'"),
         ((SERIES, "--by", "hour"), "there are: boot, commit, day, kernel, label:KEY, machine, setting:NAME"),
         ((SERIES, "--by", "setting:kernel.hx"), "has such a setting; did you mean 'setting:kernel.hz'"),
-        ((SERIES, "--by", "label:image"), "--by label:image: no record in the store has such a label"),
+        (
+            (SERIES, "--by", "label:image"),
+            "--by label:image: none of the records in the store has such a label",
+        ),
         ((SERIES, "--quantile", "p98"), "is not one of p50"),
     ],
 )

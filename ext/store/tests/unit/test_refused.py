@@ -92,7 +92,7 @@ def test_what_is_no_store_is_left_as_it_is(tmp_path: Path, record: Path) -> None
     os.mkfifo(pipe)
     assert all("not a regular file" in error for error in every_command(pipe, record))
     assert all("is a folder" in error for error in every_command(tmp_path, record))
-    assert "no folder" in refused("add", record, "--store", tmp_path / "none" / "s")
+    assert "does not exist" in refused("add", record, "--store", tmp_path / "none" / "s")
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
     assert "is a link to a file that is not there" in refused("add", record, "--store", tmp_path / "link")
     assert not (tmp_path / "elsewhere").exists()
@@ -109,7 +109,7 @@ def test_a_newer_store_is_left_as_it_is(either: str, record: Path) -> None:
 
 
 def test_no_store_and_an_empty_one(tmp_path: Path, store: Path, record: Path) -> None:
-    assert "there is no store" in refused("list", "--store", tmp_path / "none.sqlite")
+    assert "none.sqlite does not exist" in refused("list", "--store", tmp_path / "none.sqlite")
     empty = tmp_path / "empty.sqlite"
     empty.touch()
     assert "is empty" in refused("show", SERIES, "--store", empty)

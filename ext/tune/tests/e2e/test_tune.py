@@ -123,7 +123,7 @@ def hung(pid: int, as_is: str) -> bool:
         ((), "say which requirement the machine must meet"),
         (("--require", "latency<=1us", "--budget", "10s"), "too short for one test"),
         (("--require", "jitter<=1us"), "tune judges by latency"),
-        (("--require", "latency<=1us", "--only", "thpp"), "no setting 'thpp'"),
+        (("--require", "latency<=1us", "--only", "thpp"), "'thpp' is not a setting"),
         (("--require", "latency<=1us", "--cpu", "x"), "give CPUs such as"),
         (("--require", "latency<=1us", "--confirm-load", "cpu"), "a load that --load does not"),
         (("--require", "latency<=1us", "--budget", "0"), "--budget 0s is too short for one test"),

@@ -46,7 +46,7 @@ def test_only_and_without() -> None:
     files = machines.badly_set_rt()
     assert names(offered(files, only=["thp"])) == {"thp"}
     assert names(offered(files, without=["thp"])) == names(offered(files)) - {"thp"}
-    with pytest.raises(InputError, match="no setting 'thq'; did you mean 'thp'"):
+    with pytest.raises(InputError, match="'thq' is not a setting; did you mean 'thp'"):
         offered(files, only=["thq"])
     with pytest.raises(InputError, match="--cpu 0,76-77: CPU 76-77 is not online; choose from 0-3"):
         offered(files, cpus="0,76-77")
@@ -135,7 +135,9 @@ def test_rules_about_isolated_cpus_are_about_the_real_time_ones() -> None:
 
 
 def test_an_unknown_setting_is_answered_with_the_nearest() -> None:
-    with pytest.raises(InputError, match=r"no setting 'NOTHING'; the nearest are [a-z-]+, [a-z-]+, [a-z-]+;"):
+    with pytest.raises(
+        InputError, match=r"'NOTHING' is not a setting; the nearest are [a-z-]+, [a-z-]+, [a-z-]+;"
+    ):
         rule_of("NOTHING")
 
 
@@ -155,4 +157,4 @@ def test_daemons_that_would_set_a_value_back_are_said() -> None:
     assert offered(files).daemons == ["tuned"]
     assert offered(files, only=["ksm"]).daemons == []
     notes = [note for table in offer_tables(offered(files), details=False) for note in table.notes]
-    assert "These daemons set values back, so trials of such values stop them: tuned." in notes
+    assert "These daemons undo settings, so trials of such settings stop them: tuned." in notes

@@ -148,7 +148,7 @@ def test_a_setting_is_explained_with_both_sides(tmp_path: Path) -> None:
         "For this setting: ",
         "Against this setting: with nohz_full=",
         "Costs: ",
-        "These daemons change the setting back: tuned",
+        "These daemons undo the setting: tuned",
     ):
         assert words in lines
     assert "To set it, boot with: psi=0" in "\n".join(advice(rule_of("pressure-stalls")))

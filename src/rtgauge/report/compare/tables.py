@@ -284,7 +284,7 @@ def selection_notes(selections: Sequence[Selection], pairs: Sequence[Pair]) -> l
         statistics = {side: test.statistic for side, test in tests.items() if test.statistic is not None}
         least, several = min(statistics, key=lambda side: statistics[side], default=None), len(statistics) > 1
         if least is None:
-            nearest = f"no side could be tested against {chosen.baseline}"
+            nearest = f"none of the sides could be tested against {chosen.baseline}"
         elif chosen.best is None:
             nearest = f"every side differs significantly from {chosen.baseline}; the nearest is {least}"
             nearest = nearest if several else f"{least} differs significantly from {chosen.baseline}"
