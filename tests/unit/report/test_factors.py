@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtgauge.report.figures.factors import PERCENT, TIMES, Factor, factor_axis, factors_figure
+from rtgauge.report.figures.vega import Theme, config
 
 
 @given(st.lists(st.floats(1e-6, 1e6), min_size=1, max_size=20))
@@ -46,3 +47,9 @@ def test_a_row_says_both_values_and_an_interval_without_limit_reaches_the_end():
     assert (float(low), float(high)) == (5.0, pytest.approx(end))
     assert end > 68 * 1.05, "the ring at 68 is not on the edge"
     assert factors_figure([], "", []) is None
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_bars_without_a_colour_have_the_ink_of_the_theme(theme: Theme):
+    look = config(theme)
+    assert look["rule"]["color"] == look["style"]["ink"]["color"]

@@ -328,6 +328,7 @@ def config(theme: Theme, cpus: int = 1) -> dict[str, Any]:
         "background": "transparent",
         "font": FONT,
         "view": {"stroke": None},
+        "rule": {"color": ink},
         "axis": {**text, **axis, "labelOverlap": True, "titlePadding": 8},
         "legend": {**text, **legend, "symbolStrokeWidth": 2.5, "labelLimit": 260, "symbolLimit": 0},
         "title": {**title, "anchor": "start", "offset": 12},
