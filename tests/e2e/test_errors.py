@@ -39,7 +39,7 @@ CPUS = sorted(os.sched_getaffinity(0))
         ("probe wakeup --policy fofi", "is not one of 'fifo', 'rr', 'other' or 'deadline'"),
         ("probe wakeup --timer sundial", "nanosleep"),
         ("probe wakeup --phase moon", "random"),
-        ("probe wakeup --dma-latency -1", "such as 0, or off"),
+        ("probe wakeup --dma-latency -1", "such as 0, or give off"),
         ("probe wakeup --memory-lock maybe", "on or off"),
         ("probe wakeup --load idel", "did you mean 'idle'?"),
         ("probe wakeup --count 0", "count: 0 is too small; the minimum is 1"),

@@ -127,7 +127,7 @@ def test_a_step_says_how_early_timers_fire_or_the_first_load_does() -> None:
         ("2us", "rtai", "two durations"),
         ("0,1us", "rtai", "rtai-latency"),
         ("2us,3s", "rtai", "at most 1s"),
-        ("2us,1us", "linux", "works only with rt rtai"),
+        ("2us,1us", "linux", "only rt rtai has this parameter"),
     ],
 )
 def test_a_calibration_that_makes_no_sense(latency: str, rt: str, says: str) -> None:
