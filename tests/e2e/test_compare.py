@@ -166,14 +166,14 @@ def test_a_baseline_that_is_none_or_everything_is_refused(old, new):
                 s["parameters"].update(interval_ns=100_000),
                 s["key"]["parameters"].update(interval_ns=100_000),
             ),
-            "interval is 1ms in .* and 100us in",
+            "interval is 1ms in .* but 100us in",
         ),
-        (lambda s: s["key"].update(probe="noise"), "probe is wakeup in .* and noise in"),
-        (lambda s: s["total"].update(unit="count"), "unit is ns in .* and count in"),
-        (lambda s: s["total"].update(metric="jitter"), "quantity is latency in .* and jitter in"),
+        (lambda s: s["key"].update(probe="noise"), "probe is wakeup in .* but noise in"),
+        (lambda s: s["total"].update(unit="count"), "unit is ns in .* but count in"),
+        (lambda s: s["total"].update(metric="jitter"), "quantity is latency in .* but jitter in"),
         (
             lambda s: (s["parameters"].pop("interval_ns"), s["key"]["parameters"].pop("interval_ns")),
-            "interval is 1ms in .* and unknown in",
+            "interval is 1ms in .* but unknown in",
         ),
     ],
 )
@@ -203,9 +203,9 @@ def test_an_empty_and_an_all_equal_side_and_a_baseline_of_one_bin_are_said_in_wo
     assert "HM has no samples, so it cannot" in out
     assert "All latencies of Single are equal (5.00 us)" in out
     assert "HM: the sample is empty" in out
-    assert "MI: the baseline has only one bin, 5 us" in out
+    assert "MI: all samples of the baseline lie in one bin, 5 us" in out
     assert (
-        "cannot estimate rarer values from this sample: the largest values of all windows have only 1 different value"
+        "cannot estimate rarer values from this sample: the maxima of all windows take only 1 different value"
         in " ".join(out.split())
     )
     assert "no side" not in out

@@ -17,8 +17,8 @@ from rtgauge.plan.plan import MAX_STEPS, Overrides, load_plan, make_plan, preset
 from tests.support.cli import error_line, invoke
 
 WRONG = [
-    ("", "no step"),
-    ("[matrix]\n", "no step"),
+    ("", "not contain any step"),
+    ("[matrix]\n", "not contain any step"),
     ("[matrix]\nload = []\n", "the matrix gives 'load' an empty list"),
     ("[[step]]\nintervall = '1ms'\n", "step 1: unknown key 'intervall'; did you mean 'interval'?"),
     ("[[step]]\n[[step]]\nlaod = 'cpu'\n", "step 2: unknown key 'laod'; did you mean 'load'?"),
@@ -43,7 +43,7 @@ WRONG = [
     ("step = 3\n", "[[step]]"),
     ("matrix = 3\n", "[matrix]"),
     ("repeats = 0\n[[step]]\n", "repeats: 0 is too small"),
-    ("repeats = 1000\n[matrix]\npriority = [1,2,3,4,5,6,7,8,9,10,11]\n", "at most 10000 can be measured"),
+    ("repeats = 1000\n[matrix]\npriority = [1,2,3,4,5,6,7,8,9,10,11]\n", "a run can measure at most 10000"),
     ("order = 'rnadom'\n[[step]]\n", "'random' or 'as-written'"),
     (
         "cross-check = 'oslat'\n[[step]]\n",
