@@ -183,7 +183,7 @@ def _layers(
     )
     place = {"x": x, "x2": vega.shown("end"), "y": vega.names_axis("lane:N", order, labelFontSize=12)}
     known = [IDLE, *named]
-    legend = {"title": None, "columns": 4, "values": named}
+    legend = {"title": None, "values": named}
     colour = vega.kinds("colour:N", known, sort=known, legend=legend)
     tooltip = vega.tips("who:N", ("start:Q", f"from ({unit})"), ("end:Q", f"to ({unit})"))
 

@@ -5,9 +5,9 @@ const report = JSON.parse(document.getElementById("report-data").textContent);
 const dark = window.matchMedia("(prefers-color-scheme: dark)");
 const charts = [...document.querySelectorAll(".chart")].map((node) => ({ node, turn: 0, drawn: null, columns: 0 }));
 const chosen = { cpu: "all", axis: null };
-const LEGEND_ENTRY_PX = { histogram: 155 };
+const LEGEND_ENTRY_PX = { histogram: 155, explained: 155 }; // by the first word of a figure's name
 
-const columnsFor = (node) => Math.max(1, Math.floor((node.clientWidth || document.querySelector("main").clientWidth) / (LEGEND_ENTRY_PX[node.dataset.figure] || 105)));
+const columnsFor = (node) => Math.max(1, Math.floor((node.clientWidth || document.querySelector("main").clientWidth) / (LEGEND_ENTRY_PX[node.dataset.figure.split("-")[0]] || 105)));
 
 function histogramAxis(spec) {
   const x = spec.layer[0].encoding.x;
