@@ -52,6 +52,6 @@ def test_without_an_instrument_the_way_to_one_is_said() -> None:
         "instruments",
         "waiting_for_firmware",
     }
-    assert "there is port does not exist" in error_line(
+    assert "this port does not exist" in error_line(
         rtgauge("instrument", "selftest", "serial:/dev/ttyNONE"), 3
     )
