@@ -156,7 +156,7 @@ class WatchedLoop:
         found: list[str] = []
         if self.stuck:
             found.append(
-                f"{self.task} hangs in {self.stuck_in or 'its work'} and does not come back to its wait"
+                f"{self.task} is stuck in {self.stuck_in or 'its work'} and did not return to its wait"
             )
         if self.ended:
             found.append(f"{self.task} ended while it was watched")
