@@ -175,7 +175,7 @@ def test_what_was_kept_is_applied_drifts_and_is_removed(tmp_path: Path) -> None:
         MIGRATION.write_text(kept)
     finally:
         removed = rtgauge("restore", "--applied")
-    assert "put back 1 setting" in removed.stdout
+    assert "restored 1 setting" in removed.stdout
     assert MIGRATION.read_text() == before
     assert not SYSCTL.exists()
     again = rtgauge("restore", "--applied")
