@@ -27,7 +27,7 @@ def _dma_latency(value: Any) -> Any:
         return DMA_LATENCY_OFF
     text = str(value).removesuffix("us")
     if not (text.isascii() and text.isdigit()) or len(text) > 10 or int(text) > NO_LIMIT_US:
-        raise ValueError("give a latency in us, such as 0, or off")
+        raise ValueError("give a latency in us, such as 0, or give off")
     return int(text)
 
 
