@@ -511,7 +511,11 @@ def _emulated(case: _Case, facts: Facts) -> Verdict | None:
 
 
 def _in_doubt(verdict: Verdict, doubts: Sequence[Mark]) -> Verdict:
-    """Return the verdict with the doubtful marks named. "Holds" becomes "marginal"."""
+    """Return the verdict with the doubtful marks named. "Holds" becomes "marginal", but not because of
+    rtgauge's own delays, which only made the thread later.
+    """
+    if verdict.word == VerdictWord.HOLDS:
+        doubts = [mark for mark in doubts if mark.kind is not MarkKind.DELAYED_BY_RTGAUGE]
     if not doubts:
         return verdict
     names = list(dict.fromkeys(mark.name for mark in doubts))
