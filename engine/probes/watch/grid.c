@@ -11,6 +11,7 @@
 #define FITTED 2    /* the grid's period and its phase are chosen by the times */
 #define CHANCE 1e-5 /* that as many random times lie on a grid as exactly */
 #define FEW 16	    /* from this number of times on, one may lie elsewhere */
+#define SAME_TIME_NS 5000.0 /* times farther apart are not both for one point */
 
 int64_t grid_tolerance_ns(double period_ns)
 {
@@ -97,7 +98,7 @@ static bool fits(const int64_t *times_ns, size_t count, double period_ns, double
 		double error_ns =
 			fabs((double)(times_ns[i] - times_ns[0]) - (at_ns + numbers[i] * period_ns));
 		bool same_point = i && numbers[i] == numbers[i - 1] &&
-				  (double)(times_ns[i] - times_ns[i - 1]) > tolerance_ns;
+				  (double)(times_ns[i] - times_ns[i - 1]) > SAME_TIME_NS;
 
 		if (error_ns > tolerance_ns || same_point)
 			off++;
