@@ -14,6 +14,8 @@ import argparse
 import itertools
 import json
 import os
+import select
+import shutil
 import signal
 import subprocess
 import sys
@@ -63,6 +65,15 @@ RUN_FATE, CAUGHT_UP, SKIPPED, DATA = range(4)
 UNKNOWN_NS = 0
 """An end in the log that has not come, or a release that the program does not know."""
 HELD_S = 1800
+UNDER_LOAD = """
+(cd "$0" && setsid --fork sh -c 'echo $$ >pid.new && mv pid.new pid && exec stress-ng "$@"' - \\
+    --quiet --cpu 0 --hdd 1 --sock 1 --timeout "$1" >/dev/null 2>&1)
+shift
+exec "$@"
+"""
+"""Runs a command under load in the folder $0. The load is no child of the command: watch follows those."""
+LOAD_MORE_S = 120
+"""By how much the load may last longer than the measured phase, should this program be killed."""
 WAIT = "30min"
 RECORD = 4
 """Numbers of a cycle in a log."""
@@ -278,17 +289,23 @@ def build(folder: Path, languages: set[str]) -> set[str]:
 
 
 @contextmanager
-def load(busy: bool) -> Generator[None]:
-    """CPUs, a disk and sockets that other programs use."""
+def load(busy: bool, duration_s: int) -> Generator[list[str]]:
+    """Yield the words before a command that start programs that use CPUs, a disk and sockets; end these
+    afterwards. `watch` starts its command once it holds the machine's lock.
+    """
     if not busy:
-        yield
+        yield []
         return
-    command = ["stress-ng", "--quiet", "--cpu", "0", "--hdd", "1", "--sock", "1"]
-    with tempfile.TemporaryDirectory() as folder, subprocess.Popen(command, cwd=folder) as program:
+    with tempfile.TemporaryDirectory() as folder:
         try:
-            yield
+            yield ["sh", "-c", UNDER_LOAD, folder, f"{duration_s + LOAD_MORE_S}s"]
         finally:
-            program.terminate()
+            pid = Path(folder, "pid")
+            if pid.exists():
+                stress = os.pidfd_open(int(pid.read_text()))
+                signal.pidfd_send_signal(stress, signal.SIGTERM)
+                select.select([stress], [], [])
+                os.close(stress)
 
 
 def run(command: list[str]) -> tuple[int, str, str]:
@@ -302,8 +319,12 @@ def run(command: list[str]) -> tuple[int, str, str]:
         return process.returncode, out, err
 
 
-def watch(loop: Loop, rtgauge: str, folder: Path, duration_s: int) -> tuple[Path, dict[str, Any]]:
-    """Watch the loop. Return the record and its step. Raises CannotMeasureError."""
+def watch(
+    loop: Loop, rtgauge: str, folder: Path, duration_s: int, under: list[str]
+) -> tuple[Path, dict[str, Any]]:
+    """Watch the loop, which the words `under` start. Return the record and its step. Raises
+    CannotMeasureError.
+    """
     records = folder / f"{loop.name}-records"
     program = [word.format(folder=folder) for word in RUN[loop.language]]
     options = {
@@ -324,7 +345,7 @@ def watch(loop: Loop, rtgauge: str, folder: Path, duration_s: int) -> tuple[Path
         command += ["--period", f"{loop.period_us}us"]
     if loop.cycle:
         command += ["--cycle", loop.cycle]
-    command += ["--", *program, loop.name]
+    command += ["--", *under, *program, loop.name]
     for name, value in options.items():
         command += [f"--{name}", str(value)]
     _, out, err = run(command)
@@ -421,8 +442,8 @@ def judge(rtgauge: str, record: Path, requirement: str) -> str:
 def compare(loop: Loop, rtgauge: str, folder: Path, duration_s: int, *, busy: bool) -> Row:
     """Watch a loop, and compare. Raises CannotMeasureError."""
     row = Row(loop.name)
-    with load(busy):
-        record, step = watch(loop, rtgauge, folder, duration_s)
+    with load(busy, duration_s) as under:
+        record, step = watch(loop, rtgauge, folder, duration_s, under)
     row.marks = sorted({mark["name"] for mark in step["marks"]})
     truth = read_log(folder / f"{loop.name}.log", loop, step["start_ns"], step["end_ns"])
     measured = {metric: samples(record, step, loop, metric) for metric in ("latency", "response")}
@@ -524,6 +545,8 @@ def main() -> int:
         parser.error(
             f"no loop is named {', '.join(sorted(unknown))}: {', '.join(loop.name for loop in LOOPS)}"
         )
+    if arguments.busy and shutil.which("stress-ng") is None:
+        parser.error("--busy needs stress-ng: apt install stress-ng")
     loops = [loop for loop in LOOPS if loop.name in names]
     signal.signal(signal.SIGTERM, signal.default_int_handler)
     rows: list[Row] = []
