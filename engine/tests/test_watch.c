@@ -27,6 +27,7 @@ struct loop {
 	struct cycles cycles;
 	struct clock_offsets offsets;
 	int64_t begun, done, overruns, unknown, latency_ns, response_ns, at_least_ns, certain;
+	int64_t least_response_ns;
 };
 
 static void take(void *user, enum cycle_news news, const struct activation *a)
@@ -45,6 +46,8 @@ static void take(void *user, enum cycle_news news, const struct activation *a)
 	}
 	if (news == CYCLE_OVERRUN)
 		loop->at_least_ns = a->at_least_ns;
+	if (news == CYCLE_OVERRUN || (news == CYCLE_DONE && !a->certain))
+		loop->least_response_ns = a->least_response_ns;
 }
 
 static void give(struct loop *loop, struct sched_event event)
@@ -219,6 +222,44 @@ static void a_thread_that_hangs_is_stuck(void **state)
 	cycles_free(&loop.cycles);
 }
 
+static void a_response_before_a_release_without_a_wait_takes_a_period(void **state)
+{
+	struct loop loop;
+	int64_t now_ns = learn(&loop);
+
+	(void)state;
+	sleeps_until(&loop, now_ns, BEGIN + 101 * PERIOD);
+	enters(&loop, BEGIN + 102 * PERIOD + 300000, SYS_clock_nanosleep, 1);
+	arms(&loop, BEGIN + 102 * PERIOD + 300200, BEGIN + 103 * PERIOD);
+	off(&loop, BEGIN + 102 * PERIOD + 301000);
+	wakes(&loop, BEGIN + 103 * PERIOD + 10000, 1, true);
+	on(&loop, BEGIN + 103 * PERIOD + 15000);
+	leaves(&loop, BEGIN + 103 * PERIOD + 20000, 0);
+	assert_int_equal(loop.overruns, 1);
+	assert_int_equal(loop.at_least_ns, 0);
+	assert_in_range(loop.least_response_ns, 299000, 301000); /* of the release, run last or skipped */
+	cycles_free(&loop.cycles);
+}
+
+static void a_loop_that_waits_when_late_will_wait_for_the_points_that_came(void **state)
+{
+	struct loop loop;
+	int64_t now_ns = learn(&loop);
+
+	(void)state;
+	for (int i = 101; i <= 105; i++) {
+		int64_t entered_ns = i == 101 ? now_ns : BEGIN + (i + 2) * PERIOD;
+
+		enters(&loop, entered_ns, SYS_clock_nanosleep, 1);
+		arms(&loop, entered_ns + 200, BEGIN + i * PERIOD);
+		leaves(&loop, BEGIN + (i == 101 ? i : i + 2) * PERIOD + 20000, 0);
+	}
+	cycles_end(&loop.cycles, &loop.waits, BEGIN + 109 * PERIOD + 500000, false);
+	assert_int_equal(loop.overruns, 4);
+	assert_in_range(loop.at_least_ns, 499000, 501000); /* the age of the last one */
+	cycles_free(&loop.cycles);
+}
+
 static void releases_while_events_were_lost_are_unknown(void **state)
 {
 	struct loop loop;
@@ -226,7 +267,7 @@ static void releases_while_events_were_lost_are_unknown(void **state)
 
 	(void)state;
 	waits_lost(&loop.waits);
-	cycles_lost(&loop.cycles, now_ns, BEGIN + 105 * PERIOD + 500000);
+	cycles_lost(&loop.cycles, &loop.waits, now_ns, BEGIN + 105 * PERIOD + 500000);
 	sleeps_until(&loop, BEGIN + 105 * PERIOD + 600000, BEGIN + 106 * PERIOD);
 	assert_int_equal(loop.unknown, 5);
 	assert_int_equal(loop.overruns, 0);
@@ -662,6 +703,8 @@ int main(void)
 		cmocka_unit_test(releases_while_events_were_lost_are_unknown),
 		cmocka_unit_test(an_interrupted_wait_goes_on),
 		cmocka_unit_test(a_grid_may_begin_anew_after_an_overrun),
+		cmocka_unit_test(a_response_before_a_release_without_a_wait_takes_a_period),
+		cmocka_unit_test(a_loop_that_waits_when_late_will_wait_for_the_points_that_came),
 		cmocka_unit_test(a_long_stop_does_not_begin_the_grid_anew),
 		cmocka_unit_test(a_woken_thread_may_run_before_an_event_shows_it),
 		cmocka_unit_test(a_pause_that_a_signal_interrupts_does_not_end_the_cycle),

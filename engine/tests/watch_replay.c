@@ -5,8 +5,8 @@
  * each, and `.` ends it. The answers: `M kind unclear stuck period sleep`, `A release start` and `D release
  * end` for an activation (`C release at-least` before it: no more of its response is certain), `L release 0`
  * for one whose end was lost, `Q release age` and `P release age` for one that has not ended and one that has
- * not begun, `O release at-least` for a release without a wait, `U release` for one while events
- * were lost, and `.`.
+ * not begun, `O release at-least` for a release without a wait (`R release least-response` before it),
+ * `U release` for one while events were lost, and `.`.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +30,10 @@ static void take(void *user, enum cycle_news news, const struct activation *acti
 	(void)user;
 	if (news == CYCLE_DONE && !activation->certain)
 		printf("C %lld %lld\n", (long long)activation->release_ns,
-		       (long long)activation->at_least_ns);
+		       (long long)activation->least_response_ns);
+	if (news == CYCLE_OVERRUN)
+		printf("R %lld %lld\n", (long long)activation->release_ns,
+		       (long long)activation->least_response_ns);
 	printf("%c %lld %lld\n", news == CYCLE_CUT && !activation->start_ns ? 'P' : letters[news],
 	       (long long)activation->release_ns, (long long)value);
 }
@@ -154,7 +157,7 @@ static void replay(pid_t tid, int64_t period_ns, bool early)
 			continue;
 		} else if (line[0] == 'L') {
 			waits_lost(&waits);
-			cycles_lost(&cycles, last_ns, time_ns);
+			cycles_lost(&cycles, &waits, last_ns, time_ns);
 		} else if (read_event(line, tid, &event)) {
 			use(&cycles, &waits, &event, &offsets);
 			if (early && begin_ns)

@@ -175,7 +175,7 @@ def test_watch_shows_a_program_that_it_starts_and_names_who_preempts_it(tmp_path
         (f"trace:{TRACE_INSTANCE}", "restored"),
         (f"trace:{EXPLAIN_INSTANCE}", "restored"),
     ]
-    metrics = ["latency", "response", "execution", "period", "overrun", "uncertain"]
+    metrics = ["latency", "response", "execution", "period", "overrun", "uncertain", "least-response"]
     assert [series["metric"] for series in step["series"]] == metrics
     assert step["explain"]["moments"] > 0
 

@@ -9,6 +9,7 @@
 #define LEARN_LEAST 32
 #define STRAYS 64 /* so many waits elsewhere, and none of the model: another wait begins the cycle */
 #define STUCK_PERIODS 10
+#define LATE_WAITS 3	     /* so many waits for points that had passed show that it waits for each */
 #define DRIFT 1e-5	     /* error of the period, as a share of it */
 #define SAME_POINT_NS 1000.0 /* by how much an expiry may lie beside its point if they are exact */
 #define POINTS_MAX 1000000   /* points of one gap that are counted one by one */
@@ -54,9 +55,32 @@ static void keep(struct cycles *cycles, const struct wait *wait)
 	cycles->learned[cycles->learned_count++] = *wait;
 }
 
+/* Returns how long the response of a release is at least, for which the thread did not wait, or after which
+ * it may have run others: had it ended before the next point, the thread would have waited for that one. */
+static int64_t least_response_ns(const struct cycles *cycles, int64_t release_ns, int64_t end_ns)
+{
+	int64_t next_ns = (int64_t)(cycles->model.grid.period_ns - cycle_tolerance_ns(&cycles->model));
+	int64_t age_ns = end_ns - release_ns;
+
+	if (cycles->model.kind != CYCLE_PERIODIC || cycles->model.shared || age_ns < 0)
+		return 0;
+	return age_ns < next_ns ? age_ns : next_ns;
+}
+
+/* Returns whether the thread, busy at the end, will still wait for a point: it has always waited for points
+ * that had passed, or it has not taken this expiration yet. */
+static bool is_still_due(const struct cycles *cycles, int64_t release_ns, int64_t end_ns)
+{
+	if (cycles->busy_until_ns != end_ns || cycles->model.shared)
+		return false;
+	if (cycles->model.source == SOURCE_TIMER)
+		return release_ns > cycles->now.start_ns;
+	return cycles->late_waits >= LATE_WAITS && !cycles->skips_waits;
+}
+
 /* A point of the grid for which the thread did not wait. possible: it may be none. */
 static void overrun(struct cycles *cycles, const struct waits *waits, int64_t release_ns, int64_t now_ns,
-		    bool possible)
+		    bool possible, bool at_end)
 {
 	struct activation missed = {.release_ns = release_ns, .cpu = cycles->now.cpu};
 	bool unknown = release_ns > cycles->gap_from_ns && release_ns <= cycles->gap_until_ns;
@@ -67,18 +91,24 @@ static void overrun(struct cycles *cycles, const struct waits *waits, int64_t re
 	if (!unknown && cycles->model.source == SOURCE_TIMER &&
 	    cycles->now.start_ns - release_ns > missed.at_least_ns)
 		missed.at_least_ns = cycles->now.start_ns - release_ns;
+	if (!unknown && !possible && at_end && is_still_due(cycles, release_ns, now_ns))
+		missed.at_least_ns = now_ns - release_ns;
+	if (!unknown && !possible)
+		missed.least_response_ns = least_response_ns(cycles, release_ns, cycles->busy_until_ns);
+	if (missed.least_response_ns < missed.at_least_ns)
+		missed.least_response_ns = missed.at_least_ns;
 	cycles->take(cycles->user, unknown ? CYCLE_UNKNOWN_RELEASE : CYCLE_OVERRUN, &missed);
 }
 
 /* Counts the points between the last release and the next one, exclusive. If the grid begins anew there, it
  * may have done so before: then there was only the first of them for certain. */
 static void count_points(struct cycles *cycles, const struct waits *waits, double from_ns, double steps,
-			 int64_t now_ns)
+			 int64_t now_ns, bool at_end)
 {
 	for (double i = 1; i < steps && i < POINTS_MAX; i++)
 		overrun(cycles, waits,
 			(int64_t)llround(from_ns + i * cycles->model.grid.period_ns) - cycles->ahead_ns,
-			now_ns, cycles->anew && i > 1);
+			now_ns, cycles->anew && i > 1, at_end);
 }
 
 /* Returns how far from its point an expiry may lie that is for this point and no other time. */
@@ -189,12 +219,16 @@ static void finish(struct cycles *cycles, const struct waits *waits, bool overra
 		return;
 	cycles->active = false;
 	cycles->now.certain = !overran;
+	cycles->now.least_response_ns = cycles->now.end_ns - cycles->now.release_ns;
 	if (overran) {
 		int64_t next_ns = cycles->now.release_ns + (int64_t)cycles_period_ns(cycles);
 		int64_t until_ns = waits_off_until(waits, next_ns, cycles->now.end_ns);
 
 		until_ns = until_ns < cycles->now.end_ns ? until_ns : cycles->now.end_ns;
-		cycles->now.at_least_ns = until_ns > next_ns ? until_ns - cycles->now.release_ns : 0;
+		cycles->now.least_response_ns =
+			until_ns > next_ns
+				? until_ns - cycles->now.release_ns
+				: least_response_ns(cycles, cycles->now.release_ns, cycles->now.end_ns);
 	}
 	cycles->take(cycles->user, CYCLE_DONE, &cycles->now);
 }
@@ -208,13 +242,16 @@ static void begin(struct cycles *cycles, const struct waits *waits, const struct
 		release_ns = to_grid(cycles, wait, release_ns);
 	else
 		cycles->point_ns = (double)release_ns;
+	cycles->busy_until_ns = cycles->active && cycles->ended ? cycles->now.end_ns : 0;
 	finish(cycles, waits, cycles->steps > 1);
 	if (!release_ns) {
 		cycles->others++;
 		return;
 	}
 	if (cycles->steps > 1)
-		count_points(cycles, waits, cycles->before_ns, cycles->steps, wait->exit_ns);
+		count_points(cycles, waits, cycles->before_ns, cycles->steps, wait->exit_ns, false);
+	cycles->skips_waits |= cycles->steps > 1;
+	cycles->late_waits += (double)(wait->enter_ns - release_ns) > cycle_tolerance_ns(&cycles->model);
 	cycles->now = (struct activation){
 		.release_ns = release_ns,
 		.start_ns = wait->exit_ns,
@@ -278,7 +315,7 @@ static void replay(struct cycles *cycles, const struct waits *waits)
 	cycles->learned_count = cycles->learned_room = 0;
 	for (size_t i = 0; i < count; i++) {
 		if (learned[i].call.number == GAP_CALL) {
-			cycles_lost(cycles, learned[i].enter_ns, learned[i].exit_ns);
+			cycles_lost(cycles, waits, learned[i].enter_ns, learned[i].exit_ns);
 			continue;
 		}
 		cycles_enter(cycles, &learned[i]);
@@ -354,6 +391,7 @@ static void look(struct cycles *cycles, const struct wait *wait)
 {
 	const struct activation unknown = {.release_ns = wait->enter_ns, .cpu = wait->cpu};
 
+	cycles->looked = true;
 	if (cycles->looks++ && cycles->model.kind != CYCLE_PERIODIC)
 		cycles->take(cycles->user, CYCLE_UNKNOWN_RELEASE, &unknown);
 }
@@ -431,8 +469,14 @@ void cycles_return(struct cycles *cycles, const struct waits *waits, const struc
 		cycles->learned_count = 0;
 }
 
+/* Returns whether the thread may be in a call that does not end its activation. */
+static bool may_go_on(const struct cycles *cycles)
+{
+	return !cycles->ended || cycles->model.pause_ns > 0 || cycles->looked;
+}
+
 /* Counts what is not known because of a gap; points of a grid are counted when the thread comes back. */
-static void lose_releases(struct cycles *cycles, int64_t from_ns, int64_t until_ns)
+static void lose_releases(struct cycles *cycles, const struct waits *waits, int64_t from_ns, int64_t until_ns)
 {
 	const struct activation unknown = {.release_ns = from_ns, .cpu = cycles->now.cpu};
 	double interval_ns = cycles_period_ns(cycles);
@@ -442,16 +486,17 @@ static void lose_releases(struct cycles *cycles, int64_t from_ns, int64_t until_
 	    CYCLE_DATA) /* data may come in bursts: as many as independent data could be */
 		releases += ceil(3 * sqrt(releases));
 
-	if (cycles->active && !cycles->ended) {
+	if (cycles->active && may_go_on(cycles)) {
 		cycles->now.at_least_ns = 0;
 		cycles->take(cycles->user, CYCLE_LOST_END, &cycles->now);
 		cycles->active = false;
 	}
+	finish(cycles, waits, false);
 	for (double i = 0; cycles->model.kind != CYCLE_PERIODIC && i < releases && i < POINTS_MAX; i++)
 		cycles->take(cycles->user, CYCLE_UNKNOWN_RELEASE, &unknown);
 }
 
-void cycles_lost(struct cycles *cycles, int64_t from_ns, int64_t until_ns)
+void cycles_lost(struct cycles *cycles, const struct waits *waits, int64_t from_ns, int64_t until_ns)
 {
 	if (!cycles->chosen) {
 		const struct wait gap = {.call.number = GAP_CALL, .enter_ns = from_ns, .exit_ns = until_ns};
@@ -459,7 +504,7 @@ void cycles_lost(struct cycles *cycles, int64_t from_ns, int64_t until_ns)
 		keep(cycles, &gap);
 		return;
 	}
-	lose_releases(cycles, from_ns, until_ns);
+	lose_releases(cycles, waits, from_ns, until_ns);
 	cycles->last_start_ns = 0;
 	/* Two gaps without a release between them are one. */
 	if (cycles->gap_until_ns < cycles->now.start_ns || !cycles->gap_until_ns)
@@ -527,7 +572,7 @@ static void count_rest(struct cycles *cycles, const struct waits *waits, int64_t
 
 	if (unknown)
 		cycles->gap_until_ns = now_ns;
-	count_points(cycles, waits, (double)(release_ns + cycles->ahead_ns), steps + 1, now_ns);
+	count_points(cycles, waits, (double)(release_ns + cycles->ahead_ns), steps + 1, now_ns, true);
 }
 
 /* Returns whether the thread is not at the wait that begins its cycle. */
@@ -560,7 +605,7 @@ static void count_passed(struct cycles *cycles, const struct waits *waits, int64
 			cycles, waits, cycles->point_ns,
 			floor((fmin((double)next_ns - period_ns / 2, (double)now_ns) - from_ns) / period_ns) +
 				1,
-			now_ns);
+			now_ns, false);
 	else if (cycles->gap_until_ns > cycles->returned_ns)
 		count_rest(cycles, waits, (int64_t)from_ns, now_ns, true);
 }
@@ -617,6 +662,7 @@ bool cycles_end(struct cycles *cycles, const struct waits *waits, int64_t now_ns
 		cycles->ended = false;
 	if (cycles->model.kind == CYCLE_DATA || cycles->model.kind == CYCLE_OWN_SCHEDULE)
 		count_queued(cycles, waits, now_ns);
+	cycles->busy_until_ns = !cycles->active ? 0 : cycles->ended ? cycles->now.end_ns : now_ns;
 	finish(cycles, waits, has_passed_points(cycles, waits, now_ns));
 	if (cycles->active)
 		unfinished = cycles->now;

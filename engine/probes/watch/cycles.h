@@ -31,10 +31,11 @@ struct activation {
 	int64_t release_ns, start_ns, end_ns;
 	int64_t period_ns;    /* from start to start; 0: there was none before */
 	int64_t execution_ns; /* -1: the kernel did not trace each switch */
-	/* Overrun: how late it certainly is. Done: the response that is certain, if the thread may have run
-	 * later releases before it waited again. Cut: its age. */
+	/* Overrun: how late it certainly is. Cut: its age. */
 	int64_t at_least_ns;
-	bool certain; /* done: the response is known */
+	/* Overrun, or done without a certain response: the response is at least this long. */
+	int64_t least_response_ns;
+	bool certain; /* done: false if the thread may have run later releases before it waited again */
 	int cpu;
 };
 
@@ -72,10 +73,14 @@ struct cycles {
 	double before_ns, steps;	   /* the release before it, and how many points lie between */
 	int64_t last_start_ns;		   /* of the activation before; 0: unknown, since events were lost */
 	int64_t returned_ns;		   /* when its wait returned last */
+	int64_t busy_until_ns;		   /* ran from its last start until then without a wait; 0: unknown */
 	int64_t seen_ns;		   /* when it was last at its wait, and on its grid */
 	int64_t gap_from_ns, gap_until_ns; /* events were lost meanwhile */
 	size_t off_grid_in_row, looks;	   /* looks: returns without a wait since the activation began */
+	bool looked;			   /* there were such returns, in this activation or before */
 
+	bool skips_waits;	     /* it did not wait for some points */
+	size_t late_waits;	     /* waits for points that had passed */
 	int64_t activations, others; /* others: returns of the wait that its source did not end */
 };
 
@@ -89,7 +94,7 @@ void cycles_enter(struct cycles *cycles, const struct wait *wait);
 void cycles_return(struct cycles *cycles, const struct waits *waits, const struct wait *wait);
 
 /* Events were lost in this time. */
-void cycles_lost(struct cycles *cycles, int64_t from_ns, int64_t until_ns);
+void cycles_lost(struct cycles *cycles, const struct waits *waits, int64_t from_ns, int64_t until_ns);
 
 /* Chooses the wait that begins the cycle, if there are enough waits. Returns whether it is chosen. */
 bool cycles_learn(struct cycles *cycles, const struct waits *waits, bool at_end);

@@ -15,8 +15,8 @@
 #define OWN_PART 100  /* of the latencies: what the engine may cause without a doubt */
 #define ORDINARY 100  /* the kernel's first priority that is not real-time (MAX_RT_PRIO) */
 
-static const char *const metrics[METRICS] = {"latency", "response",  "execution", "period",
-					     "overrun", "uncertain", "gap"};
+static const char *const metrics[METRICS] = {"latency", "response",  "execution",      "period",
+					     "overrun", "uncertain", "least-response", "gap"};
 static const char *const kinds[] = {
 	[CYCLE_UNKNOWN] = "unknown",	       [CYCLE_PERIODIC] = "periodic", [CYCLE_RELATIVE] = "relative",
 	[CYCLE_OWN_SCHEDULE] = "own-schedule", [CYCLE_DATA] = "data",	      [CYCLE_POLLER] = "poller"};
@@ -59,8 +59,11 @@ static void take_done(struct follower *f, const struct activation *a)
 	int64_t response_ns = a->end_ns - a->release_ns;
 
 	series_feed_timed(&f->series[RESPONSE], a->release_ns, response_ns, f->phase->j);
-	if (!a->certain)
+	if (!a->certain) {
 		series_feed_timed(&f->series[UNCERTAIN], a->release_ns, response_ns, f->phase->j);
+		series_feed_timed(&f->series[LEAST_RESPONSE], a->release_ns, a->least_response_ns,
+				  f->phase->j);
+	}
 	if (a->execution_ns >= 0)
 		series_feed_timed(&f->series[EXECUTION], a->release_ns, a->execution_ns, f->phase->j);
 	else
@@ -81,6 +84,9 @@ static void take_activation(void *user, enum cycle_news news, const struct activ
 	case CYCLE_OVERRUN:
 	case CYCLE_UNKNOWN_RELEASE:
 		series_feed_timed(&f->series[OVERRUN], a->release_ns, a->at_least_ns, f->phase->j);
+		if (news == CYCLE_OVERRUN)
+			series_feed_timed(&f->series[LEAST_RESPONSE], a->release_ns, a->least_response_ns,
+					  f->phase->j);
 		f->overruns += news == CYCLE_OVERRUN && is_measured(f, a->release_ns);
 		f->unknown_releases += news == CYCLE_UNKNOWN_RELEASE && is_measured(f, a->release_ns);
 		break;
@@ -310,7 +316,7 @@ void follower_take(struct follower *f, const struct sched_event *event, const st
 void follower_lost(struct follower *f, int64_t from_ns, int64_t until_ns)
 {
 	waits_lost(&f->waits);
-	cycles_lost(&f->cycles, from_ns, until_ns);
+	cycles_lost(&f->cycles, &f->waits, from_ns, until_ns);
 	f->outside_call = false;
 	f->own_since_ns = f->throttled_since_ns = 0;
 	f->blind_until_ns = until_ns;

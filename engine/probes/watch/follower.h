@@ -19,8 +19,9 @@
 #define SLEEPS_MAX 8
 
 /* OVERRUN: by how much a release for which the thread did not wait was late, at least. UNCERTAIN: responses
- * after which the thread may have run such a release before it waited again. */
-enum metric { LATENCY, RESPONSE, EXECUTION, PERIOD, OVERRUN, UNCERTAIN, GAP, METRICS };
+ * after which the thread may have run such a release before it waited again. LEAST_RESPONSE: how long the
+ * responses of both are at least. */
+enum metric { LATENCY, RESPONSE, EXECUTION, PERIOD, OVERRUN, UNCERTAIN, LEAST_RESPONSE, GAP, METRICS };
 
 /* A task or call that affected a thread: how often, and how long the thread slept because of it, in total
  * and at most. */

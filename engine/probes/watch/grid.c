@@ -8,9 +8,9 @@
 
 #define LEAST_TIMES 4
 #define TOLERANCE_NS INT64_C(50000)
-#define FITTED 2    /* the grid's period and its phase are chosen by the times */
-#define CHANCE 1e-5 /* that as many random times lie on a grid as exactly */
-#define FEW 16	    /* from this number of times on, one may lie elsewhere */
+#define FITTED 2	    /* the grid's period and its phase are chosen by the times */
+#define CHANCE 1e-5	    /* that as many random times lie on a grid as exactly */
+#define FEW 16		    /* from this number of times on, one may lie elsewhere */
 #define SAME_TIME_NS 5000.0 /* times farther apart are not both for one point */
 
 int64_t grid_tolerance_ns(double period_ns)

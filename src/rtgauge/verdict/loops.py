@@ -43,8 +43,9 @@ def count_of_loop(loop: WatchedLoop, metric: str, windows: Windows, bound_ns: in
     A release for which the thread did not wait was run late, or skipped; no event shows which. It is a
     certain violation if the thread did not have the CPU from the release until after the bound, else a
     possible one. After a response, the thread may also have run later releases before it waited again: then
-    it is only a possible violation. An activation that the end of the step cut counts if it is older than the
-    bound.
+    it is only a possible violation. The response of all of these is certainly late if it cannot have ended
+    within the bound: the thread would then have waited for the next release. An activation that the end of
+    the step cut counts if it is older than the bound.
     """
     own = [loop.series[name] for name in (metric, "overrun") if name in loop.series]
     counted = count_violations(windows, bound_ns, series=own)
@@ -58,6 +59,9 @@ def count_of_loop(loop: WatchedLoop, metric: str, windows: Windows, bound_ns: in
         if "uncertain" in loop.series:
             uncertain = count_violations(windows, bound_ns, series=[loop.series["uncertain"]])
             certain = max(0, certain - uncertain.possible)
+        if "least-response" in loop.series:
+            least = count_violations(windows, bound_ns, series=[loop.series["least-response"]])
+            certain += max(0, least.certain - (overruns.certain if overruns is not None else 0))
         releases += loop.lost_ends
         possible += loop.lost_ends
     cut = (loop.cut_latency_ns if metric == "latency" else loop.cut_response_ns) > bound_ns

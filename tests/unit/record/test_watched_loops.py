@@ -52,6 +52,8 @@ class Answer:
     uncertain: list[int] = field(default_factory=list[int])
     """Those of the responses after which the thread may have run later releases."""
     overruns: list[int] = field(default_factory=list[int])
+    least_responses: list[int] = field(default_factory=list[int])
+    """How long the responses of the overruns, and the uncertain ones, are at least."""
     unknown: int = 0
     lost_ends: int = 0
     cut: tuple[str, int] | None = None
@@ -91,8 +93,9 @@ class Answer:
                 if not certain:
                     answer.uncertain.append(value - release_ns)
                 certain = True
-            elif word == "C":
-                certain = False
+            elif word in {"C", "R"}:
+                answer.least_responses.append(value)
+                certain &= word != "C"
             elif word == "O":
                 answer.overruns.append(value)
             elif word == "U":
@@ -107,7 +110,8 @@ class Answer:
         """Return (certainly late, possibly late, releases), as verdict/loops.py counts them."""
         values = self.responses if response else self.latencies
         late = sum(value > bound_ns for value in values)
-        certain = late + sum(value > bound_ns for value in self.overruns)
+        least = self.least_responses if response else self.overruns
+        certain = late + sum(value > bound_ns for value in least)
         possible = late + len(self.overruns) + self.unknown
         releases = len(values) + len(self.overruns) + self.unknown
         if response:

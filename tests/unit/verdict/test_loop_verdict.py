@@ -33,6 +33,7 @@ class Thread:
     responses: list[int] = field(default_factory=lambda: [100 * US] * 20_000)
     overruns: list[int] = field(default_factory=list[int])
     uncertain: list[int] = field(default_factory=list[int])
+    least_responses: list[int] = field(default_factory=list[int])
     values: dict[str, bool | int | float | str | None] = field(
         default_factory=dict[str, bool | int | float | str | None]
     )
@@ -49,6 +50,7 @@ def step_of(
             "response": thread.responses,
             "overrun": thread.overruns,
             "uncertain": thread.uncertain,
+            "least-response": thread.least_responses,
         }
         for offset, (metric, values) in enumerate(figures.items()):
             series = number * len(figures) + offset
@@ -132,6 +134,20 @@ def test_a_response_after_which_it_may_have_run_more_is_no_certain_violation() -
     text = "period=1ms response<=1ms hardness=99%"
     assert watched(thread, text=text).word == CANNOT_TELL
     assert watched(Thread(responses=thread.responses), text=text).word == FAILS
+
+
+def test_a_response_that_cannot_have_ended_within_the_bound_is_a_certain_violation() -> None:
+    """Had it ended before the next release, the thread would have waited for that one."""
+    long = [3 * MS] * 300
+    thread = Thread(
+        responses=[100 * US] * 19_000 + long,
+        uncertain=long,
+        overruns=[0] * 600,
+        least_responses=[950 * US] * 900,
+    )
+    assert watched(thread, text="period=1ms response<=900us hardness=99%").word == FAILS
+    assert watched(thread, text="period=1ms response<=1ms hardness=99%").word == CANNOT_TELL
+    assert watched(thread, text="period=1ms latency<=900us hardness=99%").word == CANNOT_TELL
 
 
 def test_each_thread_is_judged_by_itself() -> None:
