@@ -101,6 +101,20 @@ while True:
     mmap.mmap(-1, mmap.PAGESIZE).close()
 """
 """A real-time thread that maps memory, while another thread has the lock of the memory map all the time."""
+MANY = """
+import os, threading, time
+ready = threading.Barrier(37)
+def loop(priority):
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+    ready.wait()
+    while True:
+        time.sleep(0.02)
+for priority in range(1, 37):
+    threading.Thread(target=loop, args=(priority,), daemon=True).start()
+ready.wait()
+print(os.getpid(), flush=True)
+time.sleep(1000)
+"""
 LATER = """
 import os, sys, threading, time
 def loop():
@@ -253,6 +267,17 @@ def test_threads_are_chosen_by_name(engine: Path, tmp_path: Path) -> None:
         assert labels == {name, *(label for label in labels if label.startswith(f"{name}-"))}
         said = refused(engine, "no-program", 2, "watch", "--go", f"--pid={process.pid}", "--threads=none")
         assert "does not have a thread of this name" in said
+
+
+def test_of_too_many_threads_those_with_the_highest_priorities_are_watched(
+    engine: Path, tmp_path: Path
+) -> None:
+    with python(MANY) as process:
+        stream = watch(engine, tmp_path, process.pid, "--duration-ns=300000000")
+    threads = [line["values"] for line in results(stream, "thread")]
+    assert {values["priority"] for values in threads} == set(range(5, 37))
+    (mark,) = (mark for mark in stream.all("mark") if mark["name"] == "threads-left-out")
+    assert "4 threads" in mark["detail"]
 
 
 def test_its_largest_responses_have_moments(
