@@ -562,6 +562,18 @@ static int64_t late_release(const struct cycles *cycles, const struct waits *wai
 	return release_ns < now_ns ? release_ns : 0;
 }
 
+/* Returns whether the wall clock was set since the last release, on whose grid the points then lie elsewhere.
+ */
+static bool left_the_clock(const struct cycles *cycles, const struct waits *waits)
+{
+	const struct clock_offsets *offsets = waits->offsets;
+	double most_ns = cycles->model.grid.period_ns / 2;
+
+	return cycles->model.wall && offsets &&
+	       fabs((double)(offsets->real_ns - cycles->ahead_ns)) > most_ns &&
+	       fabs((double)(offsets->tai_ns - cycles->ahead_ns)) > most_ns;
+}
+
 /* Counts the points of the grid from this release on for which the thread did not come back. unknown: events
  * were lost, and none came since. */
 static void count_rest(struct cycles *cycles, const struct waits *waits, int64_t release_ns, int64_t now_ns,
@@ -572,6 +584,10 @@ static void count_rest(struct cycles *cycles, const struct waits *waits, int64_t
 
 	if (unknown)
 		cycles->gap_until_ns = now_ns;
+	if (left_the_clock(cycles, waits)) {
+		cycles->gap_from_ns = release_ns;
+		cycles->gap_until_ns = now_ns;
+	}
 	count_points(cycles, waits, (double)(release_ns + cycles->ahead_ns), steps + 1, now_ns, true);
 }
 

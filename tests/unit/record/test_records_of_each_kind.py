@@ -49,6 +49,7 @@ def test_there_is_a_record_of_each_kind() -> None:
         "run",
         "probe",
         "watch",
+        "poller",
         "response",
         "tire",
         "gate",
