@@ -398,7 +398,7 @@ def test_a_thread_that_begins_later_is_watched_from_then_on(engine: Path, tmp_pa
         assert process.stdin is not None
         process.stdin.write("\n")
         process.stdin.flush()
-        while b'{"type":"series","series":6,' not in live.text:
+        while b'{"type":"series","series":7,' not in live.text:
             live.read_more()
         process.kill()
         stream = live.finish()

@@ -983,14 +983,14 @@ def _go_on(t: _Thread, kind: str, end_ns: int) -> None:
     """
     if kind.startswith(("relative", "own", "receive")) or not t.releases:
         return
-    if kind == "rate that begins anew" and t.releases[-1].fate is not Fate.RUN:
-        return  # it has no point yet
     last: dict[int, int] = {}
     steps: dict[int, int] = {}
     for release in t.releases:
         if release.source in last:
             steps.setdefault(release.source, release.release_ns - last[release.source])
         last[release.source] = max(release.release_ns, last.get(release.source, 0))
+    if kind == "rate that begins anew" and t.releases[-1].fate is not Fate.RUN:
+        last[0] = t.releases[-1].start_ns or last[0]  # its grid began anew there
     for source, before_ns in last.items():
         timed = not kind.startswith("data") and not (kind.startswith("mixed") and source)
         if not timed:

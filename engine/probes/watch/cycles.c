@@ -67,10 +67,12 @@ static int64_t least_response_ns(const struct cycles *cycles, int64_t release_ns
 	return age_ns < next_ns ? age_ns : next_ns;
 }
 
-/* Returns whether the thread, busy at the end, will still wait for a point: it has always waited for points
- * that had passed, or it has not taken this expiration yet. */
+/* Returns whether the thread has not begun a point at the end: it still waits for an earlier one, it has not
+ * taken this expiration yet, or it has always waited for points that had passed. */
 static bool is_still_due(const struct cycles *cycles, int64_t release_ns, int64_t end_ns)
 {
+	if (cycles->in_late_wait)
+		return true;
 	if (cycles->busy_until_ns != end_ns || cycles->model.shared)
 		return false;
 	if (cycles->model.source == SOURCE_TIMER)
@@ -212,6 +214,18 @@ static int64_t to_grid(struct cycles *cycles, const struct wait *wait, int64_t r
 	return (error_ns < 0 ? expiry_ns : (int64_t)llround(cycles->point_ns)) - cycles->ahead_ns;
 }
 
+/* Returns how long the response of the present activation is at least, if the thread may have run later
+ * releases until end_ns. */
+static int64_t certain_response_ns(const struct cycles *cycles, const struct waits *waits, int64_t end_ns)
+{
+	int64_t next_ns = cycles->now.release_ns + (int64_t)cycles_period_ns(cycles);
+	int64_t until_ns = waits_off_until(waits, next_ns, end_ns);
+
+	until_ns = until_ns < end_ns ? until_ns : end_ns;
+	return until_ns > next_ns ? until_ns - cycles->now.release_ns
+				  : least_response_ns(cycles, cycles->now.release_ns, end_ns);
+}
+
 /* The activation before has ended. Releases between may have been run late before the thread waited again. */
 static void finish(struct cycles *cycles, const struct waits *waits, bool overran)
 {
@@ -219,17 +233,8 @@ static void finish(struct cycles *cycles, const struct waits *waits, bool overra
 		return;
 	cycles->active = false;
 	cycles->now.certain = !overran;
-	cycles->now.least_response_ns = cycles->now.end_ns - cycles->now.release_ns;
-	if (overran) {
-		int64_t next_ns = cycles->now.release_ns + (int64_t)cycles_period_ns(cycles);
-		int64_t until_ns = waits_off_until(waits, next_ns, cycles->now.end_ns);
-
-		until_ns = until_ns < cycles->now.end_ns ? until_ns : cycles->now.end_ns;
-		cycles->now.least_response_ns =
-			until_ns > next_ns
-				? until_ns - cycles->now.release_ns
-				: least_response_ns(cycles, cycles->now.release_ns, cycles->now.end_ns);
-	}
+	cycles->now.least_response_ns = overran ? certain_response_ns(cycles, waits, cycles->now.end_ns)
+						: cycles->now.end_ns - cycles->now.release_ns;
 	cycles->take(cycles->user, CYCLE_DONE, &cycles->now);
 }
 
@@ -616,13 +621,17 @@ static void count_passed(struct cycles *cycles, const struct waits *waits, int64
 
 	if (cycles->model.kind != CYCLE_PERIODIC || was_set(cycles, waits, next_ns))
 		return;
-	if (next_ns)
+	if (next_ns) {
+		double steps = round(((double)next_ns - from_ns) / period_ns);
+
+		cycles->anew = begins_anew(cycles, waits->waiting ? &waits->now : &waits->interrupted, steps,
+					   (double)next_ns - from_ns - steps * period_ns);
 		count_points(
 			cycles, waits, cycles->point_ns,
 			floor((fmin((double)next_ns - period_ns / 2, (double)now_ns) - from_ns) / period_ns) +
 				1,
 			now_ns, false);
-	else if (cycles->gap_until_ns > cycles->returned_ns)
+	} else if (cycles->gap_until_ns > cycles->returned_ns)
 		count_rest(cycles, waits, (int64_t)from_ns, now_ns, true);
 }
 
@@ -647,7 +656,8 @@ static void count_queued(struct cycles *cycles, const struct waits *waits, int64
 
 	if (at_wait || (!busy && stopped->call.number == GAP_CALL) || interval_ns <= 0)
 		return;
-	for (double age_ns = (double)(now_ns - unknown.release_ns), i = 1;
+	/* Data may come at any time. */
+	for (double age_ns = (double)(now_ns - unknown.release_ns), i = cycles->model.kind != CYCLE_DATA;
 	     age_ns > i * interval_ns && i < POINTS_MAX; i++)
 		cycles->take(cycles->user, CYCLE_UNKNOWN_RELEASE, &unknown);
 }
@@ -663,6 +673,17 @@ static bool is_elsewhere(const struct cycles *cycles, int64_t time_ns)
 	       !model->no_time && fabs(error_ns) > cycle_tolerance_ns(model);
 }
 
+/* Returns whether the thread may have ended its activation, and run later releases without a wait. */
+static bool may_have_run_later(const struct cycles *cycles, int64_t now_ns)
+{
+	double age_ns = (double)(now_ns - cycles->now.release_ns);
+
+	return cycles->model.kind == CYCLE_PERIODIC && !cycles->model.shared &&
+	       cycles->model.source != SOURCE_TIMER &&
+	       age_ns > cycles->model.grid.period_ns - cycle_tolerance_ns(&cycles->model) &&
+	       !is_still_due(cycles, now_ns, now_ns);
+}
+
 bool cycles_end(struct cycles *cycles, const struct waits *waits, int64_t now_ns, bool gone)
 {
 	struct activation unfinished = {.cpu = cycles->now.cpu};
@@ -674,6 +695,7 @@ bool cycles_end(struct cycles *cycles, const struct waits *waits, int64_t now_ns
 		return false;
 	period_ns = cycles_period_ns(cycles);
 	late_ns = late_release(cycles, waits, now_ns);
+	cycles->in_late_wait = late_ns && waits->has_calls && waits->waiting && !cycles->model.shared;
 	if (waits->waiting && cycle_is_pause(&cycles->model, &waits->now))
 		cycles->ended = false;
 	if (cycles->model.kind == CYCLE_DATA || cycles->model.kind == CYCLE_OWN_SCHEDULE)
@@ -695,9 +717,11 @@ bool cycles_end(struct cycles *cycles, const struct waits *waits, int64_t now_ns
 	if (!unfinished.release_ns)
 		return false; /* it waits for its next release */
 	unfinished.at_least_ns = now_ns - unfinished.release_ns;
+	if (cycles->active && may_have_run_later(cycles, now_ns))
+		unfinished.at_least_ns = certain_response_ns(cycles, waits, now_ns);
 	if (cycles->active || late_ns)
 		cycles->take(cycles->user, CYCLE_CUT, &unfinished);
-	if ((double)unfinished.at_least_ns <= period_ns)
+	if ((double)(now_ns - unfinished.release_ns) <= period_ns)
 		return false;
 	if (cycles->model.kind == CYCLE_PERIODIC)
 		count_rest(cycles, waits, unfinished.release_ns, now_ns,

@@ -79,6 +79,7 @@ struct cycles {
 	size_t off_grid_in_row, looks;	   /* looks: returns without a wait since the activation began */
 	bool looked;			   /* there were such returns, in this activation or before */
 
+	bool in_late_wait;	     /* at the end, it is in a wait for a point that has passed */
 	bool skips_waits;	     /* it did not wait for some points */
 	size_t late_waits;	     /* waits for points that had passed */
 	int64_t activations, others; /* others: returns of the wait that its source did not end */

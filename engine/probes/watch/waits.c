@@ -44,13 +44,24 @@ static void pause_ends(struct waits *waits, int64_t time_ns)
 		last->until_ns = time_ns;
 }
 
+/* Returns when a stretch without the CPU certainly lasted until. If switches are not traced, a thread that
+ * was woken may have run since. */
+static int64_t pause_until_ns(const struct waits *waits, const struct wait_pause *pause, int64_t now_ns)
+{
+	bool woken = waits->state == WAIT_PREEMPTED && waits->since_ns > pause->from_ns;
+
+	if (pause->until_ns)
+		return pause->until_ns;
+	return woken && waits->doubts ? waits->since_ns : now_ns;
+}
+
 int64_t waits_off_until(const struct waits *waits, int64_t time_ns, int64_t now_ns)
 {
 	unsigned int kept = waits->pause_count < WAIT_PAUSES ? waits->pause_count : WAIT_PAUSES;
 
 	for (unsigned int i = 0; i < kept; i++) {
 		const struct wait_pause *pause = &waits->pauses[i];
-		int64_t until_ns = pause->until_ns ? pause->until_ns : now_ns;
+		int64_t until_ns = pause_until_ns(waits, pause, now_ns);
 
 		if (pause->from_ns <= time_ns && time_ns < until_ns)
 			return until_ns;
