@@ -32,6 +32,8 @@ RECORDS = [(archive, kind) for archive, kind in EVERY if kind not in SEARCHES]
 PAIRS = {"gate", "tune"}
 """Kinds that have two sides, so that the record is compared alone."""
 EXPLAINED = {"watch", "tune"}
+POLLER = "poller"
+"""Its stops have no recorded events."""
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +93,8 @@ def test_it_is_shown_compared_and_explained(unpacked: Path, tmp_path: Path, arch
 
     if kind in EXPLAINED:
         assert "us" in run("show", record, "--why")
+    elif kind == POLLER:
+        assert "none of the latencies is explained" in run("show", record, "--why")
     else:
         result = CliRunner().invoke(app, ["show", str(record), "--why"])
         assert isinstance(result.exception, RtgaugeError)
