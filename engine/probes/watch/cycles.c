@@ -717,9 +717,10 @@ bool cycles_end(struct cycles *cycles, const struct waits *waits, int64_t now_ns
 	if (!unfinished.release_ns)
 		return false; /* it waits for its next release */
 	unfinished.at_least_ns = now_ns - unfinished.release_ns;
-	if (cycles->active && may_have_run_later(cycles, now_ns))
-		unfinished.at_least_ns = certain_response_ns(cycles, waits, now_ns);
-	if (cycles->active || late_ns)
+	if (cycles->active && may_have_run_later(cycles, now_ns) &&
+	    certain_response_ns(cycles, waits, now_ns) < unfinished.at_least_ns)
+		cycles->take(cycles->user, CYCLE_LOST_END, &unfinished);
+	else if (cycles->active || late_ns)
 		cycles->take(cycles->user, CYCLE_CUT, &unfinished);
 	if ((double)(now_ns - unfinished.release_ns) <= period_ns)
 		return false;
