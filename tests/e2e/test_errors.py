@@ -52,7 +52,7 @@ CPUS = sorted(os.sched_getaffinity(0))
         ("probe wakeup --require latency", "write it like"),
         ("probe wakeup --require latency<=200", "latency<=200"),
         ("probe weakup", "Did you mean 'wakeup'?"),
-        ("probe", "missing command (see rtgauge probe --help)"),
+        ("probe radar", "choose from wakeup, "),
         ("probe wakeup extra", "unexpected extra argument"),
         ("rnu", "Did you mean 'run'?"),
         ("run --bogus", "(see rtgauge run --help)"),

@@ -181,6 +181,8 @@ def _instead(error: Any, command: str, message: str) -> str:
             return f": {name} is a probe; use {PROBES[name].called}"
         if name in {*presets(), *studies()}:
             return f": {name} is a plan; use rtgauge run {name}"
+        if "Did you mean" in message and command != "rtgauge":
+            return ""
         if command != "rtgauge":
             return f": choose from {', '.join(error.ctx.command.list_commands(error.ctx))}"
         return f": use {hints.COMMAND_OF_WORD[name]}" if name in hints.COMMAND_OF_WORD else ""
