@@ -80,6 +80,12 @@ test-engine: $(VENV)/.tools
 test-unit: $(VENV)/.tools $(VENV)/.installed
 	@$(PART) 'host unit tests' $(BIN)/pytest $(call tests_of,unit) --numprocesses 2 --dist loadfile
 
+# The unit tests of all others without one extension, and with the engine that is built without it: make test-without NAME=tire
+NAME ?=
+test-without: $(VENV)/.tools $(VENV)/.installed
+	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/without.sh build-without $(NAME)
+	@cd build-without && PYTHONPATH="$$PWD/src" RTGAUGE_ENGINE="$$PWD/build/engine/rtgauge-engine" $(CURDIR)/$(BIN)/pytest $(patsubst %,tests/%,unit) ext --ignore-glob='*/tests/engine' --ignore-glob='*/tests/e2e' --ignore-glob='*/tests/browser' --numprocesses 2 --dist loadfile
+
 test-browser: $(VENV)/.tools $(VENV)/.installed
 	@$(PART) 'page in Chromium' $(BIN)/pytest $(call tests_of,browser) $(AGAIN) --numprocesses 2 --dist loadfile
 

@@ -64,7 +64,7 @@ int probe_cpus_choose(const struct cpuset *asked, struct probe_cpus *cpus)
 		if (!cpuset_has(online, (unsigned int)cpu))
 			return error_line(
 				STATUS_USAGE, "cpu-offline",
-				"CPU %d is offline; %s are online (echo 1 > /sys/devices/system/cpu/cpu%d/online brings it back)",
+				"CPU %d is offline; choose from the online CPUs (%s), or bring it back with: echo 1 > /sys/devices/system/cpu/cpu%d/online",
 				cpu, cpuset_format(online, text, sizeof(text)), cpu);
 		if (!cpuset_has(&cpus->reachable, (unsigned int)cpu))
 			return error_line(

@@ -148,7 +148,7 @@ def show_search(folder: Path, json: bool) -> None:
     if state.found is None:
         runs = plural(len(state.runs), "run")
         raise InputError(
-            f"this search has no result after {runs} yet; continue it with: rtgauge resume {folder}"
+            f"this search has not ended ({runs} so far); continue it with: rtgauge resume {folder}"
         )
     print_found(state.found, folder, json=json)
 
@@ -223,7 +223,9 @@ class _Runs:
         if self._made <= len(self._state.runs):
             kept = self._state.runs[self._made - 1]
             if kept.commit != commit:
-                raise RecordError(f"{self._folder.path / STATE} belongs to another search; start a new one")
+                raise RecordError(
+                    f"{self._folder.path / STATE} has runs of another search; search in another folder (-o)"
+                )
             return kept
         found = self._measured(commit, why)
         self._state.runs.append(found)

@@ -219,7 +219,7 @@ class Fleet:
                 return stack.enter_context(folder.lock(LOCK, wait=False))
             except BlockingIOError:
                 if not waits:
-                    self._say(task, "waiting for a run that outlived an earlier fleet")
+                    self._say(task, "waiting for the end of its run, which an earlier rtgauge fleet started")
                 waits = True
                 self._stopped.wait(RETRY_S)
         return None

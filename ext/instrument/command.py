@@ -146,11 +146,13 @@ def selftest(
             f"{state.missed} of {state.stimuli} stimuli did not come back: check the wire between GP2 (pin "
             f"4) and GP3 (pin 5)"
         )
-    if state.missed or loopback.offset_ns is None or (not wire and loopback.offset_ns != (0, 0)):
+    again = "flash its firmware again (rtgauge instrument flash); if the test still fails, replace the board"
+    if state.missed:
         raise MeasureError(
-            f"the instrument missed {state.missed} of the {state.stimuli} edges that it made; do not "
-            "measure with it"
+            f"the instrument missed {state.missed} of the {state.stimuli} edges that it made itself: {again}"
         )
+    if loopback.offset_ns is None or (not wire and loopback.offset_ns != (0, 0)):
+        raise MeasureError(f"the instrument measured a wrong latency of its own edges: {again}")
 
 
 def _offset(loopback: Loopback) -> str:

@@ -202,7 +202,10 @@ def _readme(result: TuneResult, made: Sequence[Value], files: Mapping[str, str])
     if rest:
         lines += [
             "",
-            f"{plural(len(rest), 'setting')}, such as thread affinity and groups, cannot be kept in a file.",
+            (
+                f"{plural(len(rest), 'setting')} cannot be kept in a file, because threads and control "
+                "groups end with the boot."
+            ),
             "Apply them until the next boot with:",
             f'  rtgauge deploy apply "{result.deployment}"',
         ]

@@ -47,7 +47,7 @@ EXTENSION = Extension(
             HIDDEN, "Stall a CPU in known ways, and check the explanations.", "rtgauge.cli.selftest:selftest"
         ),
         "resume": Command(
-            HIDDEN, "Continue what was interrupted, or give it more time.", "rtgauge.cli.resume:resume"
+            HIDDEN, "Continue an interrupted run, or give a search more time.", "rtgauge.cli.resume:resume"
         ),
         "marks": Command(
             HIDDEN, "Explain marks: what each means, and what to do.", "rtgauge.cli.marks:marks"

@@ -474,7 +474,7 @@ static void mark_unclear(const struct follower *f, struct json *j)
 					(long long)(period_ns / 1000), candidate->count);
 	}
 	stream_mark(j, "cycle-unclear", SEVERITY_DOUBTFUL, (int)f->series[LATENCY].id,
-		    "several waits of %s could begin its cycle: %s; say which one does with --cycle "
+		    "several waits of %s could begin its cycle: %s; name the right one with --cycle "
 		    "CALL[:FD]",
 		    f->label, list);
 }

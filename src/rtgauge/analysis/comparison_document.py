@@ -188,7 +188,7 @@ class Comparison(Model):
     )
     sides: list[SideFigures]
     settings: dict[str, list[str]] = Field(
-        description="the settings that differ: name -> its value in each side, in the order of `sides`"
+        description="the settings that differ: name -> its value on each side, in the order of `sides`"
     )
     pairs: list[Pair]
     selections: list[Selection]

@@ -193,7 +193,9 @@ def export(
     if windows and fmt != "parquet":
         raise InputError(f"{fmt} cannot contain the windows; use --format parquet with --windows")
     if source is not None and exporter.make_with_source is None:
-        raise InputError(f"{fmt} cannot contain the source of the kernel; use --format kcidb")
+        raise InputError(
+            f"{fmt} has no place for the kernel's commit: leave out --kernel-tree, or use --format kcidb"
+        )
     if out is None and exporter.binary:
         raise InputError(f"{fmt} is binary, so it needs a file; give one with -o FILE")
     if windows and out is not None:

@@ -114,12 +114,13 @@ def conclusion(results: Microbenchmarks) -> str | None:
     for operation, systems in compared.items():
         lowest.setdefault(min(systems, key=lambda system: systems[system]), []).append(operation)
     clauses = [
-        f"{name} at {len(operations)} of {len(compared)} ({', '.join(operations)})"
+        f"{name} has the lowest worst case in {len(operations)} of {plural(len(compared), 'operation')} "
+        f"({', '.join(operations)})"
         for name, operations in sorted(lowest.items(), key=lambda item: -len(item[1]))
     ]
     return (
-        f"The lowest worst case: {'; '.join(clauses)}. A maximum has no confidence interval, so repeat the "
-        "runs before you choose by it."
+        f"{'; '.join(clauses)}. A maximum has no confidence interval, so repeat the runs before you choose "
+        "a system by it."
     )
 
 
@@ -167,7 +168,10 @@ def noise_grid(results: Microbenchmarks) -> Table | None:
         )
     ]
     if "undetermined" in causes:
-        notes.append("undetermined: an interrupt or below, because interrupts were not counted.")
+        notes.append(
+            "undetermined: interrupts were not counted, so this can be an interrupt or something "
+            "below the kernel."
+        )
     if any(row[0].endswith("*") for row in rows):
         notes.append("*: the step is marked doubtful or invalid; read its figures with care.")
     columns = [*texts(""), *numbers("taken", *causes, "gaps", "longest"), *texts("by")]

@@ -361,7 +361,10 @@ class BackgroundEngine:
                 raise Abandoned
             if self.ended.is_set():
                 self.check()
-                raise MeasureError(f"the engine of the {self._role} ended at once")
+                raise MeasureError(
+                    f"the engine of the {self._role} ended before it was ready to measure, and reported no "
+                    "error; see the end of dmesg there, then measure again"
+                )
 
     def check(self) -> None:
         """Raise the engine's error, or the error that stopped reading its stream."""

@@ -243,7 +243,8 @@ def _build_there(target: Target, headers: str, sources: Path, folder: Path) -> N
         lines = [line for line in output if "error" in line.lower()] or output[-1:] or ["no message"]
         raise NoModules(
             f"the kernel modules could not be built on {target.name} ({lines[0].strip()[:200]})",
-            "see all messages with: make -C kmod; docs/kmod.md lists the kernels that they were built for",
+            "run make -C kmod there to see all messages; docs/kmod.md lists the kernels on which the modules "
+            "were tested",
         )
     target.fetch(folder)
 

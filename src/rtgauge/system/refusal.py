@@ -125,9 +125,9 @@ def _group_of_v2(cgroup: str, read: Read) -> str | None:
         return None
     return (
         "real-time scheduling is refused because this kernel has RT_GROUP_SCHED and this process is in a "
-        f"cgroup v2 ({folder}), which cannot get a real-time runtime. No setting of a container helps; boot "
-        "with rt_group_sched=0 (Linux 6.16 and newer) or a kernel without RT_GROUP_SCHED, or measure in "
-        "the host's root group"
+        f"cgroup v2 ({folder}), to which the kernel gives no time for real-time tasks. A setting of a "
+        "container cannot change this: boot with rt_group_sched=0 (Linux 6.16 and newer) or a kernel without "
+        "RT_GROUP_SCHED, or measure in the host's root group"
     )
 
 

@@ -591,7 +591,7 @@ def test_each_probe_of_records_with_several_is_compared_separately_on_one_page(t
     words = ("compare", "--side", f"stock={first}", "--side", f"rt={second}", "--no-tails")
     status, out = run(monkeypatch, capsys, *words, "--page", page)
     assert status == 0
-    assert out.startswith("The lowest worst case: ")
+    assert "has the lowest worst case in" in out.splitlines()[0]
     assert "stock, fifo" in out
     assert out.count("\nWakeup\n") == 1
     html = page.read_text(encoding="utf-8")

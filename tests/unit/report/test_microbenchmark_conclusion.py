@@ -29,8 +29,9 @@ def test_the_system_with_most_of_the_lowest_worst_cases_comes_first():
         inversion=[],
     )
     assert conclusion(results) == (
-        "The lowest worst case: rt, fifo at 2 of 3 (switch, preempt); stock, fifo at 1 of 3 (semaphore). "
-        "A maximum has no confidence interval, so repeat the runs before you choose by it."
+        "rt, fifo has the lowest worst case in 2 of 3 operations (switch, preempt); stock, fifo has the "
+        "lowest worst case in 1 of 3 operations (semaphore). A maximum has no confidence interval, so repeat "
+        "the runs before you choose a system by it."
     )
 
 

@@ -92,7 +92,7 @@ def test_a_group_of_v2_under_rt_group_sched(group: str, files: dict[str, str], *
     facts = PRIORITY | {"euid": 0, "cap_sys_nice": True, "cgroup": group}
     text = told("permission-rt", facts, RELEASE | files)
     assert ("this kernel has RT_GROUP_SCHED" in text) == named
-    assert ("No setting of a container helps" in text) == named
+    assert ("A setting of a container cannot change this" in text) == named
     assert ("rt_group_sched=0" in text) == named
     # who lacks the right is told that first
     assert "RT_GROUP_SCHED" not in told("permission-rt", PRIORITY | {"cgroup": group}, RELEASE | files)

@@ -286,7 +286,7 @@ def test_a_fleet_that_waits_for_a_run_ends_on_ctrl_c(tmp_path: Path) -> None:
             [sys.executable, "-c", PROGRAM, str(path), *STAND_IN], stdout=subprocess.PIPE, text=True
         )
         assert waiting.stdout is not None
-        assert "waiting for a run that outlived an earlier fleet" in waiting.stdout.readline()
+        assert "which an earlier rtgauge fleet started" in waiting.stdout.readline()
         waiting.send_signal(signal.SIGINT)
         assert waiting.wait() != 0
     assert not (tmp_path / "calls").exists()

@@ -77,7 +77,7 @@ def test_each_kind_of_setting_has_its_file_and_its_undo() -> None:
 
 def test_what_no_file_can_keep_is_named() -> None:
     files = files_of(made("thread:10:20:affinity", "1", "0"), made(THP, "madvise", "never"))
-    assert "1 setting, such as thread affinity and groups, cannot be kept in a file" in files["README.txt"]
+    assert "1 setting cannot be kept in a file" in files["README.txt"]
     assert "Install" in files["README.txt"]
     assert "thread:" not in "".join(files.values())
 

@@ -121,7 +121,10 @@ def event_format(path: str, text: str) -> EventFormat:
     system, _, name = path.partition("/")
     number, title = _ID.search(text[:MOST_TEXT]), _NAME.search(text[:MOST_TEXT])
     if len(text) > MOST_TEXT or number is None or title is None or title[1] != name:
-        raise RecordError(f"the format of the trace event {path[:60]!r} is damaged")
+        raise RecordError(
+            f"the record's description of the trace event {path[:60]!r} is damaged, so nothing "
+            "can be explained"
+        )
     lines = text.split("\nprint fmt:", 1)[0].splitlines()
     fields = [field for line in lines[: MOST_FIELDS + 10] if (field := _field(line)) is not None]
     if (
@@ -129,7 +132,10 @@ def event_format(path: str, text: str) -> EventFormat:
         or len(fields) > MOST_FIELDS
         or any(field.offset + field.size > MOST_RECORD for field in fields)
     ):
-        raise RecordError(f"the format of the trace event {path[:60]!r} is damaged")
+        raise RecordError(
+            f"the record's description of the trace event {path[:60]!r} is damaged, so nothing "
+            "can be explained"
+        )
     return EventFormat(
         system, name, int(number[1]), tuple(field for field in fields if not field.name.startswith("common_"))
     )

@@ -277,10 +277,7 @@ def smt_cannot(deployment: Deployment, machine: Machine) -> Cannot | None:
             "SMT (hyper-threading) was disabled permanently at boot",
             "boot without nosmt=force, or enable hyper-threading in the firmware",
         )
-    remedy = (
-        "measure the deployment without H: M for HM, MI for HMI; custom settings without smt=on leave "
-        "SMT unchanged"
-    )
+    remedy = "measure M instead of HM, or MI instead of HMI; leave smt=on out of settings of your own"
     return Cannot("each core of this machine has only one thread (no SMT)", remedy)
 
 
