@@ -49,7 +49,7 @@ find engine ext kmod -name '*.[ch]' -not -path '*/node_modules/*' -print0 | xarg
 
 echo "clang-tidy"
 # rt/cobalt needs Xenomai's headers, rt/rtai those of RTAI.
-find engine ext -name '*.c' -not -path '*/tests/*' -not -path '*/firmware/*' -not -path '*/rt/cobalt/*' -not -path '*/rt/rtai/*' -print0 |
+find engine ext -name '*.c' -not -path '*/tests/*' -not -path '*/bench/*' -not -path '*/firmware/*' -not -path '*/rt/cobalt/*' -not -path '*/rt/rtai/*' -print0 |
 	xargs -0 -n 1 -P "$(nproc)" sh -c 'clang-tidy --quiet "$0" -- -std=gnu17 -D_GNU_SOURCE -DENGINE_VERSION=\"\" -Iengine -I. 2>/dev/null'
 find ext -path '*/firmware/*.c' -not -path '*/test/*' -print0 |
 	xargs -0 -n 1 -P "$(nproc)" sh -c 'clang-tidy --quiet "$0" -- --target=arm-none-eabi -mcpu=cortex-m0plus -mthumb -std=gnu17 -ffreestanding 2>/dev/null'
