@@ -372,7 +372,7 @@ def test_a_step_without_what_its_probe_writes(
     errors = capfd.readouterr().err
     assert end.value.code == 2
     assert errors.startswith(
-        f"rtgauge: in the record, the parameters of the probe {probe} cannot be used: "
+        f"rtgauge: the parameters of the probe {probe} in this record are invalid: "
         if parameters
         else "rtgauge: step 01-wakeup-idle has "
     )
