@@ -77,7 +77,7 @@ def test_ones_own_search_is_read(folder: Path) -> None:
 def test_show_says_what_the_search_found(
     folder: Path, clone: Path, left: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(InputError, match="has not ended .*continue it with: rtgauge resume"):
+    with pytest.raises(InputError, match=r"has not ended .*continue it with: rtgauge resume"):
         show_search(folder, json=False)
     commits = [kept_search(folder).wish.bad, kept_search(folder).wish.good][:left]
     ends = Decision(Outcome.WORSE, 6, 0.5, 0.4, 0.6, 0.03)
