@@ -369,7 +369,7 @@ def test_a_kernel_of_ones_own(lab: Lab, tmp_path: Path) -> None:
     assert lab.run_in("cat /etc/own; cat /proc/cmdline").split()[0] == "mine"
     lab.stop()
     good(rtgauge("lab", "rm", "own", env=lab.env))
-    assert "no guest 'own'" in error_line(rtgauge("lab", "boot", "own", env=lab.env), 2)
+    assert "not have a guest 'own'" in error_line(rtgauge("lab", "boot", "own", env=lab.env), 2)
 
 
 def test_a_kernel_that_does_not_come_up_shows_its_console(lab: Lab, tmp_path: Path) -> None:
