@@ -164,7 +164,7 @@ def test_a_pause_between_sides_ends_at_once(tmp_path: Path) -> None:
     sides = ("--alternate", "policy=fifo", "policy=rr", "--pairs", 1, "--seed", 4, "--pause-between", "1h")
     process = start("run", *sides, "--load", "idle", "--duration", "200ms", *SHORT, "--out", out, log=log)
     try:
-        wait_until(lambda: process.poll() is not None or "pause of 1 h" in log.read_text(), "the pause")
+        wait_until(lambda: process.poll() is not None or "pausing for 1 h" in log.read_text(), "the pause")
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=PATIENCE_S)
     finally:
