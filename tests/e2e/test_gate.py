@@ -78,7 +78,7 @@ def test_another_kernel_than_wanted_decides_nothing_after_one_pair(tmp_path: Pat
         ((*SIDES, "--quantile", "max"), "is not one of"),
         ((*SIDES, "--load", "idle", "--duration", "100ms"), "too short for p99.9"),
         ((*SIDES, "--rare", "1%"), "give at least 2.3%"),
-        ((*SIDES, "--rare", "10%", "--max-pairs", "12"), "takes 44 pairs, but --max-pairs allows 12"),
+        ((*SIDES, "--rare", "10%", "--max-pairs", "12"), "takes 44 pairs, but --max-pairs allows only 12"),
         ((*SIDES, "--known", "no-such-file.toml"), "no-such-file.toml"),
     ],
 )

@@ -52,7 +52,8 @@ def commands(page: Path) -> list[str]:
     ]
 
 
-PAGES = [page for page in [*DOCS.glob("*.md"), *(DOCS / "probes").glob("*.md")] if commands(page)]
+ALL = [*DOCS.glob("*.md"), *(DOCS / "probes").glob("*.md"), *DOCS.parent.glob("ext/*/README.md")]
+PAGES = [page for page in ALL if commands(page)]
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +73,7 @@ def test_most_pages_have_commands_that_run_here() -> None:
 
 
 @pytest.mark.root
-@pytest.mark.parametrize("page", sorted(PAGES), ids=lambda page: page.stem)
+@pytest.mark.parametrize("page", sorted(PAGES), ids=lambda page: page.parent.name if page.stem == "README" else page.stem)
 def test_every_command_works(page: Path, record: Path, tmp_path: Path) -> None:
     for name in RECORDS:
         shutil.copytree(record, tmp_path / name)

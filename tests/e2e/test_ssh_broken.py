@@ -150,7 +150,7 @@ def test_a_run_that_goes_on_is_not_resumed_beside_it(tmp_path: Path) -> None:
         process = begin(board, tmp_path, duration="10min")
         try:
             done = invoke("resume", "--out", tmp_path / "out", env=environment(board), wait_for_lock=False)
-            assert "already follows this program" in error_line(done, 3)
+            assert "already follows the program" in error_line(done, 3)
             assert process.poll() is None
         finally:
             process.send_signal(signal.SIGINT)
