@@ -73,7 +73,9 @@ def test_most_pages_have_commands_that_run_here() -> None:
 
 
 @pytest.mark.root
-@pytest.mark.parametrize("page", sorted(PAGES), ids=lambda page: page.parent.name if page.stem == "README" else page.stem)
+@pytest.mark.parametrize(
+    "page", sorted(PAGES), ids=lambda page: page.parent.name if page.stem == "README" else page.stem
+)
 def test_every_command_works(page: Path, record: Path, tmp_path: Path) -> None:
     for name in RECORDS:
         shutil.copytree(record, tmp_path / name)
