@@ -6,12 +6,13 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src engine ext -type f -not -name '*.pyc' -not -path '*/tests/*' -not -path '*/firmware/*') pyproject.toml meson.build meson.options
 
-.PHONY: bench clean cross deb docs engines firmware gallery guests headers help install lint release run test test-alone test-browser test-cokernel test-commands test-engine test-farm test-firmware test-image test-lab test-lab-main test-measure test-packages test-parts test-unit test-wheel wheel
+.PHONY: bench clean cross deb docs engines firmware gallery guests headers help install lint release run test test-alone test-browser test-cokernel test-commands test-engine test-farm test-firmware test-image test-lab test-lab-main test-measure test-packages test-parts test-unit test-wheel test-without wheel
 
 help:
 	@echo 'make run    measure this machine (about a minute; installs what is missing)'
 	@echo 'make test   all tests; of those in the lab, only the main ones'
 	@echo 'make test-lab  all tests on real kernels in virtual machines (an hour)'
+	@echo 'make test-without NAME=tire  the unit tests of all others, without an extension'
 	@echo 'make test-farm  three guests as boards of labgrid, a fleet, PostgreSQL (half an hour)'
 	@echo 'make test-cokernel  the co-kernels, on guests of your own named xenomai, rtai and rtgroup'
 	@echo 'make lint   formatting, types, static analysis, layers'
@@ -84,7 +85,7 @@ test-unit: $(VENV)/.tools $(VENV)/.installed
 NAME ?=
 test-without: $(VENV)/.tools $(VENV)/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/without.sh build-without $(NAME)
-	@cd build-without && PYTHONPATH="$$PWD/src" RTGAUGE_ENGINE="$$PWD/build/engine/rtgauge-engine" $(CURDIR)/$(BIN)/pytest $(patsubst %,tests/%,unit) ext --ignore-glob='*/tests/engine' --ignore-glob='*/tests/e2e' --ignore-glob='*/tests/browser' --numprocesses 2 --dist loadfile
+	@cd build-without && PYTHONPATH="$$PWD/src" RTGAUGE_ENGINE="$$PWD/build/engine/rtgauge-engine" $(CURDIR)/$(BIN)/pytest tests/unit ext/*/tests/unit --numprocesses 2 --dist loadfile
 
 test-browser: $(VENV)/.tools $(VENV)/.installed
 	@$(PART) 'page in Chromium' $(BIN)/pytest $(call tests_of,browser) $(AGAIN) --numprocesses 2 --dist loadfile
