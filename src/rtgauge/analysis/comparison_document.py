@@ -69,8 +69,8 @@ class Selection(Model):
     best: str | None
     rejected_but_lower: list[str] = Field(
         default_factory=list[str],
-        description="rejected sides whose values are lower than those that `best` has at every "
-        "quantile; if `best` is None, lower than the baseline's",
+        description="sides that differ significantly from the baseline, and have lower values than `best` at "
+        "every quantile, or than the baseline if `best` is None",
     )
 
 

@@ -16,11 +16,11 @@ from rtgauge.errors import InputError
 from rtgauge.exporters.record_export import GONE, export, formats
 from rtgauge.record.model import VerdictWord
 from rtgauge.record.reader import Record
-from tests.support.exported import exported_record, hostile_record, text  # noqa: F401 - fixtures
+from tests.support.exported import text
 
 
-def test_junit_has_a_case_a_step(record, hostile):
-    for source in (record, hostile):
+def test_junit_has_a_case_a_step(exported, hostile_exported):
+    for source in (exported, hostile_exported):
         suite = next(iter(junitparser.JUnitXml.fromstring(text(source, "junit").encode())))
         assert suite.tests == len(source.steps) + 1 + len(source.run.left_out)
         failing = {
@@ -39,8 +39,8 @@ def test_junit_has_a_case_a_step(record, hostile):
         assert suite.skipped == 0
 
 
-def test_markdown_is_a_table_with_a_row_a_series(record, hostile):
-    for source in (record, hostile):
+def test_markdown_is_a_table_with_a_row_a_series(exported, hostile_exported):
+    for source in (exported, hostile_exported):
         tokens = MarkdownIt("commonmark").enable("table").parse(text(source, "markdown"))
         rows = [at for at, token in enumerate(tokens) if token.type == "tr_open"]
         assert len(rows) == 1 + sum(1 + len(step.series) for step in source.steps)
@@ -61,8 +61,8 @@ def only(record: Record, number: int) -> Record:
 
 
 @pytest.mark.parametrize("form", sorted(GONE))
-def test_a_format_that_is_gone_names_another(form, record):
-    done = CliRunner().invoke(app, ["export", str(record.path), "--format", form])
+def test_a_format_that_is_gone_names_another(form, exported):
+    done = CliRunner().invoke(app, ["export", str(exported.path), "--format", form])
     assert isinstance(done.exception, InputError)
     assert form in str(done.exception)
     assert GONE[form] in str(done.exception)
@@ -70,9 +70,9 @@ def test_a_format_that_is_gone_names_another(form, record):
 
 
 @pytest.mark.parametrize("form", ("junit", "markdown"))
-def test_a_hostile_name_gives_no_control_characters(form, hostile, tmp_path: Path):
+def test_a_hostile_name_gives_no_control_characters(form, hostile_exported, tmp_path: Path):
     out = tmp_path / "out"
-    export(only(hostile, 0), form, out)
+    export(only(hostile_exported, 0), form, out)
     written = out.read_text(encoding="utf-8")
     assert "\x1b" not in written
     assert "\u202e" not in written

@@ -12,7 +12,7 @@ import pytest
 from kcidb_io import schema
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openmetrics
 from prometheus_client.parser import text_string_to_metric_families as read_prometheus
-from tests.support.exported import exported_record, hostile_record, text  # noqa: F401 - fixtures
+from tests.support.exported import text
 from typer.testing import CliRunner
 
 from rtgauge.cli.main import app
@@ -24,8 +24,8 @@ from rtgauge.record.reader import Record
 from rtgauge_ext.exporters.kcidb import kcidb
 
 
-def test_openmetrics_has_every_figure(record, hostile):
-    for source in (record, hostile):
+def test_openmetrics_has_every_figure(exported, hostile_exported):
+    for source in (exported, hostile_exported):
         written = text(source, "openmetrics")
         families = {family.name: family for family in read_openmetrics(written)}
         maxima = {
@@ -43,8 +43,8 @@ def test_openmetrics_has_every_figure(record, hostile):
         assert {family.name for family in read_prometheus(written)} == set(families)
 
 
-def test_kcidb_fits_the_schema(record, hostile):
-    for source in (record, hostile):
+def test_kcidb_fits_the_schema(exported, hostile_exported):
+    for source in (exported, hostile_exported):
         report = json.loads(text(source, "kcidb"))
         schema.V5_3.validate(report)
         ids = [test["id"] for test in report["tests"]]
@@ -58,7 +58,7 @@ def test_kcidb_fits_the_schema(record, hostile):
         assert {test["status"] for test in report["tests"]} >= {"DONE", "FAIL"}
 
 
-def test_kcidb_names_the_commit_and_the_build(record, tmp_path):
+def test_kcidb_names_the_commit_and_the_build(exported, tmp_path):
     def git(*words: str) -> str:
         return subprocess.run(
             ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words],
@@ -74,7 +74,7 @@ def test_kcidb_names_the_commit_and_the_build(record, tmp_path):
     git("remote", "add", "origin", "https://example.org/linux.git")
     words = [
         "export",
-        str(record.path),
+        str(exported.path),
         "--format",
         "kcidb",
         "--kernel-tree",
@@ -95,12 +95,12 @@ def test_kcidb_names_the_commit_and_the_build(record, tmp_path):
     assert {test["build_id"] for test in report["tests"]} == {build["id"] for build in report["builds"]}
 
 
-def test_kcidb_refuses_the_tree_of_another_kernel(record):
-    facts = record.system("local")
+def test_kcidb_refuses_the_tree_of_another_kernel(exported):
+    facts = exported.system("local")
     named = facts.model_copy(
         update={"kernel": facts.kernel.model_copy(update={"release": "6.18.0-rt-g0123456789ab"})}
     )
-    built = replace(record, systems=dict.fromkeys(record.systems, named))
+    built = replace(exported, systems=dict.fromkeys(exported.systems, named))
     with pytest.raises(
         InputError, match=r"6\.18\.0-rt-g0123456789ab, which was not built from commit aaaaaaaaaaaa"
     ):
@@ -113,9 +113,9 @@ def only(record: Record, number: int) -> Record:
 
 
 @pytest.mark.parametrize("form", ("kcidb", "openmetrics"))
-def test_a_hostile_name_gives_no_control_characters(form, hostile, tmp_path: Path):
+def test_a_hostile_name_gives_no_control_characters(form, hostile_exported, tmp_path: Path):
     out = tmp_path / "out"
-    export(only(hostile, 0), form, out)
+    export(only(hostile_exported, 0), form, out)
     written = out.read_text(encoding="utf-8")
     assert "\x1b" not in written
     assert "\u202e" not in written
