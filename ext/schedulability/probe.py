@@ -17,7 +17,7 @@ from rtgauge.probe.common_parameters import OnOff, RuntimeParameters, TimedParam
 from rtgauge.probe.descriptor import Command, Metric, Probe, Shown, command_line
 from rtgauge.probe.explain_parameters import NAMES as EXPLAIN_NAMES
 from rtgauge.probe.explain_parameters import ExplainParameters, explain_arguments, explain_cost_ns
-from rtgauge.units import MAX_CPU, format_duration
+from rtgauge.units import MAX_CPU, format_duration, parse_cpu_list
 from rtgauge_ext.schedulability.task_set import Task, TaskSet, check_task_set, read_written, utilisation
 
 MOST_TASKS = 64
@@ -36,9 +36,10 @@ def _checked(written: Any) -> Any:
         return written
     given = cast("dict[str, Any]", written)
     if isinstance(given.get("cpu"), str):  # --cpu of a command, which other probes read as a list
-        if not str.isdecimal(given["cpu"]):
+        cpus = parse_cpu_list(given["cpu"])
+        if len(cpus) != 1:
             raise ValueError(f"cpu: all tasks run on one CPU, so give one instead of '{given['cpu']}'")
-        given = {**given, "cpu": int(given["cpu"])}
+        given = {**given, "cpu": cpus[0]}
     what = "the task set"
     content: dict[str, Any] = {key: given[key] for key in ("name", "task") if key in given}
     if isinstance(given.get("file"), str):

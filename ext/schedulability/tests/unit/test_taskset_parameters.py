@@ -107,8 +107,9 @@ def test_what_is_refused(written, says):
     assert says in refusal(**written)
 
 
-def test_the_cpu_of_a_command_line_is_that_of_all_tasks():
-    found = parameters(cpu="1")
+@pytest.mark.parametrize("cpu", ["1", "1-1"])
+def test_the_cpu_of_a_command_line_is_that_of_all_tasks(cpu):
+    found = parameters(cpu=cpu)
     assert (found.cpu, [task.cpu for task in found.tasks]) == (1, [1, 1])
 
 
