@@ -152,9 +152,7 @@ def test_the_idle_task_leaves_soon_after_its_cpu_has_a_task_to_run() -> None:
     explanation, found = parts(story.switch(401, 1, MEASURED, IDLE, state=1), 401)
     assert found[Kind.EITHER, "idle or the thread itself"] == pytest.approx(20)
     assert found[Kind.OWN, ""] == pytest.approx(375)
-    assert explanation.doubts == [
-        "the kernel did not trace every switch, so 20.000 us may belong to either of two tasks"
-    ]
+    assert not explanation.doubts  # idle would take 5 % only if it had more than these 20 us
 
 
 @pytest.mark.parametrize(("call", "unsure_us"), [("clock_nanosleep", 10), ("read", 395)])

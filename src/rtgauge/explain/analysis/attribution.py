@@ -7,11 +7,13 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from heapq import nlargest
 from itertools import pairwise
 
 from rtgauge.explain.analysis.calls import TIMER_CALLS, Call, Calls, Lock, LockSpin
 from rtgauge.explain.analysis.explanation import COPY_ON_WRITE, OR, Culprit, Explanation, Kind, Part
 from rtgauge.explain.analysis.host_time import run_times
+from rtgauge.explain.analysis.ranking import LEAST_SHARE
 from rtgauge.explain.analysis.stall import LateTimers, stood_still
 from rtgauge.explain.analysis.thread_path import (
     IN_INTERRUPT,
@@ -176,7 +178,7 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
     if any(piece.phase is Phase.BLOCKED and piece.woken_by is None for piece in pieces[:-1]):
         doubts.append("the trace does not show what ended a sleep")
     either_ns = sum(part.ns for part in parts.values() if part.culprit.kind is Kind.EITHER)
-    if either_ns > max(LEAST_DOUBT_NS, DOUBT_SHARE * moment.latency_ns):
+    if either_ns > max(LEAST_DOUBT_NS, DOUBT_SHARE * moment.latency_ns, _lead_ns(list(parts.values()))):
         doubts.append(
             f"the kernel did not trace every switch, so {either_ns / 1000:,.3f} us may belong to either of "
             "two tasks"
@@ -211,6 +213,18 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
         lock_inherits=inherits,
         run_times=run_times(table.events),
     )
+
+
+def _lead_ns(parts: Sequence[Part]) -> float:
+    """Return the longest time (ns) that may belong to either of two tasks and still cannot change which part
+    comes first. Own work comes first only if every cause stays below LEAST_SHARE.
+    """
+    known = [part for part in parts if part.culprit.kind is not Kind.EITHER]
+    first, second = nlargest(2, [*known, *2 * [Part(Culprit(Kind.OWN))]], key=lambda part: part.ns)
+    lead_ns = first.ns - second.ns
+    if first.culprit.kind is not Kind.OWN:
+        return lead_ns
+    return min(lead_ns, LEAST_SHARE * sum(part.ns for part in parts))
 
 
 def _not_waiting_for_release(path: ThreadPath, calls: Sequence[Call], moment: Moment) -> ThreadPath:
