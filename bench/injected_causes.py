@@ -906,7 +906,8 @@ CAUSES = (
     Cause("the same, and one on another CPU", r"\bcause-hog\b", two_hogs),
     Cause("task of the same priority", r"\bcause-same\b", same_priority),
     Cause("fair program next to a busy task", r"\bcause-busy\b", busy, fair=True),
-    Cause("moved to a busy CPU", r"\bcause-hog\b", moved, inside=("preemption off",)),
+    # the timer is still on the CPU that the program left, which may be idle when it expires
+    Cause("moved to a busy CPU", r"\bcause-hog\b", moved, inside=("preemption off", "idle exit")),
     Cause("long system call of a lower task", r"preemption off in cause-call", system_call, inside=OWN),
     Cause("network softirq", r"softirq NET_RX", softirq, inside=(*OWN, "preemption off", "task")),
     Cause(

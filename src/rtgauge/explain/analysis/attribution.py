@@ -13,7 +13,7 @@ from itertools import pairwise
 from rtgauge.explain.analysis.calls import TIMER_CALLS, Call, Calls, Lock, LockSpin
 from rtgauge.explain.analysis.explanation import COPY_ON_WRITE, OR, Culprit, Explanation, Kind, Part
 from rtgauge.explain.analysis.host_time import run_times
-from rtgauge.explain.analysis.ranking import LEAST_SHARE
+from rtgauge.explain.analysis.ranking import LEAST_SHARE, OWN
 from rtgauge.explain.analysis.stall import LateTimers, stood_still
 from rtgauge.explain.analysis.thread_path import (
     IN_INTERRUPT,
@@ -217,14 +217,14 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
 
 def _lead_ns(parts: Sequence[Part]) -> float:
     """Return the longest time (ns) that may belong to either of two tasks and still cannot change which part
-    comes first. Own work comes first only if every cause stays below LEAST_SHARE.
+    is the largest, and which cause ranks first. Own work ranks first if every cause is below LEAST_SHARE.
     """
     known = [part for part in parts if part.culprit.kind is not Kind.EITHER]
-    first, second = nlargest(2, [*known, *2 * [Part(Culprit(Kind.OWN))]], key=lambda part: part.ns)
-    lead_ns = first.ns - second.ns
-    if first.culprit.kind is not Kind.OWN:
-        return lead_ns
-    return min(lead_ns, LEAST_SHARE * sum(part.ns for part in parts))
+    causes = [part.ns for part in known if part.culprit.kind not in OWN]
+    least_ns = LEAST_SHARE * sum(part.ns for part in parts)
+    first_ns, second_ns = nlargest(2, [*causes, 0, 0])
+    largest_ns, next_ns = nlargest(2, [*(part.ns for part in known), 0, 0])
+    return min(largest_ns - next_ns, first_ns - second_ns if first_ns >= least_ns else least_ns)
 
 
 def _not_waiting_for_release(path: ThreadPath, calls: Sequence[Call], moment: Moment) -> ThreadPath:
