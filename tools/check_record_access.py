@@ -149,7 +149,7 @@ ALLOWED = {
         "write_text",
     },
     "ext/lab/kernel_image.py": {"write_bytes"},
-    "ext/lab/packages.py": {"mkdir", "open", "unlink"},
+    "ext/lab/packages.py": {"mkdir", "open", "unlink", "write_text"},
     "ext/lab/running_guests.py": {"read_bytes", "read_text", "rmtree", "unlink", "write_whole"},
     "ext/lab/ssh.py": {"read_text", "unlink", "write_whole"},
     "ext/lab/userland.py": {"copy2", "mkdir", "read_bytes"},

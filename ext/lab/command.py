@@ -16,8 +16,9 @@ from rtgauge.cli.lazy_group import ListedGroup
 from rtgauge.cli.options import Json
 from rtgauge.errors import InputError
 from rtgauge_ext.lab.boot_guest import boot as boot_guest
-from rtgauge_ext.lab.guest import Guest, check_name, find_guest, guests
+from rtgauge_ext.lab.guest import Guest, check_name, find_guest, guests, of_version
 from rtgauge_ext.lab.guest import add as add_guest
+from rtgauge_ext.lab.guest import save as save_guest
 from rtgauge_ext.lab.image import build as build_image
 from rtgauge_ext.lab.image import find_image
 from rtgauge_ext.lab.qemu import Accelerator, BootOptions, check_append
@@ -104,18 +105,35 @@ def list_guests(json: Json = False) -> None:
 def build(
     name: Name,
     fresh: Annotated[bool, typer.Option("--fresh", help="Rebuild with Debian's newest packages.")] = False,
+    kernel: Annotated[
+        str,
+        typer.Option(metavar="VERSION", help="Add a guest with this kernel of Debian: 7.3, or newest."),
+    ] = "",
+    suite: Annotated[
+        str,
+        typer.Option(
+            metavar="SUITE", help="Take the kernel from this Debian suite, e.g. sid or experimental."
+        ),
+    ] = "",
 ) -> None:
     """Build the image of a guest from Debian packages.
 
-    An existing image is kept unless you add --fresh.
+    An existing image is kept unless you add --fresh. With --kernel or --suite, this adds a guest with that
+    kernel, such as debian-rt-7-3.
 
     \b
     Examples:
       rtgauge lab build debian-rt
       rtgauge lab build debian-arm64 --fresh
+      rtgauge lab build debian-rt --kernel 7.3
     """
-    image = build_image(find_guest(name), _say, fresh=fresh)
-    _say(f"lab:{name} is built, kernel {image.release} ({image.folder})")
+    guest = find_guest(name)
+    if kernel or suite:
+        guest = of_version(guest, kernel, suite)
+    image = build_image(guest, _say, fresh=fresh)
+    if kernel or suite:
+        save_guest(guest)
+    _say(f"lab:{guest.name} is built, kernel {image.release} ({image.folder})")
 
 
 @app.command()

@@ -21,6 +21,8 @@ from rtgauge_ext.lab.kernel_image import Architecture, architecture_of
 NAME = r"[a-z0-9][a-z0-9-]{0,31}"
 SUITE = "trixie"
 """The guests' Debian release, the first with PREEMPT_RT in its kernel."""
+NEWEST = "newest"
+"""The version of the newest kernel in any suite."""
 MEMORY_MIB = 1024
 HIDDEN = ("proc", "sys", "dev", "run", "tmp")
 DISKS = ("usr", "var")
@@ -37,6 +39,10 @@ class Guest(BaseModel):
     architecture: Architecture
     about: str
     package: str | None = None
+    version: str = ""
+    """The beginning of the version of Debian's kernel, such as 7.3; NEWEST: the newest; "": the suite's."""
+    suite: str = ""
+    """The Debian suite of the kernel; "": SUITE or, with a version, any of several."""
     kernel: Path | None = None
     modules: Path | None = None
     overlay: Path | None = None
@@ -85,6 +91,23 @@ def built_in() -> Mapping[str, Guest]:
     return {guest.name: guest for guest in guests}
 
 
+def of_version(guest: Guest, version: str, suite: str) -> Guest:
+    """Return a guest with another of Debian's kernels: debian-rt and 7.3 make debian-rt-7-3.
+
+    Raises InputError if the guest does not have Debian's kernel, or if a name is wrong.
+    """
+    if guest.package is None:
+        raise InputError(f"lab:{guest.name} has a kernel of your own; --kernel and --suite choose Debian's")
+    if version and not re.fullmatch(rf"{NEWEST}|[0-9]+(\.[0-9]+)+(-rc[0-9]+)?", version):
+        raise InputError(f"--kernel {version[:40]}: give a version, such as 7.3, or {NEWEST}")
+    if suite and not re.fullmatch(r"[a-z]+(-[a-z]+)?", suite):
+        raise InputError(f"--suite {suite[:40]}: give a Debian suite, such as sid or {SUITE}-backports")
+    words = [word.replace(".", "-") for word in (suite, version) if word]
+    about = f"Debian {suite or 'of any suite'}, kernel {version or NEWEST}, {SHOWN[guest.architecture]}"
+    name = check_name("-".join([guest.name, *words]))
+    return guest.model_copy(update={"name": name, "version": version, "suite": suite, "about": about})
+
+
 SHOWN = {"x86_64": "x86-64", "aarch64": "arm64"}
 
 
@@ -131,6 +154,11 @@ def add(guest: Guest) -> None:
             raise InputError(f"{folder} is not a folder")
     if guest.overlay is not None:
         _check_overlay(guest.overlay, HIDDEN if guest.serial else (*HIDDEN, *DISKS))
+    save(guest)
+
+
+def save(guest: Guest) -> None:
+    """Write the user's guest, without a check of its files."""
     path = _file(guest.name)
     private_folder(path.parent)
     write_whole(path, (guest.model_dump_json(indent=1) + "\n").encode())

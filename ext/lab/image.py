@@ -14,18 +14,18 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, NamedTuple
 
-from rtgauge.errors import InputError
+from rtgauge.errors import InputError, MeasureError
 from rtgauge.target.ssh_folder import ENGINES
 from rtgauge.user_cache import check_private, private_folder
 from rtgauge_ext.lab import paths
 from rtgauge_ext.lab.cpio import CpioWriter
 from rtgauge_ext.lab.disk import make_disk_of, unpack_disk
-from rtgauge_ext.lab.guest import SUITE, Guest
+from rtgauge_ext.lab.guest import NEWEST, SUITE, Guest
 from rtgauge_ext.lab.kernel_image import Architecture, bootable
 from rtgauge_ext.lab.modules import WANTED, find_modules, with_needs
-from rtgauge_ext.lab.packages import fetch
+from rtgauge_ext.lab.packages import fetch, suites_with
 from rtgauge_ext.lab.paths import INITRD
 from rtgauge_ext.lab.ssh import public_key
 from rtgauge_ext.lab.userland import FILES, PACKAGES, PROGRAMS, pick
@@ -35,10 +35,18 @@ KERNEL_TOOLS = "tiny-initramfs"
 SOURCES = ("image.py", "kernel_image.py", "guest_files/init", "guest_files/inittab", "guest_files/serve-line")
 BUILDING = ".build-"
 SERIAL_LINE = "ttyS1"
-CONFIG = "config-"
+CONFIG, VMLINUZ, MODULES = "config-", "vmlinuz-", "usr/lib/modules"
 KERNEL, ABOUT, USR, BUSYBOX = "kernel", "about.json", "usr.ext4", "busybox"
 ACCOUNTS = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"
 GROUP = "root:x:0:\ntty:x:5:\nnogroup:x:65534:\n"
+
+
+class KernelFiles(NamedTuple):
+    """A kernel's release, its file, and the file of its configuration, if there is one."""
+
+    release: str
+    path: Path
+    configuration: Path | None
 
 
 @dataclass(frozen=True)
@@ -101,6 +109,8 @@ def _place(guest: Guest) -> Path:
     made_of = [
         _userland_place(guest.architecture).name,
         guest.package,
+        guest.version,
+        guest.suite,
         guest.append,
         guest.serial,
         _listing(guest.kernel),
@@ -164,20 +174,45 @@ def _userland(architecture: Architecture, folder: Path, say: Callable[[str], Non
     return place
 
 
+def kernel_in(tree: Path) -> KernelFiles:
+    """Return the kernel in Debian's unpacked packages: in /boot or, since Debian 14, in the modules' folder.
+
+    Raises MeasureError if there is none.
+    """
+    found = {path.name.removeprefix(VMLINUZ): path for path in (tree / "boot").glob(f"{VMLINUZ}*")}
+    found |= {path.parent.name: path for path in (tree / MODULES).glob("*/vmlinuz")}
+    if not found:
+        raise MeasureError("the packages do not contain a kernel, neither in /boot nor in /usr/lib/modules")
+    release = max(found)
+    places = (tree / "boot" / f"{CONFIG}{release}", tree / MODULES / release / "config")
+    return KernelFiles(release, found[release], next((path for path in places if path.is_file()), None))
+
+
 def _kernel_package(
     guest: Guest, package: str, folder: Path, say: Callable[[str], None], *, fresh: bool
 ) -> Path:
     """Return the folder with Debian's kernel, its configuration and the needed modules, unpacked."""
-    place = paths.cache() / "kernels" / f"{package}-{_digest([SUITE, WANTED, CONFIG])}"
+    chosen = "".join(f"_{word}" for word in (guest.suite, guest.version) if word)
+    place = paths.cache() / "kernels" / f"{package}{chosen}-{_digest([SUITE, WANTED, CONFIG])}"
     if place.is_dir() and not fresh:
         return check_private(place)
-    say(f"kernel: {package}")
-    tree = fetch([package, KERNEL_TOOLS], guest.architecture, private_folder(folder / "package"), say)
+    say(f"kernel: {package}{f' ({guest.about})' if chosen else ''}")
+    suite = suites_with(guest.suite) if chosen else SUITE
+    newest = guest.version in ("", NEWEST)
+    pin = "release *" if newest else f"version {guest.version.replace('-rc', '~rc')}*"
+    packages, into = [package, KERNEL_TOOLS], private_folder(folder / "package")
+    tree = fetch(packages, guest.architecture, into, say, suite, pin if chosen else "")
+    kernel = kernel_in(tree)
+    if not newest and not kernel.release.startswith(guest.version):
+        raise MeasureError(
+            f"Debian's suites {suite} have no kernel {guest.version}; the newest in {suite.split(',')[0]} is "
+            f"{kernel.release}"
+        )
     new = private_folder(folder / "new-kernel")
-    kernel = max((tree / "boot").glob("vmlinuz-*"))
-    shutil.copy(kernel, new)
-    shutil.copy(tree / "boot" / kernel.name.replace("vmlinuz-", CONFIG), new)
-    for name, content in with_needs(find_modules(tree / "usr/lib/modules"), WANTED).items():
+    shutil.copy(kernel.path, new / f"{VMLINUZ}{kernel.release}")
+    if kernel.configuration is not None:
+        shutil.copy(kernel.configuration, new / f"{CONFIG}{kernel.release}")
+    for name, content in with_needs(find_modules(tree / MODULES), WANTED).items():
         (new / f"{name}.ko").write_bytes(content)
     _replace(place, new)
     return place
@@ -246,9 +281,9 @@ def build(guest: Guest, say: Callable[[str], None], *, fresh: bool = False) -> I
         userland = _userland(guest.architecture, folder, say, fresh=fresh)
         if guest.package is not None:
             package = _kernel_package(guest, guest.package, folder, say, fresh=fresh)
-            kernel = next(package.glob("vmlinuz-*"))
-            release, modules, wanted = kernel.name.removeprefix("vmlinuz-"), package, WANTED
-            configuration = package / f"{CONFIG}{release}"
+            kernel = next(package.glob(f"{VMLINUZ}*"))
+            release, modules, wanted = kernel.name.removeprefix(VMLINUZ), package, WANTED
+            configuration = next(package.glob(f"{CONFIG}*"), None)
         else:
             assert guest.kernel is not None  # noqa: S101 - a guest has a package or a kernel
             kernel, release, modules, wanted = guest.kernel, guest.kernel.name, guest.modules, ()
@@ -261,7 +296,7 @@ def build(guest: Guest, say: Callable[[str], None], *, fresh: bool = False) -> I
             _write_initrd(guest, userland, with_needs(available, [*wanted, *available]), configuration, file)
         (new / USR).hardlink_to(userland / USR)
         (new / ABOUT).write_text(
-            json.dumps({"release": release, "package": guest.package, "suite": SUITE}) + "\n"
+            json.dumps({"release": release, "package": guest.package, "suite": guest.suite or SUITE}) + "\n"
         )
         remove_images(guest.name)
         new.rename(place)

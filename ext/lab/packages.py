@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import pwd
+import shlex
 import shutil
 import subprocess
 import tarfile
@@ -21,6 +22,15 @@ from rtgauge_ext.lab.kernel_image import Architecture
 MIRROR = "http://deb.debian.org/debian"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
 DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
+NEEDS = {"experimental": "sid"}
+"""A suite that is not complete -> the suite with the rest."""
+BACKPORTS = "-backports"
+SUITES = (SUITE, f"{SUITE}{BACKPORTS}", "sid", "experimental")
+"""The suites in which a version of the kernel is looked for."""
+PINNED, PREFERRED = "linux-*", "990"
+"""The packages of the kernel, and the priority of an apt pin that ranks above every suite
+(apt_preferences(5)).
+"""
 
 
 def _has_subordinate_ids() -> bool:
@@ -58,16 +68,28 @@ def mmdebstrap(packages: Sequence[str], architecture: Architecture) -> list[str]
 
 
 def fetch_archive(
-    packages: Sequence[str], suite: str, architecture: Architecture, folder: Path, say: Callable[[str], None]
+    packages: Sequence[str],
+    suite: str,
+    architecture: Architecture,
+    folder: Path,
+    say: Callable[[str], None],
+    pin: str = "",
 ) -> Path:
     """Fetch the packages and their dependencies into a tar file in `folder`, and return its path.
 
-    Raises MeasureError if that fails.
+    `suite`: a suite, or several separated by commas. `pin`: which version of the kernel's packages to take
+    (apt_preferences(5)). Raises MeasureError if that fails.
     """
     command = mmdebstrap(packages, architecture)
     archive = folder / "packages.tar"
     mirror = os.environ.get("RTGAUGE_LAB_MIRROR", MIRROR)
-    command += [suite, str(archive), mirror]
+    if pin:
+        preferences = folder / "preferences"
+        preferences.write_text(f"Package: {PINNED}\nPin: {pin}\nPin-Priority: {PREFERRED}\n")
+        command.append(f"--setup-hook=upload {shlex.quote(str(preferences))} /etc/apt/preferences.d/kernel")
+    first, *others = suite.split(",")
+    sources = [mirror] if not others else [f"deb {mirror} {name} main" for name in (first, *others)]
+    command += [first, str(archive), *sources]
     messages: list[str] = []
     environment = {**os.environ, "TMPDIR": str(folder), "LC_ALL": "C.UTF-8"}
     with subprocess.Popen(
@@ -106,14 +128,25 @@ def fetch_archive(
     return archive
 
 
+def suites_with(suite: str) -> str:
+    """Return a suite with the suites that it needs, separated by commas; all of SUITES for ""."""
+    needs = suite.removesuffix(BACKPORTS) if suite.endswith(BACKPORTS) else NEEDS.get(suite, suite)
+    return ",".join(dict.fromkeys((needs, suite))) if suite else ",".join(SUITES)
+
+
 def fetch(
-    packages: Sequence[str], architecture: Architecture, folder: Path, say: Callable[[str], None]
+    packages: Sequence[str],
+    architecture: Architecture,
+    folder: Path,
+    say: Callable[[str], None],
+    suite: str = SUITE,
+    pin: str = "",
 ) -> Path:
     """Unpack the packages and their dependencies into a new folder in `folder`, and return it.
 
-    Raises MeasureError as `fetch_archive` does.
+    For `suite`, `pin` and errors, see `fetch_archive`.
     """
-    archive, tree = fetch_archive(packages, SUITE, architecture, folder, say), folder / "tree"
+    archive, tree = fetch_archive(packages, suite, architecture, folder, say, pin), folder / "tree"
     say("unpacking")
     tree.mkdir()
     with tarfile.open(archive) as tar:

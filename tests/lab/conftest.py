@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
 NEEDED = ("qemu-system-x86_64", "qemu-system-aarch64", "mmdebstrap", "mke2fs", "ssh")
 BUILD_S, BOOT_S = 900, 240
+NEWEST = "-newest"
+"""The end of the name of a guest with the newest kernel that Debian has."""
 
 
 FILES_GUEST = {
@@ -47,7 +49,11 @@ def pytest_runtest_makereport(
     """A guest in which a test failed may be broken: the next test boots it anew."""
     report = yield
     if report.failed and call.when == "call" and "lab" in item.funcargs:
-        item.funcargs["lab"].stop()
+        lab = item.funcargs["lab"]
+        assert isinstance(lab, Lab)
+        if lab.up is not None:
+            report.sections.append(("kernel", f"lab:{lab.up} is {lab.listed(lab.up)['kernel']}"))
+        lab.stop()
     return report
 
 
@@ -80,6 +86,7 @@ class Lab:
         self.smp: str | None = None
         self.icount = False
         self.others: list[str] = []
+        self.fetched: set[str] = set()
 
     def boot_beside(self, name: str, *, icount: bool = False) -> None:
         """Boot one more guest, until `stop`."""
@@ -87,7 +94,16 @@ class Lab:
         self._boot(name, "", icount=icount)
 
     def _boot(self, name: str, append: str, smp: str | None = None, *, icount: bool = False) -> None:
-        good(rtgauge("lab", "build", name, env=self.env, timeout=BUILD_S))
+        of = [name]
+        if name.endswith(NEWEST):
+            of = [
+                name.removesuffix(NEWEST),
+                "--kernel",
+                "newest",
+                *(() if name in self.fetched else ("--fresh",)),
+            ]
+        good(rtgauge("lab", "build", *of, env=self.env, timeout=BUILD_S))
+        self.fetched.add(name)
         more = (*(("--smp", smp) if smp is not None else ()), *(("--icount",) if icount else ()))
         words = ("lab", "boot", name, "--accel", "tcg", "--append", append, *more)
         done = rtgauge(*words, env=self.env, timeout=BOOT_S)

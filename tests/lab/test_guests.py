@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from ext.lab.tests.fake_lab import stock_kernel
+from tests.lab.conftest import NEWEST
 from tests.support.cli import PATIENCE_S, end, error_line, good, invoke, rtgauge, start, wait_until
 
 if TYPE_CHECKING:
@@ -27,7 +28,10 @@ GUESTS = ("debian", "debian-rt", "debian-arm64", "debian-rt-arm64")
 SHORT = ("--duration", "2s", "--set", "warm-up=100ms", "--set", "interval=10ms")
 
 
-@pytest.fixture(scope="module", params=GUESTS)
+NEWEST_GUESTS = [pytest.param(f"{name}{NEWEST}", marks=pytest.mark.newest) for name in GUESTS[:2]]
+
+
+@pytest.fixture(scope="module", params=[*GUESTS, *NEWEST_GUESTS])
 def name(request: pytest.FixtureRequest) -> str:
     """Each guest in turn; of this scope, so that all tests of a guest follow one another and it is booted
     once.
@@ -118,6 +122,7 @@ def by_role(step: dict[str, Any], metric: str) -> dict[str, dict[str, Any]]:
 
 
 @pytest.mark.ci
+@pytest.mark.parametrize("name", GUESTS, indirect=True)
 def test_tasks_in_user_and_in_kernel_space_over_the_wire(
     lab: Lab, measured: Measured, name: str, tmp_path: Path
 ) -> None:

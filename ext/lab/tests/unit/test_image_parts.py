@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.system.module_file import module_content
 from rtgauge_ext.lab.cpio import CpioWriter
+from rtgauge_ext.lab.image import kernel_in
 from rtgauge_ext.lab.kernel_image import architecture_of, bootable
 from rtgauge_ext.lab.modules import find_modules, module_name, module_needs, with_needs
 from rtgauge_ext.lab.qemu import check_append
@@ -197,3 +198,31 @@ def test_the_environment_names_the_folders(monkeypatch: pytest.MonkeyPatch, tmp_
     assert paths.home() == tmp_path / "rtgauge/lab"
     monkeypatch.setenv("XDG_DATA_HOME", "relative")
     assert os.fspath(paths.home()).startswith("/")
+
+
+@pytest.mark.parametrize(
+    ("files", "kernel", "configuration"),
+    [
+        (["boot/vmlinuz-6.12.1-amd64", "boot/config-6.12.1-amd64"], 0, 1),
+        (["usr/lib/modules/7.3-amd64/vmlinuz", "boot/config-7.3-amd64"], 0, 1),
+        (["usr/lib/modules/7.3-amd64/vmlinuz", "usr/lib/modules/7.3-amd64/config"], 0, 1),
+        (["usr/lib/modules/7.3-amd64/vmlinuz"], 0, None),
+    ],
+)
+def test_a_kernel_is_found_where_debian_13_and_debian_14_put_it(
+    tmp_path: Path, files: list[str], kernel: int, configuration: int | None
+) -> None:
+    for name in files:
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text(name)
+    found = kernel_in(tmp_path)
+    assert found.release in files[kernel]
+    assert found.release.endswith("-amd64")
+    assert found.path == tmp_path / files[kernel]
+    assert found.configuration == (None if configuration is None else tmp_path / files[configuration])
+
+
+def test_packages_without_a_kernel_say_so(tmp_path: Path) -> None:
+    (tmp_path / "usr/lib/modules/7.3-amd64").mkdir(parents=True)
+    with pytest.raises(MeasureError, match="do not contain a kernel"):
+        kernel_in(tmp_path)

@@ -3,13 +3,17 @@
 
 from __future__ import annotations
 
+import os
 import shutil
+from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 
-from rtgauge.errors import MeasureError
+from rtgauge.errors import InputError, MeasureError
 from rtgauge_ext.lab import headers, packages
+from rtgauge_ext.lab.guest import Guest, built_in, guests, of_version, save
+from rtgauge_ext.lab.image import build, find_image
 
 
 @pytest.fixture(autouse=True)
@@ -69,3 +73,100 @@ def test_without_it_nothing_is_fetched(tmp_path, monkeypatch, take):
     with pytest.raises(MeasureError, match="apt-get install debian-archive-keyring"):
         take(tmp_path)
     assert list(tmp_path.iterdir()) == []
+
+
+MMDEBSTRAP = """#!/bin/sh
+# Debian's packages with a kernel in the place of Debian 14
+for word; do
+    case "$word" in
+    *.tar) archive=$word ;;
+    --include=linux-image*) kernel=1 ;;
+    --setup-hook=*) preferences=${word#--setup-hook=upload } ;;
+    esac
+done
+printf '%s\\n' "$*" >>ARGUMENTS
+[ -z "$preferences" ] || cat "${preferences%% *}" >>ARGUMENTS
+mkdir -p tree/usr/lib/modules/7.3-rc7-rt-amd64 && cd tree
+[ -z "$kernel" ] || echo kernel >usr/lib/modules/7.3-rc7-rt-amd64/vmlinuz
+exec tar -cf "$archive" usr
+"""
+
+
+@pytest.fixture
+def fetched(tmp_path, monkeypatch):
+    """A mirror with a kernel 7.3-rc7; gives the arguments and the pins of mmdebstrap."""
+    monkeypatch.undo()
+    (tmp_path / "keyring").write_bytes(b"")
+    monkeypatch.setattr(packages, "KEYRING", str(tmp_path / "keyring"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("PATH", f"{tmp_path}/bin:{os.environ['PATH']}")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(
+        "rtgauge_ext.lab.image.make_disk_of",
+        lambda usr, disk: disk.write_bytes((usr / "bin/busybox").read_bytes()),
+    )
+    monkeypatch.setattr(
+        "rtgauge_ext.lab.image.pick",
+        lambda _, picked: (
+            (picked / "usr/bin").mkdir(parents=True) or (picked / "usr/bin/busybox").write_bytes(b"x")
+        ),
+    )
+    program = tmp_path / "bin/mmdebstrap"
+    program.parent.mkdir()
+    program.write_text(MMDEBSTRAP.replace("ARGUMENTS", str(tmp_path / "arguments")))
+    program.chmod(0o755)
+    return (tmp_path / "arguments").read_text
+
+
+@pytest.mark.parametrize(
+    ("version", "suite", "name", "pin", "suites"),
+    [
+        ("7.3", "", "debian-rt-7-3", "version 7.3*", ["trixie", "trixie-backports", "sid", "experimental"]),
+        ("7.3-rc7", "sid", "debian-rt-sid-7-3-rc7", "version 7.3~rc7*", ["sid"]),
+        (
+            "newest",
+            "",
+            "debian-rt-newest",
+            "release *",
+            ["trixie", "trixie-backports", "sid", "experimental"],
+        ),
+        ("", "experimental", "debian-rt-experimental", "release *", ["sid", "experimental"]),
+        ("", "forky-backports", "debian-rt-forky-backports", "release *", ["forky", "forky-backports"]),
+    ],
+)
+def test_a_guest_gets_the_kernel_of_a_version_or_suite(fetched, version, suite, name, pin, suites):
+    guest = of_version(built_in()["debian-rt"], version, suite)
+    image = build(guest, print)
+    save(guest)
+    assert guests()[name] == guest
+    assert (image.release, image.kernel.read_text()) == ("7.3-rc7-rt-amd64", "kernel\n")
+    assert find_image(guest) == image
+    assert find_image(built_in()["debian-rt"]) is None
+    (line,) = [line for line in fetched().splitlines() if "linux-image" in line and "--include" in line]
+    assert f"Package: linux-*\nPin: {pin}\n" in fetched()
+    assert [word for word in suites if f"/debian {word} main" in line] == (suites if len(suites) > 1 else [])
+    assert f" {suites[0]} /" in line
+
+
+def test_a_version_that_debian_lacks_is_named_and_leaves_no_guest(fetched):
+    guest = of_version(built_in()["debian-rt"], "7.1", "")
+    with pytest.raises(MeasureError, match=r"have no kernel 7\.1; .* 7\.3-rc7-rt-amd64"):
+        build(guest, print)
+    assert "debian-rt-7-1" not in guests()
+    assert fetched()
+
+
+@pytest.mark.parametrize(
+    ("version", "suite", "message"),
+    [("seven", "", "--kernel seven"), ("7.3;x", "", "--kernel 7.3;x"), ("", "sid main", "--suite sid main")],
+)
+def test_a_wrong_version_or_suite_is_refused(version, suite, message):
+    with pytest.raises(InputError, match=message):
+        of_version(built_in()["debian"], version, suite)
+
+
+def test_a_kernel_of_ones_own_has_no_debian_version():
+    own = Guest(name="own", architecture="x86_64", about="", kernel=Path("/boot/vmlinuz"))
+    with pytest.raises(InputError, match="a kernel of your own"):
+        of_version(own, "7.3", "")
