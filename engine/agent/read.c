@@ -11,6 +11,7 @@
 
 #include "agent/file.h"
 #include "agent/glob.h"
+#include "agent/netlink.h"
 #include "agent/options.h"
 #include "agent/setting.h"
 #include "agent/text.h"
@@ -78,6 +79,17 @@ static int write_setting(struct json *j, const char *name)
 	return error;
 }
 
+static int write_messages(struct json *j, const char *name)
+{
+	struct bytes bytes;
+	int error = netlink_read(name, &bytes);
+
+	if (!error)
+		json_base64(j, "base64", (const unsigned char *)bytes.data, bytes.len);
+	free(bytes.data);
+	return error;
+}
+
 static void write_file(struct json *j, const char *path)
 {
 	char link[PATH_MAX];
@@ -94,6 +106,8 @@ static void write_file(struct json *j, const char *path)
 		error = EILSEQ; /* JSON cannot hold the name, so it would not identify the file */
 	} else if (path[0] != '/' && setting_is_name(path)) {
 		error = write_setting(j, path);
+	} else if (netlink_is_name(path)) {
+		error = write_messages(j, path);
 	} else if (stat(path, &st)) {
 		error = errno;
 	} else if (S_ISDIR(st.st_mode)) {

@@ -81,6 +81,7 @@ const char *errname(int error)
 		NAME(EEXIST);
 		NAME(EFAULT);
 		NAME(EFBIG);
+		NAME(EHOSTUNREACH);
 		NAME(EILSEQ);
 		NAME(EINTR);
 		NAME(EINVAL);
@@ -90,6 +91,7 @@ const char *errname(int error)
 		NAME(ELOOP);
 		NAME(EMFILE);
 		NAME(ENAMETOOLONG);
+		NAME(ENETUNREACH);
 		NAME(ENFILE);
 		NAME(ENODATA);
 		NAME(ENODEV);

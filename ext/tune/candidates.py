@@ -18,6 +18,7 @@ from rtgauge.system.deployment.boot_parameters import why_not_by_boot
 from rtgauge.system.deployment.daemons import FOUGHT_BY, running
 from rtgauge.system.deployment.definition import kept_cpus, parse_deployment, why_not
 from rtgauge.system.deployment.machine_state import Machine
+from rtgauge.system.deployment.protected import interface_of, why_kept
 from rtgauge.system.deployment.trial_settings import trial_settings
 from rtgauge.system.facts import facts_by
 from rtgauge.system.rules import Rule, Trial, read_rules, rule_paths, tried_rules
@@ -85,12 +86,18 @@ class Offer:
     cpus: str | None = None
     fewer: Sequence[str] = ()
 
+    @property
+    def interface(self) -> str | None:
+        """The only network interface that may be changed; None: every one without a route."""
+        return self.facts.network.name
+
 
 @dataclass(frozen=True)
 class Scope:
     """The settings that the user allows. `cpus`: the real-time CPUs as a list. `isolate`: instead, up to this
     many of the last CPUs. `pid`: the watched program. `only`, `without`: ids of rules. `by_boot`: whether the
-    machine may be booted for each set of settings.
+    machine may be booted for each set of settings. `interface`: the network interface in use, or the IP
+    address of a peer; no other interface is changed.
     """
 
     cpus: str | None = None
@@ -99,6 +106,7 @@ class Scope:
     without: Collection[str] = ()
     by_boot: bool = False
     isolate: int | None = None
+    interface: str | None = None
 
 
 def read_offer(target: str, scope: Scope) -> Offer:
@@ -106,7 +114,7 @@ def read_offer(target: str, scope: Scope) -> Offer:
     InputError, MeasureError.
     """
     with reader(target) as (architecture, read):
-        facts, files = facts_by(read, architecture, rule_paths(read_rules()))
+        facts, files = facts_by(read, architecture, rule_paths(read_rules()), scope.interface)
         machine = read_machine(read, threads=True, rules=[*tried_rules()])
     return offer(facts, files, machine, scope)
 
@@ -144,9 +152,9 @@ def offer(facts: Facts, files: Files, machine: Machine, scope: Scope) -> Offer:
         meant = about_cpus or cpus is not None
         applies = any(check.fact == ISOLATED for check in rule.when)
         judged = judge(rule, purpose, with_isolated if meant and applies else audited)
-        why = _why_not(rule, judged, machine, scope, facts.kernel.architecture or UNKNOWN)
+        why = _why_not(rule, judged, machine, scope, facts)
         if trial is not None and why is None:
-            count = len(trial_settings([rule.id], machine, cpus, scope.pid))
+            count = len(trial_settings([rule.id], machine, cpus, scope.pid, facts.network.name))
             counted = trial.deployment is None and count and (about_cpus or not rule.checks)
             found = f"{count} to change" if counted else judged.found
             part = _part(rule, trial, cpus) if count or trial.deployment is not None else f"boot={rule.id}"
@@ -187,7 +195,7 @@ def _part(rule: Rule, trial: Trial, cpus: str | None) -> str:
     return trial.deployment.replace(TAKEN_CPUS, cpus or "")
 
 
-def _why_not(rule: Rule, judged: Finding, machine: Machine, scope: Scope, architecture: str) -> str | None:
+def _why_not(rule: Rule, judged: Finding, machine: Machine, scope: Scope, facts: Facts) -> str | None:
     """Return why a rule is not tried: None if it is tried, empty if the machine already meets it."""
     trial, cpus = rule.trial, scope.cpus
     if trial is None:
@@ -203,7 +211,7 @@ def _why_not(rule: Rule, judged: Finding, machine: Machine, scope: Scope, archit
     if trial.deployment is not None:
         deployment = parse_deployment(_part(rule, trial, cpus))
         cannot = (
-            why_not_by_boot(deployment, machine, architecture)
+            why_not_by_boot(deployment, machine, facts.kernel.architecture or UNKNOWN)
             if scope.by_boot
             else why_not(deployment, machine)
         )
@@ -211,8 +219,10 @@ def _why_not(rule: Rule, judged: Finding, machine: Machine, scope: Scope, archit
             return cannot.reason
         if cpus is not None and not set(parse_cpu_list(cpus)) <= set(kept_cpus(deployment, machine)):
             return f"the setting would take one of the CPUs {cpus} offline"
-    elif trial_settings([rule.id], machine, cpus, scope.pid):
+    elif trial_settings([rule.id], machine, cpus, scope.pid, facts.network.name):
         pass
+    elif (kept := _why_kept(trial, machine, facts)) is not None:
+        return kept
     elif trial.boot and judged.result == "differs":
         if not scope.by_boot:
             return _elsewhere(rule)
@@ -221,6 +231,13 @@ def _why_not(rule: Rule, judged: Finding, machine: Machine, scope: Scope, archit
     if scope.only and rule.id not in scope.only:
         return "not in --only"
     return "left out (--without)" if rule.id in scope.without else None
+
+
+def _why_kept(trial: Trial, machine: Machine, facts: Facts) -> str | None:
+    """Return why the named network interface is not changed; None if the trial is about something else."""
+    name = facts.network.name
+    about_network = any(interface_of(setting.file or "") for setting in trial.set)
+    return why_kept(name, machine.files) if name is not None and about_network else None
 
 
 def _elsewhere(rule: Rule) -> str:

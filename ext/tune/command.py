@@ -98,6 +98,13 @@ def tune(
             ),
         ),
     ] = None,
+    interface: Annotated[
+        str | None,
+        typer.Option(
+            metavar="IFACE|ADDRESS",
+            help="Change only this network interface, or the one that leads to this IP address.",
+        ),
+    ] = None,
     only: Annotated[
         str | None, typer.Option(metavar="SETTINGS", help="Try only these settings, e.g. thp,c-states.")
     ] = None,
@@ -152,8 +159,8 @@ def tune(
     First rtgauge measures the machine as it is and explains large latencies. Then it tries the remedies,
     then all safe settings together, then fewer of them. Each test measures pairs of runs, with and without
     the settings, in random order. At most one tuning in 100 keeps a setting that does not help. rtgauge
-    restores all settings at the end, and after Ctrl-C or kill -9. It never touches the network, the
-    console, thermal limits or the root disk.
+    restores all settings at the end, and after Ctrl-C or kill -9. It never touches the network
+    interface through which you reach the machine, the console, thermal limits or the root disk.
 
     \b
     Examples:
@@ -200,7 +207,7 @@ def tune(
                 "--isolate chooses the CPUs itself and cannot move a program; leave out --cpu and the program"
             )
         chosen = names_option("--only", only), names_option("--without", without)
-        scope = Scope(cpus_option(cpu), watched, *chosen, by_boot, isolate)
+        scope = Scope(cpus_option(cpu), watched, *chosen, by_boot, isolate, interface)
         offer = read_offer(target, scope)
         if dry_run:
             _print_offer(offer, details=details)
@@ -381,6 +388,7 @@ def _plan(
         target=target,
         seed=seed,
         reboot=reboot,
+        interface=offer.interface,
     )
 
 

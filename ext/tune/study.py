@@ -135,10 +135,12 @@ def deployment(settings: Sequence[str], wish: TuneWish) -> str:
     parts = {choice.rule: choice.part for choice in wish.choices} | {
         setting: part for parts in wish.fewer.values() for setting, part in parts.items()
     }
-    return deployment_name([parts[name] for name in settings], wish.cpus, wish.pid)
+    return deployment_name([parts[name] for name in settings], wish.cpus, wish.pid, wish.interface)
 
 
-def deployment_name(parts: Sequence[str], cpus: str | None, pid: int | None = None) -> str:
+def deployment_name(
+    parts: Sequence[str], cpus: str | None, pid: int | None = None, interface: str | None = None
+) -> str:
     """Return the name of the deployment with these parts, or `as-is` without parts. Raises InputError."""
     if not parts:
         return AS_IS
@@ -153,6 +155,8 @@ def deployment_name(parts: Sequence[str], cpus: str | None, pid: int | None = No
         words.append(f"rt-cpus={cpus}")
     if rules and pid is not None:
         words.append(f"rt-pid={pid}")
+    if rules and interface is not None:
+        words.append(f"interface={interface}")
     return parse_deployment(",".join(words)).name
 
 

@@ -47,6 +47,9 @@ class TuneWish(Model):
     pid: int | None = Field(
         default=None, description="process ID of the watched program; None: a probe is measured"
     )
+    interface: str | None = Field(
+        default=None, description="the only network interface to change; None: every one without a route"
+    )
     choices: list[Choice]
     daemons: list[str] = Field(default=[], description="running daemons that would undo a setting")
     loads: list[str] = Field(min_length=1)
@@ -116,6 +119,7 @@ def tune_plan(
     target: str,
     seed: int | None,
     reboot: bool = False,
+    interface: str | None = None,
 ) -> Plan:
     """Return the plan of the first run, which explains the machine as it is. Raises InputError.
 
@@ -168,6 +172,7 @@ def tune_plan(
         requirement=str(requirement),
         cpus=cpus,
         pid=pid,
+        interface=interface,
         choices=[Choice(rule=each.id, found=each.found, part=each.part) for each in candidates],
         daemons=list(daemons),
         fewer={each.id: each.fewer(fewer) for each in candidates if fewer and each.takes_cpus},

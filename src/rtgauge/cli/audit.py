@@ -28,9 +28,9 @@ LABEL_WIDTH = 22
 PURPOSES = ("xenomai", "preempt-rt", "stock")
 
 
-def _print_facts(target: str, *, json: bool) -> None:
+def _print_facts(target: str, interface: str | None, *, json: bool) -> None:
     """Print the machine's hardware, kernel and settings."""
-    facts = read_facts(target).facts
+    facts = read_facts(target, interface=interface).facts
     if json:
         typer.echo(facts.model_dump_json(indent=1))
         return
@@ -75,6 +75,13 @@ def audit(
     facts_only: Annotated[
         bool, typer.Option("--facts", help="Only show the machine's hardware, kernel and settings.")
     ] = False,
+    interface: Annotated[
+        str | None,
+        typer.Option(
+            metavar="IFACE|ADDRESS",
+            help="Check this network interface too, or the one that leads to this IP address.",
+        ),
+    ] = None,
     target: Target = "local",
     json: Json = False,
 ) -> None:
@@ -88,6 +95,7 @@ def audit(
       rtgauge audit
       rtgauge audit --for preempt-rt
       rtgauge audit --target ssh://root@board --script
+      rtgauge audit --interface 192.168.1.10
       rtgauge audit --profile keep
       rtgauge audit --facts --target ssh://root@board
     """
@@ -97,7 +105,7 @@ def audit(
                 "--facts only shows the machine's facts and checks no rules; leave out --facts or the "
                 "other options"
             )
-        _print_facts(target, json=json)
+        _print_facts(target, interface, json=json)
         return
     if profile is not None:
         keeper = next(iter(keepers()), None)
@@ -109,7 +117,7 @@ def audit(
     if for_ is not None and for_ not in PURPOSES:
         raise InputError(f"unknown kernel '{for_}' for --for{nearest(for_, PURPOSES)}")
     chosen = read_rules(rules)
-    facts, files = read_facts(target, rule_paths(chosen))
+    facts, files = read_facts(target, rule_paths(chosen), interface)
     document = check_rules(chosen, facts, files, for_, version=__version__)
     if json:
         typer.echo(document.model_dump_json(indent=1))

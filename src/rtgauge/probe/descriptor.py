@@ -205,6 +205,8 @@ class Probe(ABC, Generic[P]):
     """How to animate the frames that the engine sends to viewers; None if it sends none."""
     cross_checked: frozenset[str] = frozenset()
     """The tools for `--cross-check` that measure the same quantity."""
+    divides: str = ""
+    """`module:function` that divides the parts of an explained latency further; empty if nothing does."""
     watches: bool = False
     """Whether the measured threads belong to the user's program."""
     measures_clocks: bool = False
@@ -244,6 +246,12 @@ class Probe(ABC, Generic[P]):
             and (parameters.get("rt") or "linux") == runtime_of(tool)
             and not in_user_space_only
         )
+
+    def peer(self, parameters: P) -> str | None:  # noqa: ARG002 - for a probe of a network path
+        """Return the network interface, or the IP address of the other end, that a step with these parameters
+        uses; None if it uses no network. The facts of the machine then contain the interface.
+        """
+        return None
 
     def interval_ns(self, parameters: P) -> int | None:
         """Return the time (ns) between two releases in a step with these parameters; None if it has no

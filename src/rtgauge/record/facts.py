@@ -395,6 +395,73 @@ class Interrupts(FactPart):
     on_isolated: list[str] | None = Field(default=None, description="IRQs that an isolated CPU handles")
 
 
+class Coalescing(FactPart):
+    """How long, and for how many packets, a network card waits before it interrupts; 0: it does not. "none":
+    its driver has no such setting.
+    """
+
+    adaptive_rx: bool | Nothing | None = None
+    adaptive_tx: bool | Nothing | None = None
+    rx_us: int | Nothing | None = None
+    rx_frames: int | Nothing | None = None
+    tx_us: int | Nothing | None = None
+    tx_frames: int | Nothing | None = None
+
+
+class Napi(FactPart):
+    """A NAPI instance, which polls queues of a network interface."""
+
+    id: int
+    irq: int | None = None
+    pid: int | None = Field(default=None, description="its thread; unknown if a softirq polls")
+    threaded: bool | None = None
+    defer_hard_irqs: int | None = None
+    gro_flush_timeout_ns: int | None = None
+    irq_suspend_timeout_ns: int | None = None
+    queues: list[str] = Field(default_factory=list[str])
+
+
+class NetworkInterface(FactPart):
+    """The network interface that a program uses."""
+
+    name: str | None = None
+    driver: str | None = Field(default=None, description="of the card, or the kind of a virtual interface")
+    virtual: bool | None = Field(default=None, description="whether it has no device")
+    speed_mbit: int | None = None
+    mtu: int | None = None
+    qdisc: str | None = Field(default=None, description="the root queueing discipline")
+    rx_queues: int | None = None
+    tx_queues: int | None = None
+    channels: int | None = Field(default=None, description="queues in use")
+    irqs: list[str] | None = None
+    irq_cpus: str | None = Field(default=None, description="the CPUs that handle its interrupts")
+    napi: list[Napi] | None = None
+    threaded: bool | None = Field(default=None, description="whether threads poll all queues")
+    napi_priority: int | None = Field(
+        default=None,
+        description="the lowest real-time priority of its NAPI threads; 0: one has no real-time policy",
+    )
+    gro_flush_timeout_ns: int | None = None
+    defer_hard_irqs: int | None = None
+    coalescing: Coalescing = Field(default_factory=Coalescing)
+    energy_efficient: bool | Nothing | None = Field(
+        default=None, description="whether Energy-Efficient Ethernet is on"
+    )
+    rx_ring: int | None = None
+    tx_ring: int | None = None
+    rps_cpus: str | None = Field(default=None, description="the CPUs to which RPS steers packets")
+    xps_cpus: str | None = Field(default=None, description="the CPUs in the masks of XPS")
+    rfs_flows: int | None = Field(default=None, description="flows that RFS follows in a queue")
+    gathers: list[str] | None = Field(
+        default=None, description="features of the card that gather received packets: lro, gro-hw"
+    )
+    flow_control: str | None = Field(
+        default=None, description="pause frames in use: both, receive, send or none"
+    )
+    stamps: list[str] | None = Field(default=None, description="time stamps that it can take")
+    hardware_clock: str | None = Field(default=None, description="such as ptp0, or none")
+
+
 class RealTimeThread(FactPart):
     """Real-time threads that share a name, a policy and a priority."""
 
@@ -466,6 +533,7 @@ class Facts(FactPart):
     scheduling: Scheduling = Field(default_factory=Scheduling)
     interrupts: Interrupts = Field(default_factory=Interrupts)
     tasks: Tasks = Field(default_factory=Tasks)
+    network: NetworkInterface = Field(default_factory=NetworkInterface)
     steal_ns_since_boot: int | None = None
     audit: AuditSummary | None = Field(
         default=None, description="what the audit of the machine's settings found before the run"

@@ -6,14 +6,14 @@ there.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Generator, Mapping
+from collections.abc import Callable, Generator, Iterable, Mapping
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from rtgauge.errors import EXIT_INTERRUPTED, MeasureError, RtgaugeError
+from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError, RtgaugeError
 from rtgauge.plan.plan import Plan
 from rtgauge.probe import registry as probes
 from rtgauge.probe.descriptor import normalise
@@ -41,6 +41,7 @@ from rtgauge.runner.engine import LAST_WORDS_S, SILENCE_S
 from rtgauge.runner.scope import with_rtai
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.system.facts import facts_by
+from rtgauge.system.network import interface_of
 from rtgauge.target.kind import NotUpError, name_in_scheme
 from rtgauge.target.open_target import TargetOpener, console
 from rtgauge.target.ssh_errors import ConnectionBroken
@@ -202,7 +203,7 @@ def target_contexts(
             facts, calibrations = known, known.calibrations
         else:
             with with_rtai(steps_on(name, plan.steps), target, run.progress.phase) as loaded_rtai:
-                facts = _audited_facts(target) if audited else facts_by(target.read, target.machine).facts
+                facts = _facts(target, _peer(steps_on(name, plan.steps)), audited=audited)
             readings = FEWER_READINGS if facts.machine.emulated or not kept else READINGS
             calibrations = _calibrate(target, readings)
         contexts[name] = TargetContext(
@@ -217,13 +218,28 @@ def target_contexts(
     return contexts
 
 
-def _audited_facts(target: Target) -> Facts:
-    """Return a target's facts with the summary of an audit of its settings."""
+def _peer(steps: Iterable[StepKey]) -> str | None:
+    """Return the network interface, or the IP address of the other end, that the first step with one uses."""
+    peers = ((probe := probes.get(key.probe)).peer(probe.own(key)) for key in steps)
+    return next((peer for peer in peers if peer is not None), None)
+
+
+def _facts(target: Target, peer: str | None, *, audited: bool) -> Facts:
+    """Return a target's facts, with the summary of an audit of its settings if `audited`. If `peer` cannot be
+    reached, the facts have no network interface, and the engine says why it cannot measure.
+    """
+    if peer is not None:
+        try:
+            peer = interface_of(target.read, peer)
+        except (InputError, MeasureError):
+            peer = None
+    if not audited:
+        return facts_by(target.read, target.machine, interface=peer).facts
     from rtgauge.system.audit import audit, summarise
     from rtgauge.system.rules import read_rules, rule_paths
 
     rules = read_rules()
-    facts, files = facts_by(target.read, target.machine, rule_paths(rules))
+    facts, files = facts_by(target.read, target.machine, rule_paths(rules), peer)
     return facts.model_copy(update={"audit": summarise(audit(rules, facts, files))})
 
 

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import shlex
 from typing import Literal, get_args
 
 from pydantic import computed_field
@@ -158,7 +159,8 @@ def _exclusion(rule: Rule, purpose: Purpose, machine: CheckedMachine) -> CheckRe
 def judge(rule: Rule, purpose: Purpose, machine: CheckedMachine) -> Finding:
     """Check the machine against one rule."""
     exclusion = _exclusion(rule, purpose, machine)
-    results = [exclusion] if exclusion is not None else [carry_out(check, machine) for check in rule.checks]
+    checks = rule.checks if _is_checked(rule, machine.facts) else []
+    results = [exclusion] if exclusion is not None else [carry_out(check, machine) for check in checks]
     result: Result = "differs"  # a rule without a check cannot be judged
     if exclusion is not None or results:
         result = exclusion.result if exclusion else combine([check.result for check in results], rule.enough)
@@ -167,6 +169,10 @@ def judge(rule: Rule, purpose: Purpose, machine: CheckedMachine) -> Finding:
     from_rule = rule.model_dump(
         include={"title", "severity", "why", "source", "how_much", "remedy", "commands", "boot"}
     )
+    if rule.interface and machine.facts.network.name is not None:
+        name = shlex.quote(machine.facts.network.name)
+        from_rule["remedy"] = _with_interface(rule.remedy, name)
+        from_rule["commands"] = [_with_interface(command, name) for command in rule.commands]
     return Finding(
         **from_rule,
         rule=rule.id,
@@ -175,6 +181,15 @@ def judge(rule: Rule, purpose: Purpose, machine: CheckedMachine) -> Finding:
         found="; ".join(dict.fromkeys(check.text for check in decisive)),
         where=list(dict.fromkeys(check.where for check in decisive if check.where)),
     )
+
+
+def _with_interface(remedy: str, name: str) -> str:
+    return remedy.replace("INTERFACE", name).replace("/sys/class/net/*/", f"/sys/class/net/{name}/")
+
+
+def _is_checked(rule: Rule, facts: Facts) -> bool:
+    """Return whether the rule's checks can be carried out: some need the network interface in use."""
+    return facts.network.name is not None or not rule.interface
 
 
 def audit(
@@ -191,7 +206,8 @@ def audit(
     """
     machine = CheckedMachine(facts, files)
     checked_purpose = purpose or purpose_of(facts)
-    findings = [judge(rule, checked_purpose, machine) for rule in rules if rule.checks]
+    checked = [rule for rule in rules if rule.checks and _is_checked(rule, facts)]
+    findings = [judge(rule, checked_purpose, machine) for rule in checked]
     counts: dict[Result, int] = {"ok": 0, "differs": 0, "unknown": 0, "not-applicable": 0}
     for finding in findings:
         counts[finding.result] += 1

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from rtgauge.record.facts import ClockSource, Facts, Memory, Timers
-from rtgauge.system import cpus, hardware, interrupts, kernel, rt_core, scheduling, threads
+from rtgauge.system import cpus, hardware, interrupts, kernel, network, rt_core, scheduling, threads
 from rtgauge.system.changes import cpu_times
 from rtgauge.system.deployment.current import JOURNAL, find_held, recognise
 from rtgauge.target.file_batch import Files, Read, chosen, cpu_list
@@ -104,15 +104,17 @@ def pretty_name(files: Files) -> str | None:
     return None
 
 
-def facts(files: Files, machine: str | None = None) -> Facts:
+def facts(files: Files, machine: str | None = None, interface: str | None = None) -> Facts:
     """Return the facts, from the engine's `read` of FACT_PATHS and `more_fact_paths`.
 
     `machine` is the output of `uname -m`, if known: older kernels do not show their architecture in /proc.
+    `interface`: the name of the network interface in use, whose `network.paths` are in `files` too.
     """
     times = cpu_times(files.text("/proc/stat"))
     boot_id, processors = files.text(BOOT_ID), cpus.facts(files)
     clocks = files.text(f"{CLOCKSOURCE}/available_clocksource")
-    return Facts(
+    irqs = interrupts.facts(files, cpu_list(files.text(f"{cpus.CPU}/isolated")))
+    found = Facts(
         host=files.text("/proc/sys/kernel/hostname"),
         os=pretty_name(files),
         boot_id=boot_id,
@@ -129,26 +131,34 @@ def facts(files: Files, machine: str | None = None) -> Facts:
         machine=hardware.virtualization(files),
         firmware=hardware.firmware(files),
         scheduling=scheduling.facts(files),
-        interrupts=interrupts.facts(files, cpu_list(files.text(f"{cpus.CPU}/isolated"))),
+        interrupts=irqs,
         tasks=threads.facts(files),
         steal_ns_since_boot=sum(cpu.get("steal", 0) for cpu in times.values()) if times else None,
     )
+    if interface is None:
+        return found
+    return found.model_copy(update={"network": network.facts(interface, files, irqs.lines or {})})
 
 
-def read_facts(target: str, more_paths: Sequence[str] = ()) -> MachineRead:
+def read_facts(target: str, more_paths: Sequence[str] = (), interface: str | None = None) -> MachineRead:
     """Return a target's facts and the files that they come from. `more_paths` are read too.
 
-    Raises InputError if there is no such target, MeasureError if it cannot be read.
+    `interface`: the network interface in use, or the IP address of a peer. Raises InputError if there is no
+    such target or interface, MeasureError if it cannot be read.
     """
     with reader(target) as (machine, read):
-        return facts_by(read, machine, more_paths)
+        return facts_by(read, machine, more_paths, interface)
 
 
-def facts_by(read: Read, machine: str, more_paths: Sequence[str] = ()) -> MachineRead:
+def facts_by(
+    read: Read, machine: str, more_paths: Sequence[str] = (), interface: str | None = None
+) -> MachineRead:
     """Return a target's facts and the files that they come from, read in two batches.
 
     `read`: reads files on the target. `machine`: its `uname -m`. `more_paths` are read with the first batch.
+    `interface`: the network interface in use, or the IP address of a peer. Raises InputError, MeasureError.
     """
-    files = read([*FACT_PATHS, *more_paths])
+    used = None if interface is None else network.interface_of(read, interface)
+    files = read([*FACT_PATHS, *more_paths, *(network.paths(used) if used is not None else [])])
     files |= read(more_fact_paths(files))
-    return MachineRead(facts(files, machine), files)
+    return MachineRead(facts(files, machine, used), files)

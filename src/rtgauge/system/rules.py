@@ -227,6 +227,10 @@ class Rule(RuleEntry):
     """If empty, the audit leaves the rule out; only `rtgauge tune` tries it."""
     enough: Literal["all", "any"] = "all"
     """Whether all checks must hold, or only one of them."""
+    interface: bool = False
+    """Whether the checks are about the network interface that the user names with --interface. Without one,
+    the audit leaves the rule out.
+    """
     when: list[Check] = []
     """Checks that must hold for the rule to apply."""
     for_: list[Purpose] = ["xenomai", "preempt-rt", "stock"]

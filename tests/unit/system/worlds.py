@@ -15,8 +15,13 @@ if TYPE_CHECKING:
 
 POSSIBLE = {0, 1, 2, 3}
 MACHINES = {"x86-64": "x86_64", "arm64": "aarch64", "armhf": "armv7l"}
-LISTS = ("cpu.features", "firmware.mitigated", "interrupts.on_isolated", "memory.swaps")
-NUMBERS = ("timers.resolution_ns", "scheduling.cgroup.rt_runtime_us")
+LISTS = ("cpu.features", "firmware.mitigated", "interrupts.on_isolated", "memory.swaps", "network.gathers")
+NUMBERS = (
+    "timers.resolution_ns",
+    "scheduling.cgroup.rt_runtime_us",
+    "network.coalescing.rx_us",
+    "network.coalescing.tx_us",
+)
 
 
 def _of_its_type(path: str, value: Any) -> Any:
@@ -48,6 +53,8 @@ class World:
         self.put("kernel.architecture", MACHINES[rule.architectures[0]])
         self.put("kernel.release", "4.14.0" if rule.until else "6.18.0")
         self.put("machine.virtual", rule.guest or False)
+        if rule.interface:
+            self.put("network.name", "eth1")
         for check in rule.when:
             self.add(check, holds=True)
 

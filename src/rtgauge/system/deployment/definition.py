@@ -29,8 +29,8 @@ class Deployment:
 
     `c_states`, `smt`, `throttling`: on or off. `cores`: a number, or all. `isolate`: off, all (except the
     first CPU), or a CPU list. `settings`: audit rules to meet, separated by commas. `rt_cpus`: the real-time
-    CPUs, and `rt_pid`: the process id of a real-time program, which some rules need. `boot`: rules to meet
-    with their remedy's boot parameters.
+    CPUs, and `rt_pid`: the process id of a real-time program, which some rules need. `interface`: the only
+    network interface whose settings change. `boot`: rules to meet with their remedy's boot parameters.
     """
 
     name: str
@@ -42,6 +42,7 @@ class Deployment:
     throttling: str | None = None
     rt_cpus: str | None = None
     rt_pid: str | None = None
+    interface: str | None = None
     settings: str | None = None
     boot: str | None = None
 
@@ -123,6 +124,12 @@ def _rt_pid(key: str, value: str) -> str:
     return value
 
 
+def _interface(key: str, value: str) -> str:
+    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,14}", value):
+        raise InputError(f"deployment: {key} must be a network interface such as eth1, not '{value}'")
+    return value
+
+
 def _settings(key: str, value: str) -> str:
     """Check the names of rules, and sort them."""
     from rtgauge.system.rules import tried_rules
@@ -180,6 +187,7 @@ CHECKS = {
     "throttling": _on_off,
     "rt-cpus": _rt_cpus,
     "rt-pid": _rt_pid,
+    "interface": _interface,
     "settings": _settings,
     "boot": _boot,
 }

@@ -189,7 +189,7 @@ def isolation(deployment: Deployment, machine: Machine) -> list[Action]:
 def rules_kept(deployment: Deployment, machine: Machine) -> list[Action]:
     """Apply the audit rules that the deployment meets."""
     pid = None if deployment.rt_pid is None else int(deployment.rt_pid)
-    settings = trial_settings(deployment.rules, machine, deployment.rt_cpus, pid)
+    settings = trial_settings(deployment.rules, machine, deployment.rt_cpus, pid, deployment.interface)
     also = side_effects(settings, machine)
     return [*([Note(tuple(also))] if also else []), *_write(machine, settings)]
 

@@ -42,19 +42,24 @@ def trial_paths(names: Iterable[str]) -> list[str]:
 
 
 def trial_settings(
-    names: Iterable[str], machine: Machine, rt_cpus: str | None, pid: int | None = None
+    names: Iterable[str],
+    machine: Machine,
+    rt_cpus: str | None,
+    pid: int | None = None,
+    interface: str | None = None,
 ) -> list[Setting]:
     """Return the settings to write so that the machine meets these rules; empty if it already does, or lacks
     the files.
 
     `rt_cpus`: the real-time CPUs as a list. `pid`: the watched program. A trial that needs one of them has no
-    settings without it. Daemons that would change a setting back are stopped first.
+    settings without it. `interface`: the only network interface to change; None: every interface that has no
+    route. Daemons that would change a setting back are stopped first.
     """
     cpus = set(parse_cpu_list(rt_cpus)) if rt_cpus is not None else set[int]()
     daemons: list[str] = []
     made: list[Setting] = []
     for trial in _trials(names):
-        wanted = [each for setting in trial.set for each in _wanted(setting, machine, cpus, pid)]
+        wanted = [each for setting in trial.set for each in _wanted(setting, machine, cpus, pid, interface)]
         made += wanted
         daemons += trial.fought_by if wanted else []
     return [*paused(daemons, machine), *made]
@@ -85,29 +90,31 @@ def _trials(names: Iterable[str]) -> list[Trial]:
     return trials
 
 
-def _wanted(setting: TrialSetting, machine: Machine, cpus: set[int], pid: int | None) -> Iterable[Setting]:
+def _wanted(
+    setting: TrialSetting, machine: Machine, cpus: set[int], pid: int | None, interface: str | None
+) -> Iterable[Setting]:
     others = [cpu for cpu in machine.online if cpu not in cpus]
     if (setting.about_cpus and not (cpus and others)) or (setting.about_program and pid is None):
         return []
     if setting.file is None:
         return _threads(setting, machine, cpus, others, pid)
     if setting.to == OWN_QUEUE:
-        return _own_queues(setting.file, machine, cpus)
+        return _own_queues(setting.file, machine, cpus, interface)
     if setting.about_cpus:
-        return _cpus_elsewhere(setting, setting.file, machine, cpus)
+        return _cpus_elsewhere(setting, setting.file, machine, cpus, interface)
     if setting.about_program:
         return [Setting(setting.file.replace("{pid}", str(pid)), setting.to or "", essential=False)]
-    return _values(setting, setting.file, machine)
+    return _values(setting, setting.file, machine, interface)
 
 
-def _values(setting: TrialSetting, file: str, machine: Machine) -> Iterable[Setting]:
+def _values(setting: TrialSetting, file: str, machine: Machine, interface: str | None) -> Iterable[Setting]:
     for match, text in machine.files.matching(glob_pattern(file)):
         folder = match[0].rpartition("/")[0]
         value = setting.to if setting.to_file is None else machine.text(f"{folder}/{setting.to_file}")
         if (
             value is None
             or " ".join((chosen(text) or "").split()) == value
-            or is_protected(match[0], machine.files)
+            or is_protected(match[0], machine.files, interface)
         ):
             continue
         if match[0].startswith(ETHTOOL) and text == "0":
@@ -121,22 +128,24 @@ def words_of(text: str | None) -> list[str]:
     return re.sub(r"[\[\]]", "", text or "").split()
 
 
-def _cpus_elsewhere(setting: TrialSetting, file: str, machine: Machine, cpus: set[int]) -> Iterable[Setting]:
+def _cpus_elsewhere(
+    setting: TrialSetting, file: str, machine: Machine, cpus: set[int], interface: str | None
+) -> Iterable[Setting]:
     """Remove the real-time CPUs from every file that lists one of them."""
     is_mask = "{other-mask}" in (setting.to or "")
     for match, text in machine.files.matching(glob_pattern(file)):
         now = _mask(text) if is_mask else cpu_list(text)
-        if not now or not cpus & set(now) or is_protected(match[0], machine.files):
+        if not now or not cpus & set(now) or is_protected(match[0], machine.files, interface):
             continue
         left = sorted(set(now) - cpus) or [cpu for cpu in machine.online if cpu not in cpus]
         yield Setting(match[0], format_cpu_mask(left) if is_mask else format_cpu_list(left), essential=False)
 
 
-def _own_queues(file: str, machine: Machine, cpus: set[int]) -> Iterable[Setting]:
+def _own_queues(file: str, machine: Machine, cpus: set[int], interface: str | None) -> Iterable[Setting]:
     """Give the real-time CPUs send queues of their own, on each interface that has several."""
     interfaces: dict[str, dict[str, set[int]]] = {}
     for match, text in machine.files.matching(glob_pattern(file)):
-        if not is_protected(match[0], machine.files):
+        if not is_protected(match[0], machine.files, interface):
             interfaces.setdefault(interface_of(match[0]), {})[match[0]] = set(_mask(text) or ())
     for queues in interfaces.values():
         for path, left in apart(queues, cpus).items():
