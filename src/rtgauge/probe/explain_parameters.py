@@ -84,21 +84,29 @@ def explain_cost_ns(parameters: ExplainParameters, duration_ns: int) -> int:
 
 
 def explain_arguments(
-    parameters: ExplainParameters, duration_ns: int, *, cost: bool = True, woken_by_others: bool = False
+    parameters: ExplainParameters,
+    duration_ns: int,
+    *,
+    cost: bool = True,
+    woken_by_others: bool = False,
+    more_events: str = "",
 ) -> list[str]:
     """Return the engine's options.
 
     `duration_ns`: length of the measured phase. `cost`: whether to measure the cost of the events before it.
     `woken_by_others`: whether something other than a timer of its own CPU may wake a thread. Then the engine
-    also records when the woken thread arrives on the other CPU.
+    also records when the woken thread arrives on the other CPU. `more_events`: what this probe needs in
+    addition to the default events.
     """
     if not parameters.explain:
         return []
     events = parameters.explain_events
-    arrival = f",{ARRIVAL}" if woken_by_others and "default" in events.split(",") else ""
+    more = f",{ARRIVAL}" if woken_by_others else ""
+    more += f",{more_events}" if more_events else ""
+    more = more if "default" in events.split(",") else ""
     options = [
         f"--explain-instance={EXPLAIN_INSTANCE}",
-        f"--explain-events={events}{arrival}",
+        f"--explain-events={events}{more}",
         f"--explain-buffer-kb={parameters.explain_buffer_kb}",
     ]
     if parameters.explain_above_ns is not None:

@@ -4,9 +4,10 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import cast
 
 from rtgauge.explain.analysis.attribution import DOUBT_SHARE, LEAST_DOUBT_NS, explain
 from rtgauge.explain.analysis.calls import TIMER_CALLS
@@ -24,6 +25,7 @@ from rtgauge.explain.analysis.stall import with_joint_stalls
 from rtgauge.explain.analysis.waits import FAIR, MEMORY_LOCK
 from rtgauge.explain.trace.formats import Symbols, TraceFormats
 from rtgauge.explain.trace.moment import read_moment
+from rtgauge.extension import imported
 from rtgauge.probe.registry import probe_of
 from rtgauge.record.facts import Facts
 from rtgauge.record.marks import MarkKind
@@ -97,7 +99,7 @@ def explained_steps(record: Record, steps: Sequence[Step] | None = None) -> list
     for step in record.steps if steps is None else steps:
         file = record.moments(step)
         if file is not None:
-            explanations, symbols = _explanations(file)
+            explanations, symbols = _explanations(file, probe_of(step).divides)
             facts, watched = record.system(step.key.targets.get("self", "local")), probe_of(step).watches
             host = host_may_have_run(step, facts)
             named = [with_names(known, facts, watched=watched, host=host) for known in explanations]
@@ -143,13 +145,21 @@ def with_names(
     )
 
 
+Divided = Callable[[Explanation, Symbols], Explanation]
+"""Divides the parts of an explanation further. The sum must stay."""
+
+
 @lru_cache(maxsize=16)
-def _explanations(file: MomentFile) -> tuple[tuple[Explanation, ...], Symbols]:
-    """Explain each moment of a file. The result is cached, because a step is shown several times."""
+def _explanations(file: MomentFile, divides: str) -> tuple[tuple[Explanation, ...], Symbols]:
+    """Explain each moment of a file. `divides`: the probe's (probe/descriptor.py). The result is cached,
+    because a step is shown several times.
+    """
+    divided = cast("Divided", imported(divides)) if divides else None
     formats = TraceFormats.read(file.formats)
     explanations: list[Explanation] = []
     for document in file.moments():
-        explanations.append(explain(read_moment(formats, document), formats.symbols))
+        found = explain(read_moment(formats, document), formats.symbols)
+        explanations.append(found if divided is None else divided(found, formats.symbols))
         worst = max(explanations, key=lambda known: (not known.moment.is_wait, known.latency_ns))
         # A moment's events take megabytes, and the figure needs only the events of the worst moment.
         explanations = [known if known is worst else known.without_events() for known in explanations]
@@ -256,6 +266,16 @@ def _of_program(ranked: RankedCulprit, threads: Collection[str]) -> str | None:
         return OWN_TIMER
     if culprit.kind is Kind.BLOCKED:
         return _for_blocked(ranked)
+    if culprit.kind is Kind.SEND_QUEUE and culprit.until:
+        return (
+            f"send the packets of the loop with a higher SO_PRIORITY, through a queueing discipline of "
+            f"{culprit.name} that respects it (tc qdisc replace dev {culprit.name} root pfifo_fast)"
+        )
+    if culprit.kind is Kind.POLL_KEPT and not culprit.mechanism and culprit.until.startswith("napi/"):
+        return (
+            f"give the thread {culprit.until} a higher real-time priority than {culprit.name} (chrt -f -p), "
+            "or another CPU (taskset -p)"
+        )
     if culprit.kind in {Kind.PAGE_FAULT, Kind.FAULT_OR_OWN} and culprit.name == COPY_ON_WRITE:
         return COPIES
     if culprit.kind is Kind.OWNER_ASLEEP:

@@ -48,6 +48,12 @@ class Kind(StrEnum):
     LOCK_OWNER = "lock owner"
     OWNER_ASLEEP = "lock owner asleep"
     OWN = "own work"
+    SEND_QUEUE = "send queue"
+    DRIVER = "network driver"
+    FAR_END = "wire and device"
+    POLL = "packet poll"
+    POLL_KEPT = "packet poll kept waiting"
+    PROTOCOL = "network protocol"
     EITHER = "one or the other"
     UNATTRIBUTED = "unattributed"
 
@@ -57,7 +63,8 @@ class Culprit:
     """A cause with its kind and name, equal in every latency that it lengthens.
 
     `number`: the IRQ's. `priority`: the task's, in the kernel's numbers. `mechanism`: the throttling
-    mechanism, if it is known. `until`: the task that ended a sleep, or held the kernel's lock. `call`: the
+    mechanism, if it is known, or RPS. `until`: the task that ended a sleep, or held the kernel's lock; for
+    packets, the other flows, or what should have polled them. `call`: the
     system call in which a lock's owner slept. `owner`: the lock's owner that a task delayed; empty if the
     task delayed the thread itself. `user`: the task that used up the budget of real-time tasks.
     """
@@ -222,6 +229,14 @@ def culprit_name(culprit: Culprit) -> str:
             return "steal (hypervisor)"
         case Kind.SWITCH:
             return "context switch"
+        case Kind.SEND_QUEUE | Kind.POLL:
+            behind = f" behind {culprit.until}" if culprit.until else ""
+            return f"{culprit.kind} of {name}{behind}{f' ({culprit.mechanism})' if culprit.mechanism else ''}"
+        case Kind.DRIVER | Kind.PROTOCOL | Kind.FAR_END:
+            return f"{culprit.kind} of {name}"
+        case Kind.POLL_KEPT:
+            steered = f", steered by {culprit.mechanism}" if culprit.mechanism else ""
+            return f"{name} before {culprit.until}{steered}"
         case Kind.EITHER:
             return f"{name} (switch not traced)"
         case Kind.NMI | Kind.PAGE_FAULT | Kind.FAULT_OR_OWN:
@@ -313,6 +328,24 @@ def part_words(part: Part) -> str:
         case Kind.KERNEL_LOCK:
             owner = f", which {culprit.until} held" if culprit.until else ""
             return f"it waited for the kernel lock {culprit.name}{owner}"
+        case Kind.SEND_QUEUE:
+            behind = f" behind packets of {culprit.until}" if culprit.until else ""
+            return f"its packet waited in the send queue of {culprit.name}{behind}"
+        case Kind.DRIVER:
+            return f"the driver of {culprit.name} took the packet"
+        case Kind.FAR_END:
+            return (
+                f"the packet and its answer were on the wire of {culprit.name}, in the card or in the device"
+            )
+        case Kind.POLL:
+            steered = " on the CPU to which RPS steers it" if culprit.mechanism else ""
+            behind = f" behind packets of {culprit.until}" if culprit.until else ""
+            return f"the answer on {culprit.name} waited to be polled{steered}{behind}"
+        case Kind.POLL_KEPT:
+            steered = ", to which RPS steers the answer," if culprit.mechanism else ""
+            return f"task {task} ran before {culprit.until}{steered} could poll the answer"
+        case Kind.PROTOCOL:
+            return "the protocol handled the answer"
         case Kind.EITHER:
             return f"{culprit.name} ran: the kernel did not trace the switch between these tasks"
         case Kind.OWN:

@@ -43,6 +43,12 @@ WORDS: dict[Kind, str] = {
     Kind.LOCK_OWNER: "a lock was taken",
     Kind.OWNER_ASLEEP: "a lock was taken",
     Kind.OWN: "its own work",
+    Kind.SEND_QUEUE: "its packet waited in the send queue",
+    Kind.DRIVER: "the network driver took long",
+    Kind.FAR_END: "the wire or the device was slow",
+    Kind.POLL: "the answer waited to be polled",
+    Kind.POLL_KEPT: "other tasks kept the answer from being polled",
+    Kind.PROTOCOL: "the network protocol took long",
     Kind.EITHER: "another task or its own work",
     Kind.UNATTRIBUTED: "unknown",
 }

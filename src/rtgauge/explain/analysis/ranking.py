@@ -23,6 +23,10 @@ MENDS: dict[Kind, tuple[str, ...]] = {
     Kind.STEAL: ("real-machine", "guest-dedicated-hint"),
     Kind.THROTTLED: ("fair-server", "rt-throttling", "rt-group-throttling"),
     Kind.REMOTE_WAKEUP: ("guest-idle", "c-states"),
+    Kind.SEND_QUEUE: ("network-shaper",),
+    Kind.FAR_END: ("network-interrupts-at-once", "energy-efficient-ethernet"),
+    Kind.POLL: ("network-polls-at-once", "threaded-napi"),
+    Kind.POLL_KEPT: ("napi-thread-priority", "threaded-napi"),
 }
 """Kind -> ids of the audit rules (system/rules.toml) that say what to change, the most likely first."""
 
@@ -51,7 +55,8 @@ class RankedCulprit:
     @property
     def rules(self) -> tuple[str, ...]:
         """The ids of the audit rules that concern the culprit."""
-        return MENDS.get(self.culprit.kind, ())
+        steered = ("rps",) if self.culprit.mechanism == "RPS" else ()
+        return (*steered, *MENDS.get(self.culprit.kind, ()))
 
 
 def ranked_culprits(explanations: Iterable[Explanation]) -> list[RankedCulprit]:

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Explains late answers by the kernel's events."""

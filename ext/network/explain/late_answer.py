@@ -1,0 +1,247 @@
+# SPDX-License-Identifier: MIT
+"""Divides the time from a frame's sending to its answer by the kernel's events, which show both frames.
+
+The general explanation (rtgauge.explain) knows only that the thread waited. The parts here replace the wait:
+send queue, driver, wire and device, packet poll, protocol. They cover it without a gap, so the sum stays the
+round trip exactly.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from rtgauge.explain.analysis.explanation import Culprit, Explanation, Kind, Part
+from rtgauge.explain.analysis.thread_path import IN_INTERRUPT
+from rtgauge.explain.trace.contexts import Context, CpuTimeline, timelines
+from rtgauge.explain.trace.formats import Symbols
+from rtgauge.explain.trace.moment import Event
+from rtgauge_ext.network.explain.events import HANDED, SENT
+
+RECEIVE = "NET_RX"
+POLLERS = ("napi/", "ksoftirqd/")
+"""Prefixes of the names of the kernel's threads that poll packets."""
+
+
+@dataclass(frozen=True)
+class _Answer:
+    """The events of one cycle: its frame enters the send queue, goes to the driver, leaves it; the answer is
+    there (`arrived_ns`), is given to the kernel, passes to the protocol, and wakes the
+    thread. `waking` is None if the thread polls for the answer.
+    """
+
+    queued: Event
+    started: Event
+    sent: Event
+    arrived_ns: int
+    handed: Event
+    received: Event
+    waking: Event | None
+
+    @property
+    def end_ns(self) -> int:
+        """When the thread was woken, or else when the protocol had the answer."""
+        return self.received.time_ns if self.waking is None else self.waking.time_ns
+
+
+def divided(explanation: Explanation, symbols: Symbols) -> Explanation:
+    """Return the explanation with the wait for the answer divided; unchanged if the events do not show both
+    frames, which is a doubt.
+    """
+    moment = explanation.moment
+    lines = timelines(moment.table, symbols)
+    answer = _answer(moment.table.events, moment.thread, moment.release_ns, moment.end_ns, lines)
+    if answer is None:
+        return replace(explanation, doubts=[*explanation.doubts, "the trace does not show both frames"])
+    start_ns, end_ns = answer.queued.time_ns, answer.end_ns
+    others = list[Part]()
+    for part in explanation.parts:
+        others += _outside(part, start_ns, end_ns)
+    found: dict[Culprit, Part] = {}
+    for culprit, span, cpu in _spans(answer, moment.table.events, lines):
+        part = found.setdefault(culprit, Part(culprit))
+        part.ns += span[1] - span[0]
+        part.spans.append((*span, cpu))
+    parts = sorted([*others, *found.values()], key=lambda part: part.begin_ns or end_ns)
+    if sum(part.ns for part in parts) != explanation.latency_ns:
+        return replace(explanation, doubts=[*explanation.doubts, "the parts of the answer do not add up"])
+    return replace(explanation, parts=parts)
+
+
+def _answer(
+    events: Sequence[Event], thread: int, release_ns: int, end_ns: int, lines: dict[int, CpuTimeline]
+) -> _Answer | None:
+    """Find the last frame that the thread sent, and the answer that it then got."""
+    within = [event for event in events if release_ns <= event.time_ns <= end_ns]
+    queued = next((event for event in reversed(within) if _sends(event, thread)), None)
+    if queued is None:
+        return None
+    started, sent = (_later(within, name, queued) for name in (SENT, "net_dev_xmit"))
+    waking = next(
+        (
+            event
+            for event in reversed(within)
+            if event.name == "sched_waking" and event.number("pid") == thread and event.pid != thread
+        ),
+        None,
+    )
+    if started is None or sent is None:
+        return None
+    if waking is not None and waking.time_ns < sent.time_ns:
+        waking = None
+    device = queued.text("name")
+    received = next(
+        (
+            event
+            for event in reversed(within)
+            if event.name == "netif_receive_skb"
+            and event.text("name") == device
+            and sent.time_ns < event.time_ns
+            and (waking is None or (event.cpu == waking.cpu and event.time_ns <= waking.time_ns))
+        ),
+        None,
+    )
+    if received is None:
+        return None
+    on_way = [
+        event
+        for event in within
+        if sent.time_ns < event.time_ns <= received.time_ns
+        and event.number("skbaddr") == received.number("skbaddr")
+    ]
+    handed = next(
+        (event for event in on_way if event.name in HANDED and event.text("name") == device), received
+    )
+    far = next((event for event in on_way if event.name == SENT and event.time_ns < handed.time_ns), None)
+    # The far end of a virtual link is in this machine.
+    known_ns = far.time_ns if far is not None else _poll_requested(within, handed, lines)
+    arrived_ns = handed.time_ns if known_ns is None else max(known_ns, sent.time_ns)
+    return _Answer(queued, started, sent, arrived_ns, handed, received, waking)
+
+
+def _sends(event: Event, thread: int) -> bool:
+    return event.name == "net_dev_queue" and event.pid == thread and not event.flags & IN_INTERRUPT
+
+
+def _later(events: Sequence[Event], name: str, queued: Event) -> Event | None:
+    """Return what happened next to a packet."""
+    return next(
+        (
+            event
+            for event in events
+            if event.name == name
+            and event.time_ns >= queued.time_ns
+            and event.number("skbaddr") == queued.number("skbaddr")
+        ),
+        None,
+    )
+
+
+def _poll_requested(events: Sequence[Event], handed: Event, lines: dict[int, CpuTimeline]) -> int | None:
+    """Return when the card, or its interrupt, asked for the poll that found the answer; None if the trace
+    does not show it.
+    """
+    if handed.name == "netif_rx":  # it comes before the poll
+        interrupt = lines[handed.cpu].before(handed.time_ns).interrupt
+        return None if interrupt is None or interrupt.kind == "softirq" else interrupt.since_ns
+    line = lines[handed.cpu]
+    poll = line.before(handed.time_ns).interrupt
+    by_softirq = poll is not None and poll.name == RECEIVE
+    began_ns = poll.since_ns if poll is not None and by_softirq else handed.time_ns
+    for event in reversed(events):
+        if event.time_ns > (began_ns or handed.time_ns):
+            continue
+        raised = by_softirq and event.name == "softirq_raise" and event.number("vec") == RECEIVE_VECTOR
+        woken = not by_softirq and event.name == "sched_waking" and event.number("pid") == handed.pid
+        if (raised and event.cpu == handed.cpu) or woken:
+            interrupt = lines[event.cpu].before(event.time_ns).interrupt
+            since_ns = None if interrupt is None or interrupt.kind == "softirq" else interrupt.since_ns
+            return event.time_ns if since_ns is None else since_ns
+    return None
+
+
+RECEIVE_VECTOR = 3
+"""NET_RX_SOFTIRQ (include/linux/interrupt.h)"""
+
+
+def _spans(
+    answer: _Answer, events: Sequence[Event], lines: dict[int, CpuTimeline]
+) -> Iterator[tuple[Culprit, tuple[int, int], int]]:
+    """Yield (culprit, (start, end), CPU) of the wait, without a gap."""
+    queued, started, sent = answer.queued, answer.started, answer.sent
+    device, cpu = queued.text("name"), queued.cpu
+    before = any(
+        event.name == SENT
+        and queued.time_ns <= event.time_ns < started.time_ns
+        and event.text("name") == device
+        for event in events
+    )
+    edges = (
+        (Culprit(Kind.SEND_QUEUE, device, until="other flows" if before else ""), started.time_ns, cpu),
+        (Culprit(Kind.DRIVER, device), sent.time_ns, started.cpu),
+        (Culprit(Kind.FAR_END, device), answer.arrived_ns, sent.cpu),
+    )
+    since = queued.time_ns
+    for culprit, until, where in edges:
+        if until > since:
+            yield culprit, (since, until), where
+            since = until
+    steered = "RPS" if answer.handed.cpu != answer.received.cpu else ""
+    for seen, mechanism in ((answer.handed, ""), (answer.received, steered)):
+        until, where = seen.time_ns, seen.cpu
+        if until <= since:
+            continue
+        others = any(
+            event.name == "netif_receive_skb" and event.cpu == where and since <= event.time_ns < seen.time_ns
+            for event in events
+        )
+        poll = Culprit(Kind.POLL, device, mechanism=mechanism, until="other flows" if others else "")
+        poller = _poller(lines[where].before(seen.time_ns), where)
+        for span in lines[where].spans(since, until):
+            culprit = _instead(span.context, poller, mechanism) or poll
+            yield culprit, (span.start_ns, span.end_ns), where
+        since = until
+    if answer.end_ns > since:
+        yield Culprit(Kind.PROTOCOL, device), (since, answer.end_ns), answer.received.cpu
+
+
+def _poller(context: Context, cpu: int) -> str:
+    """Name what polled a packet: a thread of the kernel, or the softirq in another task."""
+    name = "" if context.task is None else context.task.name
+    return name if name.startswith(POLLERS) else f"the softirq on CPU {cpu}"
+
+
+def _instead(context: Context, poller: str, mechanism: str) -> Culprit | None:
+    """Return what a CPU did instead of polling a packet; None if it polled, or was about to."""
+    frame, task = context.interrupt, context.task
+    if frame is not None and frame.name == RECEIVE:
+        return None
+    if frame is not None and frame.kind == "irq":
+        return Culprit(Kind.IRQ, frame.name, frame.key if isinstance(frame.key, int) else None)
+    if frame is not None:
+        return Culprit(Kind.SOFTIRQ if frame.kind == "softirq" else Kind.INTERRUPT, frame.name)
+    if task is None or task.idle or task.name == poller:
+        return None
+    return Culprit(
+        Kind.POLL_KEPT,
+        task.name or f"pid {task.pid}",
+        mechanism=mechanism,
+        until=poller,
+        priority=task.priority,
+        pid=task.pid,
+    )
+
+
+def _outside(part: Part, start_ns: int, end_ns: int) -> list[Part]:
+    """Return what remains of a part outside of an interval: nothing, or one part."""
+    spans = [
+        piece
+        for since, until, cpu in part.spans
+        for piece in ((since, min(until, start_ns), cpu), (max(since, end_ns), until, cpu))
+        if piece[1] > piece[0]
+    ]
+    whole = sum(until - since for since, until, _ in part.spans)
+    left = part.ns - whole + sum(until - since for since, until, _ in spans)
+    if spans == part.spans:
+        return [part]
+    return [replace(part, ns=left, spans=spans)] if left else []

@@ -1,0 +1,176 @@
+# SPDX-License-Identifier: MIT
+"""Late answers in events drawn by hand: each has the cause that was drawn, and its parts add up exactly."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.explain.made_events import IDLE, MEASURED, THREAD, Story
+
+from rtgauge.explain.analysis.attribution import explain
+from rtgauge.explain.analysis.explanation import Explanation, Kind, part_words
+from rtgauge.explain.trace.formats import Symbols
+from rtgauge_ext.network.explain.late_answer import divided
+
+FRAME, ANSWER, OTHER = 0x100, 0x200, 0x300
+RECEIVE = 3
+DEVICE = ("reflector", 200, 120)
+NAPI = ("napi/near-9", 300, 49)
+HOG = ("hog", 400, 9)
+
+
+def sent(story: Story, queued: float = 6, started: float = 7, device: str = "near") -> Story:
+    """The thread sends a frame on CPU 1, and sleeps."""
+    story.switch(5, 1, IDLE, MEASURED).at(queued, 1, "net_dev_queue", skbaddr=FRAME, name=device)
+    sleeping = started > 12
+    if sleeping:
+        story.switch(12, 1, MEASURED, IDLE, state=1)
+    story.at(started, 1, "net_dev_start_xmit", skbaddr=FRAME, name=device)
+    story.at(started + 1, 1, "net_dev_xmit", skbaddr=FRAME, name=device)
+    return story if sleeping else story.switch(12, 1, MEASURED, IDLE, state=1)
+
+
+def received(story: Story, handed: float, at: float, cpus: tuple[int, int] = (0, 0)) -> Story:
+    """A softirq gives the answer to the kernel and wakes the thread 2 us later."""
+    first, last = cpus
+    story.at(handed, first, "netif_rx", skbaddr=ANSWER, name="near")
+    story.at(at, last, "netif_receive_skb", skbaddr=ANSWER, name="near")
+    story.at(at + 2, last, "sched_waking", comm="measured", pid=THREAD, prio=19, target_cpu=1)
+    return story.switch(at + 5, 1, IDLE, MEASURED)
+
+
+def softirq(story: Story, begin: float, end: float, cpu: int = 0) -> Story:
+    story.at(begin - 0.5, cpu, "softirq_raise", vec=RECEIVE).at(begin, cpu, "softirq_entry", vec=RECEIVE)
+    return story.at(end, cpu, "softirq_exit", vec=RECEIVE)
+
+
+def begun() -> Story:
+    return Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(0.1, 1)
+
+
+def parts(story: Story, us: float) -> dict[tuple[Kind, str], float]:
+    found = explained(story, us)
+    assert found.doubts == []
+    return {(part.culprit.kind, part.culprit.until): part.ns / 1000 for part in found.parts}
+
+
+def explained(story: Story, us: float) -> Explanation:
+    symbols = Symbols((), ())
+    whole = explain(story.moment(us), symbols)
+    found = divided(whole, symbols)
+    assert sum(part.ns for part in found.parts) == whole.latency_ns
+    assert all(part.ns == sum(end - start for start, end, _ in part.spans) for part in found.parts)
+    assert all(part_words(part) for part in found.parts)
+    return found
+
+
+def test_a_slow_device_is_the_wire_and_the_device() -> None:
+    story = softirq(received(sent(begun()), 800, 805), 802, 810)
+    found = parts(story, 815)
+    assert found[Kind.FAR_END, ""] == pytest.approx(792)
+    assert found[Kind.SEND_QUEUE, ""] == found[Kind.DRIVER, ""] == pytest.approx(1)
+    assert found[Kind.PROTOCOL, ""] == pytest.approx(2)
+
+
+def test_the_far_end_in_this_machine_ends_where_it_sends() -> None:
+    story = softirq(received(sent(begun()), 500, 805), 802, 810)
+    story.at(480, 0, "net_dev_start_xmit", skbaddr=ANSWER, name="far")
+    assert parts(story, 815)[Kind.FAR_END, ""] == pytest.approx(472)
+
+
+@pytest.mark.parametrize("others", [False, True])
+def test_a_queueing_discipline_and_the_flow_before_it(others: bool) -> None:
+    story = softirq(received(sent(begun(), started=700), 800, 805), 802, 810)
+    if others:
+        story.at(300, 0, "net_dev_start_xmit", skbaddr=OTHER, name="near")
+    found = parts(story, 815)
+    assert found[Kind.SEND_QUEUE, "other flows" if others else ""] == pytest.approx(694)
+
+
+def test_a_task_before_the_thread_that_polls() -> None:
+    story = sent(begun()).switch(15, 0, IDLE, HOG)
+    story.at(20, 0, "net_dev_start_xmit", skbaddr=ANSWER, name="far")
+    story.at(22, 0, "sched_waking", comm=NAPI[0], pid=NAPI[1], prio=NAPI[2], target_cpu=0)
+    story.switch(900, 0, HOG, NAPI)
+    received(story, 905, 907)
+    found = parts(story, 915)
+    assert found[Kind.POLL_KEPT, NAPI[0]] == pytest.approx(880)
+    assert "task hog" in {part_words(part)[:8] for part in explained(story, 915).parts}
+
+
+def test_packets_of_another_flow_before_the_answer() -> None:
+    story = softirq(sent(begun()), 20, 910)
+    for at in range(100, 900, 100):
+        story.at(at, 0, "netif_receive_skb", skbaddr=OTHER, name="near")
+    story = received(story, 31, 905)
+    assert parts(story, 915)[Kind.POLL, "other flows"] == pytest.approx(874, abs=2)
+
+
+def test_rps_takes_the_answer_to_a_cpu_that_is_busy() -> None:
+    story = softirq(sent(begun()), 18, 25).switch(10, 2, IDLE, HOG)
+    received(story, 20, 805, (0, 2))
+    softirq(story, 800, 810, cpu=2)
+    whole = explained(story, 815)
+    (kept,) = [part for part in whole.parts if part.culprit.kind is Kind.POLL_KEPT]
+    assert (kept.culprit.name, kept.culprit.mechanism) == ("hog", "RPS")
+    assert kept.ns == pytest.approx(779_500, abs=1_000)
+
+
+def test_a_late_send_is_the_machines_own() -> None:
+    story = begun().switch(5, 1, IDLE, HOG)
+    story.switch(700, 1, HOG, MEASURED).at(702, 1, "net_dev_queue", skbaddr=FRAME, name="near")
+    story.at(703, 1, "net_dev_start_xmit", skbaddr=FRAME, name="near")
+    story.at(704, 1, "net_dev_xmit", skbaddr=FRAME, name="near").switch(706, 1, MEASURED, IDLE, state=1)
+    softirq(received(story, 710, 713), 711, 720)
+    found = parts(story, 725)
+    assert found[Kind.TASK, ""] == pytest.approx(695, abs=4)
+    assert found[Kind.FAR_END, ""] == pytest.approx(6)
+
+
+def test_a_thread_that_polls_for_its_answer() -> None:
+    story = begun().switch(5, 1, IDLE, MEASURED).at(6, 1, "net_dev_queue", skbaddr=FRAME, name="near")
+    story.at(7, 1, "net_dev_start_xmit", skbaddr=FRAME, name="near")
+    story.at(8, 1, "net_dev_xmit", skbaddr=FRAME, name="near")
+    story.at(800, 0, "netif_rx", skbaddr=ANSWER, name="near")
+    softirq(story, 802, 810).at(805, 0, "netif_receive_skb", skbaddr=ANSWER, name="near")
+    found = parts(story, 815)
+    assert found[Kind.FAR_END, ""] == pytest.approx(792)
+    assert found[Kind.OWN, ""] == pytest.approx(11, abs=1)
+
+
+def test_without_the_frames_nothing_is_divided_and_it_is_said() -> None:
+    story = received(begun().switch(5, 1, IDLE, MEASURED).switch(12, 1, MEASURED, IDLE, state=1), 800, 805)
+    found = explained(story, 815)
+    assert found.doubts == ["the trace does not show both frames"]
+    assert not {part.culprit.kind for part in found.parts} & {Kind.FAR_END, Kind.POLL}
+
+
+NAMES = (
+    "net_dev_queue",
+    "net_dev_start_xmit",
+    "net_dev_xmit",
+    "netif_rx",
+    "netif_receive_skb",
+    "sched_waking",
+    "softirq_raise",
+    "softirq_entry",
+    "softirq_exit",
+)
+
+
+@given(
+    st.lists(
+        st.tuples(
+            st.floats(-10, 900), st.integers(0, 2), st.sampled_from(NAMES), st.sampled_from([FRAME, ANSWER])
+        ),
+        max_size=30,
+    )
+)
+def test_the_parts_of_any_events_add_up(events: list[tuple[float, int, str, int]]) -> None:
+    story = sent(begun())
+    for at, cpu, name, packet in events:
+        story.at(at, cpu, name, skbaddr=packet, name="near", vec=RECEIVE, pid=THREAD, target_cpu=1)
+    symbols = Symbols((), ())
+    whole = explain(story.moment(815), symbols)
+    assert sum(part.ns for part in divided(whole, symbols).parts) == whole.latency_ns
