@@ -44,6 +44,7 @@ COMMANDS = (
     "ext/importers",
     "ext/instrument",
     "ext/lab",
+    "ext/recorder",
     "ext/store",
     "ext/tune",
 )
@@ -131,6 +132,13 @@ ALLOWED = {
     "ext/fleet/archive.py": {"open"},
     # Fixed places below /etc.
     "ext/tune/installing.py": {"mkdir", "symlink_to", "unlink", "write_whole"},
+    # Fixed places below /etc and /var/lib, the kernel's files, and a recorder's own open folder.
+    "ext/recorder/installing.py": {"mkdir", "rmdir", "rmtree", "symlink_to", "unlink", "write_whole"},
+    "ext/recorder/folder.py": {"whole_file"},
+    "ext/recorder/program.py": {"read_text"},
+    "ext/recorder/recorder.py": {"read_text"},
+    "ext/recorder/tracing.py": {"mkdir", "rmdir"},
+    "ext/recorder/triggers.py": {"read_text"},
     # In the lab's folders, which paths.py checks, and what is made there.
     "ext/lab/paths.py": {"open"},
     "ext/lab/accelerator.py": {"read_bytes", "read_text", "write_whole"},

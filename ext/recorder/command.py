@@ -1,0 +1,303 @@
+# SPDX-License-Identifier: MIT
+"""`rtgauge recorder`."""
+
+from __future__ import annotations
+
+import re
+import sys
+from dataclasses import dataclass, fields
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from rtgauge.cli.options import Details, Json, Out, Require, duration_option, grouped
+from rtgauge.errors import InputError
+from rtgauge.record.records_folder import RECORDS
+from rtgauge.units import NS_PER_S
+from rtgauge_ext.recorder.installing import FOLDERS
+from rtgauge_ext.recorder.installing import install as install_unit
+from rtgauge_ext.recorder.installing import uninstall as uninstall_unit
+
+if TYPE_CHECKING:
+    from rtgauge_ext.recorder.actions import Actions
+    from rtgauge_ext.recorder.recorder import Options
+
+app = typer.Typer(
+    help="""Record a program for weeks, and keep its worst moments.
+
+\b
+Examples:
+  rtgauge recorder run --program control --require "period=1ms latency<=200us"
+  rtgauge show /var/lib/rtgauge/recorder/control
+  rtgauge recorder import /var/lib/rtgauge/recorder/control
+"""
+)
+SIZE = re.compile(r"([0-9]{1,9})(KiB|MiB|GiB)")
+UNITS = {"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30}
+FolderArgument = Annotated[
+    Path, typer.Argument(metavar="FOLDER", help="A recorder's folder.", show_default=False)
+]
+
+
+@app.callback()
+def _recorder() -> None:  # pyright: ignore[reportUnusedFunction]
+    """Record a program for weeks, and keep its worst moments."""
+
+
+@dataclass(frozen=True)
+class Program:
+    """Options for the program."""
+
+    program: Annotated[
+        str | None, typer.Option(metavar="NAME", help="Name of the program, found again when it restarts.")
+    ] = None
+    unit: Annotated[
+        str | None,
+        typer.Option(metavar="NAME", help="systemd unit whose main process is the program."),
+    ] = None
+    pid: Annotated[int | None, typer.Option(metavar="N", min=1, help="Process ID of the program.")] = None
+    threads: Annotated[
+        str | None, typer.Option(metavar="NAMES", help="Threads to watch, as for rtgauge watch.")
+    ] = None
+    cycle: Annotated[
+        str | None,
+        typer.Option(metavar="CALL[:FD]", help="Call in which the loop waits, as for rtgauge watch."),
+    ] = None
+    require: Require = None
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Options for what is kept."""
+
+    for_: Annotated[
+        str | None, typer.Option("--for", metavar="TIME", help="How long to record; default: until stopped.")
+    ] = None
+    keep: Annotated[
+        str, typer.Option(metavar="SIZE", help="The most that the folder may take, e.g. 50MiB.")
+    ] = "50MiB"
+    budget_cpu: Annotated[
+        str,
+        typer.Option(
+            metavar="SHARE",
+            help="Share of a CPU that recording may take. Half of it may go into naming culprits.",
+        ),
+    ] = "0.5%"
+    folder: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help=f"The recorder's folder; default: {FOLDERS}/PROGRAM."),
+    ] = None
+
+
+@dataclass(frozen=True)
+class Triggers:
+    """Options for triggers."""
+
+    on_trigger: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ACTION",
+            help="What to do if a cycle breaks the requirement, a thread is silent or the program ends: a "
+            "program (the whole path of root's file), signal:NAME, or freeze, which ends the recording.",
+        ),
+    ] = None
+    trigger_every: Annotated[
+        str, typer.Option(metavar="TIME", help="At most one trigger acts in this time.")
+    ] = "1min"
+    silent: Annotated[
+        int | None,
+        typer.Option(
+            metavar="N",
+            min=2,
+            help="Trigger if a thread gets no CPU for N periods; needs period= in --require.",
+        ),
+    ] = None
+
+
+def _bytes(text: str) -> int:
+    match = SIZE.fullmatch(text)
+    if match is None:
+        raise InputError(f"--keep {text}: give a size such as 50MiB")
+    return int(match[1]) * UNITS[match[2]]
+
+
+def _share(text: str) -> float:
+    from rtgauge.units import parse_percent
+
+    try:
+        share = parse_percent(text)
+    except ValueError as error:
+        raise InputError(f"--budget-cpu {text}: {error}") from None
+    if not 0 < share <= 1:
+        raise InputError(f"--budget-cpu {text}: give a share of one CPU, such as 0.5%")
+    return share
+
+
+def _options(program: Program, keep: Keep, triggers: Triggers) -> Options:
+    """Return the recorder's options. Raises InputError."""
+    from pydantic import ValidationError
+
+    from rtgauge.units import format_duration
+    from rtgauge.validation import first_error
+    from rtgauge.verdict.requirement import parse_requirement
+    from rtgauge_ext.recorder.program import Wanted
+    from rtgauge_ext.recorder.recorder import Options
+    from rtgauge_ext.recorder.session import engine_arguments
+    from rtgauge_ext.recorder.triggers import Silence, bounds
+
+    requirement = None if program.require is None else parse_requirement(program.require)
+    bound = bounds(requirement)
+    watch: dict[str, str | int] = {}
+    for name in ("threads", "cycle"):
+        if (value := getattr(program, name)) is not None:
+            watch[name] = value
+    if requirement is not None and requirement.period_ns is not None:
+        watch["period"] = format_duration(requirement.period_ns)
+    if bound:
+        watch["explain-above"] = format_duration(min(bound.values()))
+    try:
+        engine_arguments(watch, 1, "trace", "explain")
+    except ValidationError as error:
+        raise InputError(first_error(error)) from None
+    period_ns = requirement.period_ns if requirement is not None else None
+    if triggers.silent is not None and period_ns is None:
+        raise InputError('--silent needs the period of the loop; give --require "period=1ms ..."')
+    return Options(
+        wanted=Wanted(program.pid, program.program, program.unit),
+        watch=watch,
+        for_ns=None if keep.for_ is None else duration_option("--for", keep.for_),
+        budget=_share(keep.budget_cpu),
+        silent=Silence(triggers.silent, period_ns) if triggers.silent and period_ns else None,
+        bounds=bound,
+    )
+
+
+def _check_options(options: list[str]) -> None:
+    """Raise InputError if `run` would refuse these options."""
+    import click
+
+    group = typer.main.get_command(app)
+    assert isinstance(group, click.Group)  # noqa: S101 - app has several commands
+    try:
+        given = group.commands["run"].make_context("rtgauge recorder run", [*options]).params
+    except click.ClickException as error:
+        raise InputError(error.format_message()) from None
+    _checked(
+        Program(**{each.name: given[each.name] for each in fields(Program)}),
+        Keep(**{each.name: given[each.name] for each in fields(Keep)}),
+        Triggers(**{each.name: given[each.name] for each in fields(Triggers)}),
+    )
+
+
+def _checked(program: Program, keep: Keep, triggers: Triggers) -> tuple[Options, Actions]:
+    from rtgauge_ext.recorder.actions import Actions
+
+    _bytes(keep.keep)
+    every_s = duration_option("--trigger-every", triggers.trigger_every) / NS_PER_S
+    actions = Actions(tuple(triggers.on_trigger or ()), every_s, lambda _: None)
+    return _options(program, keep, triggers), actions
+
+
+@app.command("run")
+@grouped
+def run(*, program: Program, keep: Keep, triggers: Triggers) -> None:
+    """Record until the time is over, or until stopped.
+
+    The folder never takes more than --keep. It keeps the worst moment of each culprit with the kernel's
+    events, and figures and counts by hour. After a restart of the program, the machine or the recorder, the
+    same command goes on in the same folder.
+
+    \b
+    Examples:
+      rtgauge recorder run --program control --for 30d
+      rtgauge recorder run --unit control.service --keep 50MiB \\
+          --require "period=1ms latency<=200us" --on-trigger /usr/local/sbin/alarm
+      rtgauge recorder run --pid 812 --folder /tmp/flight --silent 5 \\
+          --require "period=1ms" --on-trigger signal:USR1
+    """
+    from rtgauge_ext.recorder.folder import RecorderFolder, Settings
+    from rtgauge_ext.recorder.recorder import Recorder
+    from rtgauge_ext.recorder.tracing import check_tracing
+
+    options, actions = _checked(program, keep, triggers)
+    check_tracing()
+    settings = Settings(
+        program=str(options.wanted),
+        require=program.require,
+        keep_bytes=_bytes(keep.keep),
+        command=["rtgauge", *sys.argv[1:]],
+        parameters=options.watch,
+    )
+    wanted = options.wanted
+    name = wanted.name or wanted.unit or f"pid-{wanted.pid}"
+    folder = RecorderFolder.create(keep.folder or FOLDERS / name.replace("/", "_"), settings)
+    typer.echo(f"recording into {folder.path}", err=True)
+    Recorder(folder, options, actions).run()
+
+
+@app.command("import")
+def import_folder(
+    folder: FolderArgument,
+    out: Out = RECORDS,
+    require: Require = None,
+    details: Details = False,
+    json: Json = False,
+) -> None:
+    """Make a record of a recorder's folder, also while it records.
+
+    The record has a step for each boot, a window for each hour, and the kept moments.
+
+    \b
+    Examples:
+      rtgauge recorder import /var/lib/rtgauge/recorder/control
+      rtgauge show latest --why
+    """
+    from rtgauge.cli.conclusion import check_requirement, finish, with_requirement
+    from rtgauge.record.reader import Record
+    from rtgauge_ext.recorder.folder import RecorderFolder
+    from rtgauge_ext.recorder.record import make_record
+
+    check_requirement(require)
+    opened = RecorderFolder.open(folder)
+    path = make_record(opened, out, ["rtgauge", *sys.argv[1:]])
+    run = with_requirement(Record.open(path).run, require or opened.settings.require)
+    raise typer.Exit(finish(path, run, as_json=json, details=details))
+
+
+@app.command("install")
+def install(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the service.", show_default=False)],
+    command: Annotated[
+        list[str],
+        typer.Argument(metavar="-- OPTIONS", help="Options of rtgauge recorder run.", show_default=False),
+    ],
+) -> None:
+    """Install a systemd service that records from each boot on.
+
+    This writes /etc/systemd/system/rtgauge-recorder-NAME.service, and enables it.
+
+    \b
+    Example:
+      rtgauge recorder install control -- --unit control.service --keep 50MiB
+    """
+    _check_options(command)
+    for line in install_unit(name, command):
+        typer.echo(line)
+
+
+@app.command("uninstall")
+def uninstall(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the service.", show_default=False)],
+    folder: Annotated[
+        bool, typer.Option("--folder", help="Also remove the folder with everything that was recorded.")
+    ] = False,
+) -> None:
+    """Stop and remove a service that `rtgauge recorder install` installed.
+
+    \b
+    Example:
+      rtgauge recorder uninstall control --folder
+    """
+    for line in uninstall_unit(name, with_folder=folder):
+        typer.echo(line)

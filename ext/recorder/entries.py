@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""What the logs of a recorder's folder hold, and how figures of short times fold into longer ones."""
+
+from __future__ import annotations
+
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from typing import Annotated, Literal
+
+from pydantic import Field, TypeAdapter
+
+from rtgauge.record.histogram import encode_bins
+from rtgauge.record.model import Mark, Result
+from rtgauge.record.stream import Window
+from rtgauge.record.strict_model import Model
+from rtgauge.record.windows import Windows, merge
+
+Counts = dict[str, int]
+"""Name -> number or ns, of everything that is counted: what was seen, what was not, and what was removed."""
+
+
+class Figures(Model):
+    """The figures of one series over a time, with the meanings of the stream's `window`."""
+
+    task: str
+    metric: str
+    start_ns: int
+    end_ns: int
+    count: int
+    missed: int
+    min_ns: int | None
+    max_ns: int | None
+    sum_ns: int
+    m2_ns2: float
+    bins: str
+    missed_bins: str
+
+    @classmethod
+    def of(cls, task: str, metric: str, window: Window) -> Figures:
+        """Return the figures of one window."""
+        return cls(
+            task=task, metric=metric, **window.model_dump(exclude={"type", "series", "phase", "index"})
+        )
+
+    def window(self, series: int, index: int) -> Window:
+        """Return them as a window of a series."""
+        values = self.model_dump(exclude={"task", "metric"})
+        return Window(type="window", series=series, phase="measure", index=index, **values)
+
+
+def folded_figures(figures: Iterable[Figures]) -> list[Figures]:
+    """Return one entry for each series. Raises RecordError if a histogram is damaged."""
+    groups: dict[tuple[str, str], list[Figures]] = defaultdict(list)
+    for each in figures:
+        groups[each.task, each.metric].append(each)
+    return [_together(group) for group in groups.values()]
+
+
+def _together(group: list[Figures]) -> Figures:
+    if len(group) == 1:
+        return group[0]
+    merged = merge(Windows.of([each.window(0, number) for number, each in enumerate(group)]))
+    return Figures(
+        task=group[0].task,
+        metric=group[0].metric,
+        start_ns=min(each.start_ns for each in group),
+        end_ns=max(each.end_ns for each in group),
+        count=merged.count,
+        missed=merged.missed,
+        min_ns=merged.min_ns,
+        max_ns=merged.max_ns,
+        sum_ns=sum(each.sum_ns for each in group),
+        m2_ns2=merged.m2_ns2 or 0.0,
+        bins=encode_bins(merged.bins, merged.counts),
+        missed_bins=encode_bins(merged.missed_bins, merged.missed_counts),
+    )
+
+
+class Stretch(Model):
+    """A minute, an hour or a longer time of one source: its figures, and what was counted meanwhile.
+
+    `fold`: the number of the hour's entry that has it; a minute belongs to the hour with the same number.
+    """
+
+    kind: Literal["stretch"] = "stretch"
+    source: str
+    fold: int
+    start_ns: int = Field(description="CLOCK_MONOTONIC")
+    end_ns: int
+    wall_ns: int = Field(description="the wall clock at its start")
+    counts: Counts = Field(default_factory=Counts)
+    figures: list[Figures] = Field(default_factory=list[Figures])
+
+
+def folded(stretches: Iterable[Stretch]) -> Stretch:
+    """Return one stretch for several of one source, the earliest first. Raises RecordError."""
+    all_of = list(stretches)
+    counts: Counter[str] = Counter()
+    for each in all_of:
+        counts.update(each.counts)
+    return Stretch(
+        source=all_of[0].source,
+        fold=max(each.fold for each in all_of),
+        start_ns=min(each.start_ns for each in all_of),
+        end_ns=max(each.end_ns for each in all_of),
+        wall_ns=min(each.wall_ns for each in all_of),
+        counts=dict(counts),
+        figures=folded_figures(figure for each in all_of for figure in each.figures),
+    )
+
+
+class SeriesMark(Model):
+    """A mark of the engine, and the series that it concerns; None: all."""
+
+    mark: Mark
+    task: str | None
+    metric: str | None
+
+
+class SessionEnd(Model):
+    """What the engine said at the end of one session."""
+
+    kind: Literal["session"] = "session"
+    source: str
+    results: list[Result] = Field(default_factory=list[Result])
+    marks: list[SeriesMark] = Field(default_factory=list[SeriesMark])
+    symbols: dict[str, str] = Field(default_factory=dict[str, str])
+
+
+class Event(Model):
+    """Something that happened once: the recorder or the program began or ended, a trigger, a suspend, ..."""
+
+    kind: Literal["event"] = "event"
+    what: str
+    detail: str
+    wall_ns: int
+
+
+Entry = Annotated[Stretch | SessionEnd | Event, Field(discriminator="kind")]
+ENTRY: TypeAdapter[Stretch | SessionEnd | Event] = TypeAdapter(Entry)
+
+
+def packed(entry: Stretch | SessionEnd | Event) -> bytes:
+    """Return the entry as the log holds it: compressed JSON."""
+    return zlib.compress(entry.model_dump_json().encode(), 6)
+
+
+def unpacked(data: bytes) -> Stretch | SessionEnd | Event:
+    """Read an entry. Raises ValueError or zlib.error if it is damaged."""
+    return ENTRY.validate_json(zlib.decompress(data))

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+"""What this extension adds to rtgauge."""
+
+from __future__ import annotations
+
+from rtgauge.core import MEASURE
+from rtgauge.extension import Command, Extension
+
+EXTENSION = Extension(
+    name="recorder",
+    line="Records a program for weeks, and keeps its worst moments.",
+    commands={
+        "recorder": Command(
+            MEASURE,
+            "Record a program for weeks, and keep its worst moments.",
+            "rtgauge_ext.recorder.command:app",
+        )
+    },
+    resumers={"recorder.json": "rtgauge_ext.recorder.resumer:RECORDER"},
+)

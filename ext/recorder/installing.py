@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: MIT
+"""Installs a recorder as a systemd service, and removes it again. A file that somebody has changed stays."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+
+from rtgauge.errors import InputError, MeasureError
+from rtgauge.input_file import MOST_TOML, read_regular
+from rtgauge.record.files import write_whole
+
+FOLDERS = Path("/var/lib/rtgauge/recorder")
+"""The folders of recorders, one for each service or program."""
+UNITS = Path("/etc/systemd/system")
+SYSTEMD = Path("/run/systemd/system")
+"""Exists if systemd runs (sd_booted(3))."""
+NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,60}")
+SUM = "# rtgauge recorder wrote the lines below. Their SHA-256: "
+"""Begins the first line of a unit. Only a unit whose sum is right is removed."""
+CAPABILITIES = (
+    "CAP_DAC_READ_SEARCH CAP_IPC_LOCK CAP_KILL CAP_SYS_ADMIN CAP_SYS_NICE CAP_SYS_PTRACE CAP_SYS_RAWIO "
+    "CAP_SYSLOG"
+)
+HARDENING = (
+    *("NoNewPrivileges=yes", "PrivateNetwork=yes", "RestrictAddressFamilies=AF_UNIX", "PrivateTmp=yes"),
+    *("ProtectSystem=strict", "ProtectHome=read-only", "ProtectControlGroups=yes", "ProtectClock=yes"),
+    *("ProtectKernelModules=yes", "ProtectHostname=yes", "LockPersonality=yes", "RestrictNamespaces=yes"),
+    *("RestrictSUIDSGID=yes", "SystemCallArchitectures=native", "UMask=0077", "KeyringMode=private"),
+    f"CapabilityBoundingSet={CAPABILITIES}",
+)
+"""What the service may not do. /sys stays writable, because tracefs is there; /proc shows the program."""
+
+
+def unit_name(name: str) -> str:
+    """Return the unit's file name. Raises InputError for a name that is none."""
+    if NAME.fullmatch(name) is None:
+        raise InputError(f"the name {name!r} cannot be a service's; use letters, digits, - and _")
+    return f"rtgauge-recorder-{name}.service"
+
+
+def unit_text(name: str, command: Sequence[str]) -> str:
+    """Return the unit, whose service runs this command. `command`: the program's path and its arguments."""
+    lines = [
+        "[Unit]",
+        f"Description=rtgauge recorder {name}",
+        "",
+        "[Service]",
+        "Type=exec",
+        f"ExecStart={' '.join(map(_quoted, command))}",
+        "Restart=always",
+        "RestartSec=5",
+        "KillMode=mixed",
+        f"StateDirectory=rtgauge/recorder/{name}",
+        "StateDirectoryMode=0700",
+        *HARDENING,
+        "",
+        "[Install]",
+        "WantedBy=multi-user.target",
+    ]
+    text = "".join(f"{line}\n" for line in lines)
+    return f"{SUM}{hashlib.sha256(text.encode()).hexdigest()}\n{text}"
+
+
+def _quoted(word: str) -> str:
+    """Quote a word of ExecStart= (systemd.syntax(7), systemd.service(5)). Raises InputError."""
+    if not word.isprintable():
+        raise InputError(f"the option {word!r} has characters that a unit cannot have")
+    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
+    return f'"{escaped}"'
+
+
+def _own_program() -> Path:
+    """Return the program `rtgauge`, which only root may be able to change, because the service runs it.
+
+    Raises InputError.
+    """
+    from rtgauge_ext.recorder.actions import check_roots_file
+
+    beside = Path(sys.executable).parent / "rtgauge"
+    found = str(beside) if beside.exists() else shutil.which("rtgauge")
+    if found is None:
+        raise InputError("the program rtgauge is not in PATH; install it for all users")
+    return check_roots_file(Path(found))
+
+
+def _places(name: str) -> tuple[Path, Path]:
+    """Return the unit's file, and the link that starts it at each boot."""
+    unit = unit_name(name)
+    return UNITS / unit, UNITS / "multi-user.target.wants" / unit
+
+
+def install(name: str, options: Sequence[str]) -> list[str]:
+    """Install the service, and start it if systemd runs. `options`: of `rtgauge recorder run`, which
+    accepts them. Return lines on what was done.
+
+    Raises InputError, or MeasureError; then nothing is installed.
+    """
+    unit, link = _places(name)
+    there = [str(place) for place in (unit, link) if os.path.lexists(place)]
+    if there:
+        raise InputError(f"{there[0]} already exists; remove it first: rtgauge recorder uninstall {name}")
+    if any(word == "--folder" or word.startswith("--folder=") for word in options):
+        raise InputError(f"leave out --folder; the service records into {FOLDERS / name}")
+    command = [str(_own_program()), "recorder", "run", *options, "--folder", str(FOLDERS / name)]
+    try:
+        write_whole(unit, unit_text(name, command).encode(), mode=0o644)
+        link.parent.mkdir(mode=0o755, exist_ok=True)
+        link.symlink_to(f"../{unit.name}")
+    except OSError as error:
+        unit.unlink(missing_ok=True)
+        raise MeasureError(f"the service was not installed: {error}") from None
+    if not SYSTEMD.is_dir():
+        return [f"installed {unit}; it starts at the next boot with systemd"]
+    subprocess.run(["systemctl", "daemon-reload"], check=False)
+    if subprocess.run(["systemctl", "start", unit.name], check=False).returncode:
+        return [f"installed {unit}, but it did not start; see: systemctl status {unit.name}"]
+    return [f"installed and started {unit.name}; see what it records with: rtgauge show {FOLDERS / name}"]
+
+
+def uninstall(name: str, *, with_folder: bool = False) -> list[str]:
+    """Stop the service and remove what `install` wrote, and with `with_folder` what it recorded. Return lines
+    on what was done and what was left.
+
+    Raises InputError if nothing is installed.
+    """
+    unit, link = _places(name)
+    if not os.path.lexists(unit) and not os.path.lexists(link) and not (FOLDERS / name).exists():
+        raise InputError(f"no service {unit.name} is installed")
+    done: list[str] = []
+    if os.path.lexists(unit) and not _is_own(unit):
+        return [f"{unit} stays, because rtgauge did not write it, or somebody has changed it"]
+    if SYSTEMD.is_dir():
+        subprocess.run(["systemctl", "stop", unit.name], check=False)
+    if link.is_symlink() and str(link.readlink()) in {f"../{unit.name}", str(unit)}:
+        link.unlink()
+        done.append(f"removed {link}")
+    if os.path.lexists(unit):
+        unit.unlink()
+        done.append(f"removed {unit}")
+    if SYSTEMD.is_dir():
+        subprocess.run(["systemctl", "daemon-reload"], check=False)
+    folder = FOLDERS / name
+    if with_folder and folder.exists():
+        shutil.rmtree(folder)
+        done.append(f"removed {folder}")
+        for place in (FOLDERS, FOLDERS.parent):
+            if place.is_dir() and not any(place.iterdir()):
+                place.rmdir()
+    elif folder.exists():
+        done.append(f"{folder} stays with what was recorded; remove it with --folder")
+    return done
+
+
+def _is_own(unit: Path) -> bool:
+    """Return whether a unit is as rtgauge wrote it."""
+    try:
+        first, _, rest = read_regular(unit, MOST_TOML).decode().partition("\n")
+    except (OSError, UnicodeDecodeError):
+        return False
+    return first == f"{SUM}{hashlib.sha256(rest.encode()).hexdigest()}"

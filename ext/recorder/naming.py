@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: MIT
+"""Names the culprit of a moment, as far as the recorder's share of the CPU allows."""
+
+from __future__ import annotations
+
+import json
+import time
+from functools import lru_cache
+from typing import TYPE_CHECKING, Any
+
+from rtgauge.errors import RecordError
+from rtgauge_ext.recorder.folder import Source
+
+if TYPE_CHECKING:
+    from rtgauge.explain.trace.formats import TraceFormats
+    from rtgauge.record.facts import Facts
+
+UNKNOWN = "not explained"
+"""The culprit of a moment whose events are damaged, or of an unknown format."""
+FIRST_S, MOST_S = 20.0, 60.0
+"""The CPU time (s) that may be spent at once: at the beginning, and at most."""
+
+
+@lru_cache(maxsize=2)
+def _formats(formats: bytes) -> TraceFormats:
+    from rtgauge.explain.trace.formats import TraceFormats
+
+    return TraceFormats.read(json.loads(formats))
+
+
+@lru_cache(maxsize=2)
+def _facts(facts: bytes) -> Facts:
+    from rtgauge.record.facts import Facts
+
+    return Facts.model_validate_json(facts)
+
+
+def culprit_of(source: Source, moment: dict[str, Any]) -> str:
+    """Return what took the most time of a moment. `moment`: the engine's line."""
+    from rtgauge.explain.analysis.attribution import explain
+    from rtgauge.explain.analysis.culprits import with_names
+    from rtgauge.explain.analysis.explanation import culprit_name
+    from rtgauge.explain.analysis.ranking import general
+    from rtgauge.explain.trace.moment import read_moment
+
+    try:
+        formats = _formats(source.formats)
+        explanation = explain(read_moment(formats, moment), formats.symbols)
+    except (RecordError, ValueError):
+        return UNKNOWN
+    if source.facts:
+        explanation = with_names(explanation, _facts(source.facts), watched=True)
+    return culprit_name(general(explanation.main.culprit))
+
+
+class Namer:
+    """Names culprits within a share of the CPU. What it may not name now can be named later."""
+
+    def __init__(self, share: float) -> None:
+        """`share`: of one CPU, 0 to 1."""
+        self._share = share
+        self._left_s = FIRST_S
+        self._looked_s = time.monotonic()
+
+    def may(self) -> bool:
+        """Whether there is CPU time left."""
+        now_s = time.monotonic()
+        self._left_s = min(MOST_S, self._left_s + self._share * (now_s - self._looked_s))
+        self._looked_s = now_s
+        return self._left_s > 0
+
+    def name(self, source: Source, moment: dict[str, Any]) -> str:
+        """Return the culprit, and count the time that it took to find it."""
+        begun_s = time.process_time()
+        name = culprit_of(source, moment)
+        self._left_s -= time.process_time() - begun_s
+        return name

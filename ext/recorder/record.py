@@ -1,0 +1,221 @@
+# SPDX-License-Identifier: MIT
+"""Makes a record of a recorder's folder: a step for each boot, a window for each hour, the kept moments."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+import rtgauge
+from rtgauge.errors import InputError
+from rtgauge.probe.watch import WatchParameters
+from rtgauge.record.explain_report import explain_marks, explain_report
+from rtgauge.record.facts import Facts
+from rtgauge.record.model import LoadReport, Mark, Outlier, Run, Step, StepKey
+from rtgauge.record.moments import MomentWriter
+from rtgauge.record.stream import (
+    Hello,
+    SeriesLine,
+    StreamResult,
+    SymbolsLine,
+    TraceFormatsLine,
+    Window,
+    parse_line,
+)
+from rtgauge.record.summary import summarise_step
+from rtgauge.record.windows import Windows
+from rtgauge.record.writer import RecordWriter
+from rtgauge.units import NS_PER_S
+from rtgauge_ext.recorder.entries import SeriesMark, SessionEnd, Stretch
+from rtgauge_ext.recorder.folder import MomentHead, RecorderFolder
+from rtgauge_ext.recorder.sessions import folded_sessions
+
+MOST_OUTLIERS = 20
+LOCAL = "local"
+
+
+def utc(wall_ns: int) -> str:
+    """Return a time of the wall clock as UTC, ISO 8601."""
+    return f"{datetime.fromtimestamp(wall_ns / NS_PER_S, UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+class _Part(NamedTuple):
+    """What a folder has of one source."""
+
+    source: str
+    stretches: list[Stretch]
+    end: SessionEnd
+    series: dict[tuple[str, str], int]
+
+
+def _part(folder: RecorderFolder, source: str, ends: dict[str, SessionEnd]) -> _Part:
+    stretches = [stretch for stretch in (*folder.stretches, *folder.minutes) if stretch.source == source]
+    stretches.sort(key=lambda stretch: stretch.start_ns)
+    names = dict.fromkeys((each.task, each.metric) for stretch in stretches for each in stretch.figures)
+    for kept in folder.keeping.moments.values():
+        if kept.source == source:
+            names.update(dict.fromkeys((kept.task, metric) for metric in ("latency", "response")))
+    return _Part(
+        source,
+        stretches,
+        ends.get(source, SessionEnd(source=source)),
+        {name: number for number, name in enumerate(names)},
+    )
+
+
+def _windows(part: _Part) -> list[Window]:
+    return [
+        figures.window(part.series[figures.task, figures.metric], index)
+        for index, stretch in enumerate(part.stretches)
+        for figures in stretch.figures
+    ]
+
+
+def _marks(marks: Iterable[SeriesMark], series: dict[tuple[str, str], int]) -> list[Mark]:
+    return [
+        Mark(
+            name=each.mark.name,
+            severity=each.mark.severity,
+            detail=each.mark.detail,
+            series=series.get((str(each.task), str(each.metric))),
+        )
+        for each in marks
+    ]
+
+
+def _write_moments(
+    folder: RecorderFolder, part: _Part, place: Path, formats: TraceFormatsLine
+) -> list[Outlier]:
+    """Write the kept moments into the step's folder, and return the largest as outliers."""
+    writer = MomentWriter(place, formats)
+    outliers: list[Outlier] = []
+    own = [kept for kept in folder.keeping.moments.values() if kept.source == part.source]
+    for number, kept in enumerate(sorted(own, key=lambda kept: kept.number), start=1):
+        head, line = folder.moment(kept.number)
+        document = json.loads(line)
+        document |= {"number": number, "series": _series_of(head, part)}
+        writer.add(json.dumps(document, separators=(",", ":")).encode() + b"\n")
+        if head.metric != "wait":
+            outliers.append(
+                Outlier(
+                    series=document["series"],
+                    time_ns=document["release_ns"],
+                    value_ns=head.latency_ns,
+                    cpu=document["cpu"],
+                )
+            )
+    writer.add_symbols(SymbolsLine(type="symbols", symbols=part.end.symbols))
+    writer.finish()
+    return sorted(outliers, key=lambda outlier: -outlier.value_ns)[:MOST_OUTLIERS]
+
+
+def _series_of(head: MomentHead, part: _Part) -> int:
+    return part.series[head.task, "latency" if head.metric == "wait" else head.metric]
+
+
+def _key(folder: RecorderFolder, hello: Hello, number: int) -> StepKey:
+    values = {"pid": hello.parameters["pid"], "explain": True, **folder.settings.parameters}
+    return StepKey(
+        probe="watch",
+        parameters=WatchParameters.model_validate(values),
+        load="idle",
+        deployment="as-is",
+        targets={"self": LOCAL},
+        repeat=number,
+    )
+
+
+def _step(folder: RecorderFolder, part: _Part, writer: RecordWriter, number: int) -> tuple[Step, Windows]:
+    source = folder.source(part.source)
+    hello = parse_line(source.hello)
+    assert isinstance(hello, Hello)  # noqa: S101 - the recorder has read it
+    step_id = f"{number + 1:02d}-watch"
+    place = writer.step_folder(step_id)
+    lines = [
+        SeriesLine(type="series", series=series, metric=metric, unit="ns", labels={"task": task})
+        for (task, metric), series in part.series.items()
+    ]
+    windows = Windows.of(_windows(part))
+    summary = summarise_step(windows, lines)
+    result = StreamResult()
+    result.results = list(part.end.results)
+    outliers: list[Outlier] = []
+    if source.formats:
+        formats = parse_line(source.formats)
+        assert isinstance(formats, TraceFormatsLine)  # noqa: S101
+        result.trace_formats = formats
+        outliers = _write_moments(folder, part, place, formats)
+    explained = explain_report(result)
+    if explained is not None:
+        removed = explained.moments - sum(
+            kept.source == part.source for kept in folder.keeping.moments.values()
+        )
+        explained = explained.model_copy(update={"moments": explained.moments - max(0, removed)})
+    first, last = part.stretches[0], part.stretches[-1]
+    step = Step(
+        id=step_id,
+        key=_key(folder, hello, number),
+        tool=f"rtgauge-engine {hello.engine}",
+        boot_id=hello.boot_id or None,
+        started=utc(first.wall_ns),
+        ended=utc(last.wall_ns + last.end_ns - last.start_ns),
+        start_ns=first.start_ns,
+        end_ns=last.end_ns,
+        end_reason="duration",
+        parameters=hello.parameters,
+        cpus=hello.cpus,
+        cpus_not_measured=hello.cpus_not_measured,
+        clock=hello.clock,
+        load=LoadReport(name="idle"),
+        series=summary.series,
+        total=summary.total,
+        outliers=outliers,
+        results=result.results,
+        explain=explained,
+        marks=[*_marks(part.end.marks, part.series), *explain_marks(explained), *summary.marks],
+    )
+    return step, windows
+
+
+def make_record(folder: RecorderFolder, out: Path, command: list[str]) -> Path:
+    """Make a record in the folder `out`; return its folder.
+
+    Raises InputError if nothing was recorded, RecordError for a damaged folder, and the errors of
+    RecordWriter.
+    """
+    ends = {end.source: end for end in folded_sessions(folder.ends)}
+    sources = dict.fromkeys(
+        stretch.source for stretch in (*folder.stretches, *folder.minutes) if stretch.figures
+    )
+    if not sources:
+        raise InputError(f"{folder.path} has no figures yet; let the recorder run for a minute")
+    parts = [_part(folder, source, ends) for source in sources]
+    facts = [Facts.model_validate_json(data) for part in parts if (data := folder.source(part.source).facts)]
+    now = datetime.now(UTC)
+    host = (facts[-1].host if facts else None) or "unknown"
+    with RecordWriter.at_once(out, host=host, name="recorder", now=now) as writer:
+        hellos = [parse_line(folder.source(part.source).hello) for part in parts]
+        keys = [
+            _key(folder, hello, number) for number, hello in enumerate(hellos) if isinstance(hello, Hello)
+        ]
+        writer.write_run(
+            Run(
+                id=writer.id,
+                created=f"{now:%Y-%m-%dT%H:%M:%SZ}",
+                state="partial",
+                rtgauge=rtgauge.__version__,
+                command=command,
+                plan={"name": "recorder", "imported_from": folder.path.name},
+                targets=[LOCAL],
+                requirement=folder.settings.require,
+                planned=keys,
+            )
+        )
+        if facts:
+            writer.write_system(LOCAL, facts[-1])
+        for number, part in enumerate(parts):
+            writer.commit_step(*_step(folder, part, writer, number))
+        return writer.finish("complete")

@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: MIT
+"""Runs engines one after another on the wanted program, and lets `Recording` put what they say into the
+folder. The next engine is measuring before the last one stops.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import selectors
+import signal
+import time
+from dataclasses import dataclass
+from types import FrameType
+from typing import NamedTuple
+
+from rtgauge.errors import MeasureError, RecordError, RtgaugeError
+from rtgauge.runner.put_together import signal_name
+from rtgauge.units import NS_PER_S, format_share
+from rtgauge_ext.recorder.actions import Actions
+from rtgauge_ext.recorder.clocks import clocks
+from rtgauge_ext.recorder.folder import HOUR_NS, RecorderFolder
+from rtgauge_ext.recorder.naming import Namer
+from rtgauge_ext.recorder.program import PROC, Program, Wanted
+from rtgauge_ext.recorder.recording import MINUTE_NS, Recording, State, Taker
+from rtgauge_ext.recorder.session import Session
+from rtgauge_ext.recorder.tracing import remove_leftovers
+from rtgauge_ext.recorder.triggers import ENDED, Silence, Trigger, slices_of
+
+LOOK_NS = NS_PER_S
+SESSION_NS = HOUR_NS
+SESSION_MOMENTS, SESSION_BYTES = 150, 24 << 20
+"""An engine keeps 200 moments of 32 MiB; the next one takes over before that."""
+LEAST_SESSION_NS = MINUTE_NS
+FIRST_WAIT_NS, MOST_WAIT_NS = NS_PER_S, 60 * NS_PER_S
+"""How long to wait until an engine that failed is tried again: doubled each time."""
+NAMING_PART = 2
+"""One part in this many of the CPU's share may go into naming culprits."""
+TICKS_PER_S = os.sysconf("SC_CLK_TCK")
+EVENT_S = 60.0
+STARTED, STOPPED = "recorder started", "recorder stopped"
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to record. `for_ns`: for how long; None: until stopped. `budget`: share of a CPU (0 to 1)."""
+
+    wanted: Wanted
+    watch: dict[str, str | int]
+    for_ns: int | None = None
+    budget: float = 0.005
+    silent: Silence | None = None
+    bounds: dict[str, int] | None = None
+
+
+class Running(NamedTuple):
+    """An engine and the taker of its lines."""
+
+    session: Session
+    taker: Taker
+    since_ns: int
+
+
+def _facts() -> bytes:
+    from rtgauge.system.facts import read_facts
+
+    try:
+        return read_facts("local").facts.model_dump_json().encode()
+    except RtgaugeError:
+        return b""
+
+
+class Recorder:
+    """Records until it is stopped."""
+
+    def __init__(self, folder: RecorderFolder, options: Options, actions: Actions) -> None:
+        """Take over the folder."""
+        self._folder, self._options, self._actions = folder, options, actions
+        self._recording = Recording(
+            folder,
+            clocks,
+            Namer(options.budget / NAMING_PART),
+            _facts,
+            bounds=options.bounds,
+            on_trigger=self._act,
+        )
+        actions.count = self._count
+        self._selector = selectors.DefaultSelector()
+        self._now: Running | None = None
+        self._next: Running | None = None
+        self._sessions = 0
+        self._wait_ns, self._again_ns = FIRST_WAIT_NS, 0
+        self._said = ""
+        self._told_s: dict[str, float] = {}
+        self._stop = False
+        self._suspends = 0
+        self._cpu_ns = self._cpu_used_ns()
+        self._cpu_looked_ns = self._silent_looked_ns = 0
+
+    def run(self) -> None:
+        """Record until the time is over, a signal comes, or a trigger freezes the folder."""
+        begun = clocks()
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            signal.signal(number, self._caught)
+        self._begin()
+        try:
+            while not self._is_over(begun.boot_ns):
+                for key, _ in self._selector.select(self._pause_s()):
+                    self._read(key.data)
+                self._tick()
+        finally:
+            self._end()
+
+    def _caught(self, _number: int, _frame: FrameType | None) -> None:
+        self._stop = True
+
+    def _is_over(self, begun_ns: int) -> bool:
+        limit_ns = self._options.for_ns
+        over = limit_ns is not None and clocks().boot_ns - begun_ns >= limit_ns
+        gone = self._options.wanted.pid is not None and self._now is None and not self._options.wanted.find()
+        return self._stop or over or gone or self._actions.frozen
+
+    def _begin(self) -> None:
+        """Account for the time since the last recorder of this folder."""
+        remove_leftovers()
+        last = [event for event in self._folder.events if event.what in {STARTED, STOPPED}]
+        stretches = self._folder.minutes or self._folder.stretches
+        if last and stretches:
+            length_ns = stretches[-1].end_ns - stretches[-1].start_ns
+            known_ns = max(last[-1].wall_ns, stretches[-1].wall_ns + length_ns)
+            self._count("between_ns", max(0, clocks().wall_ns - known_ns))
+        if last and last[-1].what == STARTED:
+            self._count("kills")
+        self._recording.event(STARTED, " ".join(self._folder.settings.command))
+
+    def _end(self) -> None:
+        """Stop the engines, and write everything down."""
+        for running in (self._next, self._now):
+            if running is not None:
+                running.session.stop()
+        for running in (self._next, self._now):
+            while running is not None and running in (self._next, self._now):
+                self._read(running)
+        self._actions.close()
+        self._look_at_cpu()
+        self._recording.tick("absent")
+        self._recording.flush()
+        why = (
+            "a trigger froze the folder" if self._actions.frozen else "it was asked to, or its time was over"
+        )
+        self._recording.event(STOPPED, why)
+        self._folder.close()
+
+    def _count(self, name: str, number: int = 1) -> None:
+        self._recording.counts[name] += number
+
+    def _act(self, trigger: Trigger) -> None:
+        """Act, and write the trigger down. In a storm, events would need more room than moments, so only the
+        first one of a minute is an event; all are counted.
+        """
+        now_s = time.monotonic()
+        if now_s - self._told_s.get(trigger.name, -EVENT_S) >= EVENT_S:
+            self._told_s[trigger.name] = now_s
+            self._recording.event(f"trigger {trigger.name}", trigger.detail)
+        self._actions.act(trigger, self._now.session.program if self._now is not None else None, now_s)
+
+    def _pause_s(self) -> float:
+        silent = self._options.silent
+        every_ns = LOOK_NS if silent is None else min(LOOK_NS, silent.every_ns)
+        return every_ns / NS_PER_S
+
+    def _state(self) -> State:
+        if self._now is None:
+            return "absent"
+        return "watched" if self._now.taker.is_measuring else "unseen"
+
+    def _tick(self) -> None:
+        now_ns = clocks().monotonic_ns
+        self._recording.tick(self._state())
+        self._actions.look(time.monotonic())
+        if self._now is None and now_ns >= self._again_ns:
+            self._again_ns = now_ns + LOOK_NS
+            self._now = self._found(now_ns)
+        self._follow_on(now_ns)
+        silent = self._options.silent
+        if (
+            silent is not None
+            and self._now is not None
+            and now_ns - self._silent_looked_ns >= silent.every_ns
+        ):
+            self._silent_looked_ns = now_ns
+            slices = slices_of(self._now.session.program, self._now.taker.tasks)
+            for trigger in silent.look(slices, now_ns):
+                self._recording.trigger(trigger)
+        if now_ns - self._cpu_looked_ns >= MINUTE_NS // 2:
+            self._cpu_looked_ns = now_ns
+            self._look_at_cpu()
+
+    def _found(self, now_ns: int) -> Running | None:
+        """Start an engine on the wanted program, if it runs."""
+        programs = self._options.wanted.find()
+        if len(programs) > 1:
+            self._say("several programs", f"{len(programs)} programs fit {self._options.wanted}")
+            return None
+        return self._started(programs[0], now_ns) if programs else None
+
+    def _say(self, what: str, detail: str) -> None:
+        """Write down an event unless it is the same as the last one."""
+        if detail != self._said:
+            self._recording.event(what, detail)
+        self._said = detail
+
+    def _started(self, program: Program, now_ns: int) -> Running | None:
+        self._sessions += 1
+        try:
+            session = Session(self._sessions, program, self._options.watch)
+        except (MeasureError, OSError) as error:
+            self._failed(str(error), now_ns)
+            return None
+        running = Running(session, self._recording.begin(), now_ns)
+        self._selector.register(session.stdout, selectors.EVENT_READ, running)
+        return running
+
+    def _failed(self, why: str, now_ns: int) -> None:
+        self._count("engine_failures")
+        self._say("engine failed", why)
+        self._again_ns = now_ns + self._wait_ns
+        self._wait_ns = min(2 * self._wait_ns, MOST_WAIT_NS)
+
+    def _follow_on(self, now_ns: int) -> None:
+        """Start the next engine if this one has run for long, and stop this one once the next measures."""
+        now, following = self._now, self._next
+        if now is None:
+            return
+        suspends = self._folder.counts["suspends"] + self._recording.counts["suspends"]
+        used = now.taker.moments >= SESSION_MOMENTS or now.taker.moment_bytes >= SESSION_BYTES
+        age_ns = now_ns - now.since_ns
+        is_old = age_ns >= SESSION_NS or suspends != self._suspends or (used and age_ns >= LEAST_SESSION_NS)
+        if following is None and is_old and now.taker.is_measuring and now_ns >= self._again_ns:
+            self._suspends = suspends
+            self._next = self._started(now.session.program, now_ns)
+        elif following is not None and following.taker.is_measuring and not now.session.stopping:
+            now.taker.until_ns = following.taker.from_ns
+            now.session.stop()
+
+    def _read(self, running: Running) -> None:
+        """Read what an engine has written."""
+        lines = running.session.lines()
+        if lines is None:
+            self._ended(running)
+            return
+        armed = running.taker.armed
+        for line in lines:
+            try:
+                running.taker.take(line)
+            except OSError:
+                self._count("lines_not_written")
+            except (RecordError, ValueError, KeyError) as error:
+                self._say("engine failed", str(error))
+                running.session.stop()
+        if running.taker.armed and not armed:
+            running.session.say("go")
+
+    def _ended(self, running: Running) -> None:
+        """Take over what an engine left at its end."""
+        self._selector.unregister(running.session.stdout)
+        status = running.session.close()
+        taker, now_ns = running.taker, clocks().monotonic_ns
+        self._recording.end(taker)
+        if running is self._now:
+            self._now, self._next = self._next, None
+            if self._now is not None and taker.end is not None and self._now.taker.from_ns is not None:
+                self._wait_ns = FIRST_WAIT_NS
+        else:
+            self._next = None
+        if taker.end is None:
+            why = taker.error.message if taker.error is not None else f"it ended with status {status}"
+            self._failed(why, now_ns)
+        elif taker.end.reason == "program-ended" and self._next is None and self._now is None:
+            self._wait_ns = FIRST_WAIT_NS
+            self._count("program_ends")
+            self._recording.trigger(Trigger(ENDED, self._how_it_ended(taker)))
+
+    def _how_it_ended(self, taker: Taker) -> str:
+        number = taker.value("watched", "signal")
+        return "the program ended" if number is None else f"the program was ended by {signal_name(number)}"
+
+    def _cpu_used_ns(self) -> int:
+        """Return the CPU time of this process and of its engines (ns)."""
+        children = resource.getrusage(resource.RUSAGE_CHILDREN)
+        used_s = time.process_time() + children.ru_utime + children.ru_stime
+        ticks = sum(_ticks(running.session.pid) for running in (self._now, self._next) if running is not None)
+        return round(used_s * NS_PER_S) + ticks * NS_PER_S // TICKS_PER_S
+
+    def _look_at_cpu(self) -> None:
+        used_ns = self._cpu_used_ns()
+        self._count("cpu_ns", max(0, used_ns - self._cpu_ns))
+        self._cpu_ns = max(used_ns, self._cpu_ns)
+        total = self._folder.counts + self._recording.counts
+        watched_ns = total["watched_ns"]
+        if watched_ns > HOUR_NS and total["cpu_ns"] > self._options.budget * watched_ns:
+            share = format_share(total["cpu_ns"] / watched_ns)
+            self._say("over budget", f"recording takes {share} of a CPU, more than --budget-cpu")
+
+
+def _ticks(pid: int) -> int:
+    """Return the CPU time of a process in ticks."""
+    try:
+        fields = (PROC / str(pid) / "stat").read_text(errors="replace").rpartition(")")[2].split()
+        return int(fields[11]) + int(fields[12])
+    except (OSError, ValueError, IndexError):
+        return 0

@@ -1,0 +1,121 @@
+# SPDX-License-Identifier: MIT
+"""Shows a recorder's folder: for how long it watched, what it did not see, the worst of each culprit, and the
+last hours.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from rtgauge.record.stream import Window
+from rtgauge.record.summary import distribution
+from rtgauge.record.windows import Windows, merge
+from rtgauge.report.table import Column, Table, numbers, texts
+from rtgauge.report.text import us
+from rtgauge.units import NS_PER_S, format_count, format_share, format_span, plural
+from rtgauge_ext.recorder.keeping import UNNAMED
+
+if TYPE_CHECKING:
+    from rtgauge_ext.recorder.entries import Figures
+    from rtgauge_ext.recorder.folder import RecorderFolder
+    from rtgauge_ext.recorder.keeping import Kept
+
+HOURS_SHOWN, CULPRITS_SHOWN, EVENTS_SHOWN = 24, 20, 10
+TIMES = {
+    "watched_ns": "watched",
+    "absent_ns": "the program did not run",
+    "unseen_ns": "the program ran, but was not watched",
+    "suspended_ns": "the machine was suspended",
+    "between_ns": "no recorder ran",
+}
+"""Counts of times, and what they were."""
+NUMBERS = {
+    "program_ends": "end of the program",
+    "kills": "kill of the recorder",
+    "clock_sets": "setting of the wall clock",
+    "engine_failures": "failure of the engine",
+    "moments": "moment seen",
+    "overwritten": "latency without a moment, because the kernel had overwritten its events",
+    "over_budget": "latency without a moment, because the session had enough of them",
+    "too_many_at_once": "latency without a moment, because too many came at once",
+    "no_room": "latency without a moment, because it had too many events",
+    "moments_removed": "moment removed for lack of room",
+    "moments_not_written": "moment that could not be written",
+    "full_disk": "minute with a full disk",
+    "minutes_not_written": "minute that could not be read",
+    "lines_not_written": "line that could not be written",
+    "sessions_not_written": "end of a session that could not be written",
+    "events_not_written": "event that could not be written",
+    "triggers_without_action": "trigger without action, because another one had just acted",
+    "commands_done": "command done",
+    "commands_failed": "command failed",
+    "signals_sent": "signal sent",
+    "signals_failed": "signal that could not be sent",
+}
+"""Counts of numbers, and what one of them is."""
+
+
+def lines(folder: RecorderFolder) -> list[str]:
+    """Return lines on what was seen and what was not."""
+    counts = folder.counts
+    times = [
+        f"{words} for {format_span(counts[name] / NS_PER_S)}" for name, words in TIMES.items() if counts[name]
+    ]
+    found = [f"{format_count(counts[name])} x {words}" for name, words in NUMBERS.items() if counts[name]]
+    triggers = [
+        f"{format_count(number)} x trigger {name.removeprefix('trigger_')}"
+        for name, number in sorted(counts.items())
+        if name.startswith("trigger_")
+    ]
+    share = counts["cpu_ns"] / counts["watched_ns"] if counts["watched_ns"] else 0
+    limit = folder.settings.keep_bytes / (1 << 20)
+    kept = plural(len(folder.keeping.moments), "moment")
+    took = f"recording took {format_share(share)} of a CPU"
+    return [
+        f"times: {'; '.join(times) or 'nothing yet'}",
+        f"counts: {'; '.join([*found, *triggers]) or 'nothing yet'}",
+        f"folder: {folder.bytes / (1 << 20):.1f} of {limit:g} MiB, with {kept}; {took}",
+    ]
+
+
+def culprits_table(folder: RecorderFolder) -> Table:
+    """Return a row for each culprit with its worst latency, the worst first."""
+    groups: dict[tuple[str, str], list[Kept]] = defaultdict(list)
+    for kept in folder.keeping.moments.values():
+        groups[kept.key].append(kept)
+    rows = [
+        [
+            task,
+            culprit if culprit != UNNAMED else "not explained yet",
+            us(max(group).latency_ns),
+            str(len(group)),
+        ]
+        for (task, culprit), group in sorted(groups.items(), key=lambda entry: -max(entry[1]).latency_ns)
+    ]
+    columns = (*texts("thread", "culprit"), *numbers("worst (us)", "kept"))
+    return Table("The worst of each culprit", columns, rows[:CULPRITS_SHOWN])
+
+
+def hours_table(folder: RecorderFolder) -> Table:
+    """Return a row for each thread and quantity of the last hours."""
+    from rtgauge_ext.recorder.record import utc
+
+    stretches = [stretch for stretch in (*folder.stretches, *folder.minutes) if stretch.figures]
+    rows = [
+        [utc(stretch.wall_ns), figures.task, figures.metric, *_figures(figures)]
+        for stretch in stretches[-HOURS_SHOWN:]
+        for figures in stretch.figures
+        if figures.metric in {"latency", "response"}
+    ]
+    columns: tuple[Column, ...] = (
+        *texts("from (UTC)", "thread", "quantity"),
+        *numbers("count", "median (us)", "99.9 % (us)", "max (us)"),
+    )
+    return Table("The last hours", columns, rows)
+
+
+def _figures(figures: Figures) -> list[str]:
+    window: Window = figures.window(0, 0)
+    found = distribution(merge(Windows.of([window])))
+    return [format_count(found.count), *(us(value) for value in (found.p50_ns, found.p99_9_ns, found.max_ns))]

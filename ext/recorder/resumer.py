@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: MIT
+"""What `rtgauge show` and `rtgauge resume` do with a recorder's folder."""
+
+from __future__ import annotations
+
+import json as json_module
+from pathlib import Path
+
+import typer
+
+from rtgauge.cli.resumer import ResumeOptions, Resumer
+from rtgauge.errors import InputError
+
+
+def _show(path: Path, json: bool) -> None:
+    from rtgauge.cli.console import Console
+    from rtgauge.report.terminal_table import print_tables
+    from rtgauge_ext.recorder.folder import RecorderFolder
+    from rtgauge_ext.recorder.record import utc
+    from rtgauge_ext.recorder.report import EVENTS_SHOWN, culprits_table, hours_table, lines
+
+    folder = RecorderFolder.open(path)
+    if json:
+        moments = [folder.moment(number).head.model_dump() for number in sorted(folder.keeping.moments)]
+        document = {
+            "settings": folder.settings.model_dump(),
+            "bytes": folder.bytes,
+            "counts": dict(folder.counts),
+            "moments": moments,
+            "events": [event.model_dump(exclude={"kind"}) for event in folder.events],
+        }
+        typer.echo(json_module.dumps(document, indent=1))
+        return
+    for line in lines(folder):
+        typer.echo(line)
+    print_tables([culprits_table(folder), hours_table(folder)], Console())
+    for event in folder.events[-EVENTS_SHOWN:]:
+        typer.echo(f"{utc(event.wall_ns)} {event.what}: {event.detail}")
+    typer.echo(f"make a record of it: rtgauge recorder import {path}")
+
+
+def _resume(path: Path, _options: ResumeOptions) -> None:
+    raise InputError(f"{path} is a recorder's folder; continue it with: rtgauge recorder run --out {path}")
+
+
+RECORDER = Resumer("a recorder's folder", str, frozenset(), _resume, _show)

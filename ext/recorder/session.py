@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+"""One engine that watches one program: its command line, its process and its lines."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from collections.abc import Iterator
+from contextlib import suppress
+from typing import IO
+
+from rtgauge.probe.common_parameters import LONGEST
+from rtgauge.probe.watch import PROBE, WatchParameters
+from rtgauge.target.engine_path import engine_path
+from rtgauge_ext.recorder.program import Program
+from rtgauge_ext.recorder.tracing import make_instance, remove_instance
+
+PIECE = 1 << 18
+GRACE_S = 10.0
+OWN_OPTIONS = ("--pid=", "--program=", "--explain-cost-ns=", "--trace-instance=", "--explain-instance=")
+
+
+def engine_arguments(options: dict[str, str | int], pid: int, trace: str, explain: str) -> list[str]:
+    """Return the engine's command line. `options`: as a plan has them. Raises ValueError for a wrong one."""
+    given = {"pid": pid, "duration": LONGEST, "explain": True, **options}
+    arguments = PROBE.arguments(WatchParameters.model_validate(given), None)
+    kept = [word for word in arguments if not word.startswith(OWN_OPTIONS)]
+    return [*kept, f"--pid={pid}", f"--trace-instance={trace}", f"--explain-instance={explain}"]
+
+
+class Session:
+    """A running engine. Its lines come from `lines`, whenever `stdout` is readable."""
+
+    def __init__(self, number: int, program: Program, options: dict[str, str | int]) -> None:
+        """Start the engine. Raises MeasureError or OSError."""
+        self.program = program
+        self._instances = [make_instance(f"{number}{part}") for part in ("", "-explain")]
+        try:
+            self._process = subprocess.Popen(
+                [str(engine_path()), *engine_arguments(options, program.pid, *self._instances)],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                start_new_session=True,
+            )
+        except BaseException:
+            self._remove()
+            raise
+        self._rest = b""
+        self.stopping = False
+
+    @property
+    def stdout(self) -> IO[bytes]:
+        """The engine's output."""
+        assert self._process.stdout is not None  # noqa: S101 - Popen was asked for a pipe
+        return self._process.stdout
+
+    @property
+    def pid(self) -> int:
+        """The engine's process."""
+        return self._process.pid
+
+    def lines(self) -> Iterator[bytes] | None:
+        """Return the whole lines that have come; None at the end of the output."""
+        piece = os.read(self.stdout.fileno(), PIECE)
+        if not piece:
+            return None
+        *whole, self._rest = (self._rest + piece).split(b"\n")
+        return iter(whole)
+
+    def say(self, word: str) -> None:
+        """Send the engine a command; do nothing if it has ended."""
+        assert self._process.stdin is not None  # noqa: S101 - Popen was asked for a pipe
+        with suppress(OSError, ValueError):
+            os.write(self._process.stdin.fileno(), f"{word}\n".encode())
+
+    def stop(self) -> None:
+        """Let the engine end in order."""
+        self.stopping = True
+        self.say("stop")
+
+    def close(self) -> int:
+        """Wait for the engine's end, remove its instances, and return its exit status."""
+        try:
+            status = self._process.wait(GRACE_S)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            status = self._process.wait()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                pipe.close()
+        self._remove()
+        return status
+
+    def _remove(self) -> None:
+        for name in self._instances:
+            remove_instance(name)

@@ -1,0 +1,68 @@
+# SPDX-License-Identifier: MIT
+"""What the engine said at the end of its sessions, together: counts add up, states are the last ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from rtgauge.record.model import Result
+from rtgauge_ext.recorder.entries import SeriesMark, SessionEnd
+
+LAST_STATE = frozenset(
+    {
+        *("tid", "policy", "priority", "definitions", "kind", "call", "fd", "wall_clock", "sleep_ns"),
+        *("period_ns", "interrupts_traced", "stuck", "stuck_in", "stuck_since_ns", "timer_slack_ns"),
+        *("buffer_kb", "rttime_us", "signal", "signal_after_ns", "lock", "ended_ns"),
+    }
+)
+"""Values of which the last session's counts."""
+LARGEST = frozenset({"max_ns", "cut_latency_ns", "cut_response_ns", "copy_max_ns", "clock_set_ns"})
+OF_LAST_SESSION = frozenset({"watch-cost", "change", "wait"})
+"""Results that are not counts."""
+Value = bool | int | float | str | None
+
+
+def _joined(name: str, before: Value, now: Value) -> Value:
+    if isinstance(before, bool) and isinstance(now, bool) and name not in LAST_STATE:
+        return before or now
+    if not isinstance(before, (int, float)) or not isinstance(now, (int, float)) or name in LAST_STATE:
+        return now
+    return max(before, now) if name in LARGEST else before + now
+
+
+def joined_results(results: Iterable[Result]) -> list[Result]:
+    """Return the results of several sessions as one session would have given them."""
+    found: dict[tuple[str, str], Result] = {}
+    for result in results:
+        key = (result.name, repr(sorted(result.labels.items())))
+        known = found.get(key)
+        if known is None or result.name in OF_LAST_SESSION:
+            found[key] = result
+            continue
+        values = {
+            name: _joined(name, known.values[name], value) if name in known.values else value
+            for name, value in result.values.items()
+        }
+        found[key] = result.model_copy(update={"values": known.values | values})
+    return list(found.values())
+
+
+def joined_marks(marks: Iterable[SeriesMark]) -> list[SeriesMark]:
+    """Return one mark of each name and series: the last."""
+    return list({(each.mark.name, each.task, each.metric): each for each in marks}.values())
+
+
+def folded_sessions(ends: Iterable[SessionEnd]) -> list[SessionEnd]:
+    """Return one entry for each source."""
+    by_source: dict[str, list[SessionEnd]] = {}
+    for end in ends:
+        by_source.setdefault(end.source, []).append(end)
+    return [
+        SessionEnd(
+            source=source,
+            results=joined_results(result for end in group for result in end.results),
+            marks=joined_marks(mark for end in group for mark in end.marks),
+            symbols={name: text for end in group for name, text in end.symbols.items()},
+        )
+        for source, group in by_source.items()
+    ]

@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: MIT
+"""The service: what its unit says, and that nothing stays of it. systemd is never started."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from configparser import RawConfigParser
+from typing import TYPE_CHECKING
+
+import pytest
+
+from rtgauge.errors import InputError
+from rtgauge_ext.recorder import installing
+from rtgauge_ext.recorder.installing import install, uninstall, unit_text
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+OPTIONS = ["--program", "control", "--require", "period=1ms latency<=200us", "--on-trigger", '/bin/a%b$c"d']
+
+
+@pytest.fixture
+def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A machine's folders, without a running systemd."""
+    monkeypatch.setattr(installing, "UNITS", tmp_path / "etc/systemd/system")
+    monkeypatch.setattr(installing, "FOLDERS", tmp_path / "var/lib/rtgauge/recorder")
+    monkeypatch.setattr(installing, "SYSTEMD", tmp_path / "no systemd")
+    monkeypatch.setattr(installing, "_own_program", lambda: tmp_path / "usr/bin/rtgauge")
+    (tmp_path / "etc/systemd/system").mkdir(parents=True)
+    return tmp_path
+
+
+def files(machine: Path) -> set[str]:
+    return {
+        str(path.relative_to(machine))
+        for path in machine.rglob("*")
+        if not path.is_dir() or path.is_symlink()
+    }
+
+
+def test_installing_writes_the_unit_and_its_link_and_uninstalling_removes_both(machine: Path) -> None:
+    assert "starts at the next boot" in install("control", OPTIONS)[0]
+    unit = "etc/systemd/system/rtgauge-recorder-control.service"
+    link = "etc/systemd/system/multi-user.target.wants/rtgauge-recorder-control.service"
+    assert files(machine) == {unit, link}
+    assert (machine / link).read_text() == (machine / unit).read_text()
+    assert (machine / unit).stat().st_mode & 0o777 == 0o644
+    folder = machine / "var/lib/rtgauge/recorder/control"
+    (folder / "moments").mkdir(parents=True)
+    assert [line.split()[0] for line in uninstall("control")] == ["removed", "removed", str(folder)]
+    assert folder.is_dir(), "what was recorded stays"
+    uninstall("control", with_folder=True)
+    assert files(machine) == set()
+    assert not (machine / "var/lib/rtgauge").exists()
+
+
+def test_the_unit_runs_the_recorder_with_every_word_as_it_was_given(machine: Path) -> None:
+    install("control", OPTIONS)
+    parser = RawConfigParser(strict=False)
+    parser.optionxform = str  # type: ignore[assignment, method-assign]
+    parser.read(machine / "etc/systemd/system/rtgauge-recorder-control.service")
+    service = parser["Service"]
+    assert service["ExecStart"] == (
+        f'"{machine}/usr/bin/rtgauge" "recorder" "run" "--program" "control" "--require" '
+        '"period=1ms latency<=200us" "--on-trigger" "/bin/a%%b$$c\\"d" "--folder" '
+        f'"{machine}/var/lib/rtgauge/recorder/control"'
+    )
+    for name, value in {
+        "NoNewPrivileges": "yes",
+        "ProtectSystem": "strict",
+        "PrivateNetwork": "yes",
+        "StateDirectoryMode": "0700",
+        "Restart": "always",
+    }.items():
+        assert service[name] == value
+    assert parser["Install"]["WantedBy"] == "multi-user.target"
+
+
+def test_a_changed_unit_stays(machine: Path) -> None:
+    install("control", OPTIONS)
+    unit = machine / "etc/systemd/system/rtgauge-recorder-control.service"
+    unit.write_text(unit.read_text().replace("Restart=always", "Restart=no"))
+    before = files(machine)
+    assert "stays" in uninstall("control")[0]
+    assert files(machine) == before
+
+
+def test_a_file_that_is_there_already_stays(machine: Path) -> None:
+    unit = machine / "etc/systemd/system/rtgauge-recorder-control.service"
+    unit.write_text("mine")
+    with pytest.raises(InputError, match="already exists"):
+        install("control", OPTIONS)
+    assert unit.read_text() == "mine" and len(files(machine)) == 1
+
+
+@pytest.mark.parametrize("name", ["", "../x", "a b", "-x", "a/b", "x\n"])
+def test_a_name_that_is_none_is_refused(machine: Path, name: str) -> None:
+    with pytest.raises(InputError, match="cannot be a service's"):
+        install(name, OPTIONS)
+    with pytest.raises(InputError, match="cannot be a service's"):
+        uninstall(name)
+    assert files(machine) == set()
+
+
+def test_options_that_break_the_unit_are_refused(machine: Path) -> None:
+    with pytest.raises(InputError, match="a unit cannot have"):
+        install("control", ["--program", "x\nExecStart=/bin/evil"])
+    with pytest.raises(InputError, match="leave out --folder"):
+        install("control", ["--folder=/tmp/x"])
+    assert files(machine) == set()
+
+
+def test_what_is_not_installed_cannot_be_removed(machine: Path) -> None:
+    with pytest.raises(InputError, match="no service"):
+        uninstall("control")
+
+
+@pytest.mark.skipif(shutil.which("systemd-analyze") is None, reason="systemd-analyze is not installed")
+def test_systemd_understands_the_unit(tmp_path: Path) -> None:
+    unit = tmp_path / "rtgauge-recorder-control.service"
+    unit.write_text(unit_text("control", ["/bin/true", *OPTIONS]))
+    found = subprocess.run(
+        ["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, check=False
+    )
+    assert unit.name not in found.stderr and found.returncode == 0, found.stderr

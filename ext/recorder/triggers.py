@@ -1,0 +1,96 @@
+# SPDX-License-Identifier: MIT
+"""What can make a recorder act: a cycle beyond the requirement, a thread that does not run any more, the end
+of the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import NamedTuple
+
+from rtgauge.units import NS_PER_S, format_time, plural
+from rtgauge.verdict.requirement import Requirement
+from rtgauge_ext.recorder.program import PROC, Program
+
+LATE, SILENT, ENDED = "late", "silent", "ended"
+LEAST_LOOK_NS = NS_PER_S // 20
+
+
+class Trigger(NamedTuple):
+    """One trigger: its name, and a line about it."""
+
+    name: str
+    detail: str
+
+
+OnTrigger = Callable[[Trigger], None]
+
+
+def bounds(requirement: Requirement | None) -> dict[str, int]:
+    """Return metric -> bound (ns)."""
+    return {} if requirement is None else {each.metric: each.bound_ns for each in requirement.each}
+
+
+def late(task: str, metric: str, latency_ns: int, bound: Mapping[str, int]) -> Trigger | None:
+    """Return the trigger of a latency or response beyond its bound."""
+    if metric not in bound or latency_ns <= bound[metric]:
+        return None
+    return Trigger(
+        LATE, f"{task}: {metric} {format_time(latency_ns)}, more than {format_time(bound[metric])}"
+    )
+
+
+def slices_of(program: Program, names: Iterable[str]) -> dict[str, int]:
+    """Return how often each thread with one of these names has got a CPU (schedstat's third number)."""
+    wanted = set(names)
+    found: dict[str, int] = {}
+    for place in (PROC / str(program.pid) / "task").glob("[0-9]*"):
+        slices = _slices(place, wanted)
+        if slices is not None:
+            found[f"{slices[0]} ({place.name})"] = slices[1]
+    return found
+
+
+def _slices(place: Path, wanted: set[str]) -> tuple[str, int] | None:
+    try:
+        name = (place / "comm").read_text(errors="replace").rstrip("\n")
+        if not {name, f"{name}-{place.name}"} & wanted:
+            return None
+        return name, int((place / "schedstat").read_text().split()[2])
+    except (OSError, ValueError, IndexError):
+        return None
+
+
+class Silence:
+    """Watches whether threads still get a CPU in each so many periods."""
+
+    def __init__(self, periods: int, period_ns: int) -> None:
+        """A thread is silent after this many periods."""
+        self._limit_ns, self._periods = periods * period_ns, periods
+        self._seen: dict[str, tuple[int, int]] = {}
+        self._told: set[str] = set()
+
+    @property
+    def every_ns(self) -> int:
+        """The time between two looks."""
+        return max(LEAST_LOOK_NS, self._limit_ns // 2)
+
+    def look(self, slices: Mapping[str, int], now_ns: int) -> list[Trigger]:
+        """Return the threads that have become silent since the last look. A thread that goes on may become
+        silent again.
+        """
+        found: list[Trigger] = []
+        for thread, number in slices.items():
+            before, since_ns = self._seen.get(thread, (-1, now_ns))
+            if number != before:
+                self._seen[thread] = number, now_ns
+                self._told.discard(thread)
+            elif now_ns - since_ns >= self._limit_ns and thread not in self._told:
+                self._told.add(thread)
+                found.append(
+                    Trigger(SILENT, f"{thread} did not get a CPU for {plural(self._periods, 'period')}")
+                )
+        for gone in set(self._seen) - set(slices):
+            del self._seen[gone]
+        return found
