@@ -25,6 +25,7 @@ PACKAGES = (
     "report",
     "exporters",
     "ext/exporters",
+    "ext/network/page",
     "ext/papers",
     "analysis",
     "verdict",

@@ -16,7 +16,7 @@ ADDRESS = re.compile(r"[0-9]+|[^/]*:[^/]*")
 PAGE = re.compile(r".*\.html?")
 OPTIONAL = {"--live": ADDRESS, "--page": PAGE}
 """Option -> what its value looks like. Any other word after it is not its value, as in `--live quick`."""
-RESPONSES = frozenset({"watch", "response", "periodic", "taskset"})
+RESPONSES = frozenset({"watch", "path", "response", "periodic", "taskset"})
 """Commands and probes with response times."""
 SHORT = frozenset({"run", "probe", "watch"})
 

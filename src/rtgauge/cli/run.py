@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 DEFAULT_PLAN = "quick"
 EACH_RUN, EACH_DEPLOYMENT = "each-run", "each-deployment"
 """Values of --boot."""
-DIRECT = ("cpu", "interval", "policy", "priority", "explain")
+DIRECT = ("cpu", "interval", "peer", "policy", "priority", "explain")
 """Probe parameters with their own option. All other parameters are given with --set."""
 
 
@@ -126,6 +126,13 @@ class OverPlan:
     ] = None
     interval: Annotated[
         str | None, typer.Option(metavar="TIME", help="Time between two activations, e.g. 250us.")
+    ] = None
+    peer: Annotated[
+        str | None,
+        typer.Option(
+            metavar="HOST",
+            help="The device that answers, or the machine that plays the other role of a signal probe.",
+        ),
     ] = None
     policy: Annotated[
         str | None, typer.Option(metavar="NAME", help="Scheduling policy: fifo, rr, deadline or other.")
@@ -329,6 +336,7 @@ def run(
     Presets:
       quick              latency, idle and under each kind of load, a minute
       standard           the same at 250 us, three times 3 minutes each, an hour
+      path               a loop with a device behind the network (--peer HOST)
       spaces             user and kernel space, idle and loaded, 4 minutes
       papers             at 100 us, 10 minutes idle and 10 minutes loaded
       jo2022             at 100 us on isolated CPUs, idle and loaded, 4 minutes
@@ -350,6 +358,8 @@ def run(
           this machine, idle and loaded, in about a minute
       rtgauge run --require "period=1ms latency<=200us"
           is this machine good enough?
+      rtgauge run path --peer 192.168.1.5
+          does a cycle of 1 ms hold with this device?
       rtgauge run papers --duration 1min
           the papers' settings, shorter
       rtgauge run --load idle,cpu --interval 100us --cpu 1

@@ -376,6 +376,26 @@ class MarkKind(Enum):
         "something else uses it.",
         "check the wires, and whether something else uses the line; then measure again",
     )
+    OWN_LATE = Entry(
+        (NOTE, DOUBTFUL),
+        "In some cycles, the measuring machine itself sent its frame late or not at all, or read the answer "
+        "late. These cycles say nothing about the far end. If they are more than 1 % of the answered cycles, "
+        "the mark is doubtful.",
+        "give the task its own CPU (--cpu) or a longer --interval, or find the cause with --explain, then "
+        "measure again",
+    )
+    OTHER_FRAMES = Entry(
+        (NOTE,),
+        "Answers came twice, or frames came that were no answers to this run. They do not count.",
+        "check whether something repeats frames, or uses the same path; then measure again",
+    )
+    STAMPS_MISSING = Entry(
+        (NOTE,),
+        "The kernel gave no usable time stamps for some frames, so their responses are not split into parts. "
+        "Their responses are measured all the same.",
+        "check with `ethtool -T INTERFACE` whether the driver makes software time stamps, and do not set the "
+        "system's time while rtgauge measures",
+    )
     REFERENCE_MISSING = Entry(
         (NOTE,),
         "Some edges on the wire were not time-stamped, so they are missing from the figures of the wire.",

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: MIT */
+/*
+ * The far end of a network path, and the socket to it: icmp:ADDRESS, udp:ADDRESS:PORT,
+ * eth:INTERFACE,MAC[,ETHERTYPE] or ethercat:INTERFACE. No name is resolved, because the host gives
+ * addresses.
+ */
+#ifndef RTGAUGE_FAR_END_H
+#define RTGAUGE_FAR_END_H
+
+#include <net/if.h>
+#include <stdbool.h>
+#include <sys/socket.h>
+#include <sys/types.h>
+
+#include "ext/network/engine/frame.h"
+
+struct far_end {
+	/* set before far_end_open */
+	const char *path;
+	size_t size;	      /* bytes to send; 0: as few as possible */
+	int64_t priority;     /* SO_PRIORITY */
+	int64_t busy_poll_us; /* SO_BUSY_POLL */
+
+	int fd;
+	struct frame_format format;
+	struct sockaddr_storage address; /* where each frame goes, if the socket is not connected to it */
+	socklen_t address_length;	 /* 0: the socket is connected */
+	char interface[IF_NAMESIZE];	 /* empty: not known */
+	int stamps_error;		 /* why the kernel makes no time stamps; 0: it does */
+};
+
+/* A received frame: its data, and what the kernel says about it. */
+struct far_end_frame {
+	ssize_t length; /* -1: none, errno says why */
+	unsigned char data[FRAME_MAX + 128];
+	_Alignas(size_t) char control[512]; /* of cmsghdr structs */
+	size_t control_length;
+};
+
+/* Opens the socket. Returns 0, or the exit status after an `error` line. */
+int far_end_open(struct far_end *end);
+
+/* Sends a frame. Returns 0 or an errno. */
+int far_end_send(const struct far_end *end, const unsigned char *frame);
+
+/* Takes a frame without waiting; with `sent`, a copy of a sent one, which has its time stamp. */
+void far_end_take(const struct far_end *end, bool sent, struct far_end_frame *frame);
+
+/* Returns the kernel's time stamp of a frame (software, CLOCK_REALTIME, ns); 0: it has none. */
+int64_t far_end_stamp(struct far_end_frame *frame);
+
+#endif

@@ -1,0 +1,600 @@
+// SPDX-License-Identifier: MIT
+/*
+ * path: the cycle of a control loop with a device behind a network that only answers. At each release, a
+ * thread sends a frame and waits for the answer, at most until the next release.
+ */
+#include <errno.h>
+#include <poll.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/commands.h"
+#include "base/container_of.h"
+#include "base/error.h"
+#include "base/memory.h"
+#include "base/ring.h"
+#include "base/series.h"
+#include "base/stream.h"
+#include "base/verbs.h"
+#include "ext/network/engine/cycles.h"
+#include "ext/network/engine/far_end.h"
+#include "harness/harness.h"
+#include "rt/wait.h"
+
+#define ROOM 32768 /* events between two drains */
+#define LEAD_NS (NS_PER_S / 50)
+#define DRAIN_NS (NS_PER_S / 20)
+#define LEAST_INTERVAL_NS 50000 /* at most 20,000 frames a second */
+#define ALONE_CYCLES 10		/* so many cycles, and so long, without any answer: nobody is there */
+#define ALONE_NS (2 * NS_PER_S)
+#define OFFSET_TRIES 16
+#define STEP_NS 2000 /* CLOCK_REALTIME was set, if its offset changed by more */
+
+enum { RECEIVE_BLOCK, RECEIVE_POLL };
+static const char *const receive_names[] = {"block", "poll", NULL};
+
+static struct {
+	const char *path;
+	int64_t interval_ns, timeout_ns, size, socket_priority, busy_poll_us;
+	int receive;
+} options = {.interval_ns = 1000000, .timeout_ns = NS_PER_S / 10};
+
+static const struct option_entry table[] = {
+	{.name = "path",
+	 .kind = OPTION_TEXT,
+	 .value = &options.path,
+	 .help = "icmp:ADDRESS, udp:ADDRESS:PORT, eth:INTERFACE,MAC[,ETHERTYPE] or ethercat:INTERFACE"},
+	{.name = "interval-ns",
+	 .kind = OPTION_INT,
+	 .value = &options.interval_ns,
+	 .min = LEAST_INTERVAL_NS,
+	 .max = 60 * NS_PER_S,
+	 .help = "time between two releases"},
+	{.name = "timeout-ns",
+	 .kind = OPTION_INT,
+	 .value = &options.timeout_ns,
+	 .min = 1000000,
+	 .max = 60 * NS_PER_S,
+	 .help = "an answer that comes later after its release is lost"},
+	{.name = "receive",
+	 .kind = OPTION_CHOICE,
+	 .value = &options.receive,
+	 .choices = receive_names,
+	 .help = "how the thread waits for the answer: asleep, or looking for it all the time"},
+	{.name = "busy-poll-us",
+	 .kind = OPTION_INT,
+	 .value = &options.busy_poll_us,
+	 .min = 0,
+	 .max = 10000,
+	 .help = "SO_BUSY_POLL: how long a receive polls the network card itself; 0: never"},
+	{.name = "socket-priority",
+	 .kind = OPTION_INT,
+	 .value = &options.socket_priority,
+	 .min = 0,
+	 .max = 15,
+	 .help = "SO_PRIORITY of the frames, by which queueing disciplines choose"},
+	{.name = "size",
+	 .kind = OPTION_INT,
+	 .value = &options.size,
+	 .min = 0,
+	 .max = FRAME_MAX,
+	 .help = "bytes in a frame, after the headers of IP and UDP or Ethernet; 0: as few as possible"},
+	{.shared = harness_option_cpu},
+	{.shared = harness_option_count,
+	 .help = "number of cycles in the measured phase, instead of a duration"},
+	{.shared = harness_options_measuring},
+	{.shared = explain_options_table},
+	{0},
+};
+
+enum part { WAKE_UP, SEND, WIRE_AND_DEVICE, RECEIVE, PARTS };
+static const char *const part_names[PARTS] = {"wake-up", "send", "wire-and-device", "receive"};
+enum { ROUND_TRIP, FIRST_PART, JITTER = FIRST_PART + PARTS, ALL_SERIES };
+
+/* The thread with the loop. The first part is its own while it measures. */
+struct loop {
+	struct slot_ring ring;
+	struct frame_event *events;
+	struct far_end_frame frame;
+	unsigned char request[FRAME_MAX];
+	int64_t pending;       /* sent frames whose time stamp was not read */
+	int64_t unanswered_ns; /* the release of the newest unanswered cycle; 0: none */
+	bool answered;	       /* any cycle */
+	bool answers;	       /* the previous cycle */
+	_Atomic int64_t not_kept, foreign;
+	_Atomic bool nobody;
+	_Atomic int send_error, receive_error; /* the last ones */
+
+	int64_t start_ns, total_count;
+	struct far_end end;
+	struct harness_thread thread;
+};
+
+struct state {
+	struct loop loop;
+	struct cycles cycles;
+	struct series series[ALL_SERIES];
+	struct series *all_series[ALL_SERIES];
+	struct harness_thread *threads[1], *measurers[ALL_SERIES];
+	struct json *j;
+	int64_t warm_up_count;
+	int64_t offset_ns; /* CLOCK_REALTIME minus CLOCK_MONOTONIC */
+	int64_t split, not_split, clock_steps;
+	int64_t departed_ns, departed_number; /* of the previous cycle with a time stamp */
+};
+
+static void push(struct loop *l, enum frame_event_kind kind, int64_t cycle, int64_t time_ns, int64_t stamp_ns)
+{
+	size_t slot;
+
+	if (!slot_ring_next(&l->ring, &slot)) {
+		atomic_fetch_add_explicit(&l->not_kept, 1, memory_order_relaxed);
+		return;
+	}
+	l->events[slot] = (struct frame_event){kind, cycle, time_ns, stamp_ns};
+	slot_ring_push(&l->ring);
+}
+
+static bool stopped(void)
+{
+	return atomic_load_explicit(&harness_shared.stop, memory_order_relaxed);
+}
+
+/* Reads the time stamps of sent frames. They also make poll() return. */
+static void take_departures(struct loop *l)
+{
+	while (l->pending > 0) {
+		far_end_take(&l->end, true, &l->frame);
+		if (l->frame.length < 0)
+			return;
+		l->pending--;
+		push(l, FRAME_DEPARTED, frame_sent(&l->end.format, l->frame.data, (size_t)l->frame.length), 0,
+		     far_end_stamp(&l->frame));
+	}
+}
+
+/* Handles a frame that was read. Returns whether it answers this cycle. */
+static bool take_answer(struct loop *l, int64_t number, int64_t back_ns)
+{
+	int64_t cycle = frame_answer(&l->end.format, l->frame.data, (size_t)l->frame.length);
+
+	if (cycle == FRAME_FOREIGN) {
+		atomic_fetch_add_explicit(&l->foreign, 1, memory_order_relaxed);
+		return false;
+	}
+	push(l, FRAME_RECEIVED, cycle, back_ns, far_end_stamp(&l->frame));
+	return cycle == number;
+}
+
+/* Sleeps until a frame comes or until due_ns. */
+static void wait_for_frame(struct loop *l, int64_t left_ns)
+{
+	struct pollfd in = {.fd = l->end.fd, .events = POLLIN};
+	struct timespec left = ns_timespec(left_ns);
+
+	/* A time stamp that came meanwhile would end the sleep at once. */
+	take_departures(l);
+	ppoll(&in, 1, &left, NULL);
+	if (in.revents & POLLERR && !l->pending)
+		l->pending = 1;
+}
+
+/* Reads frames until the answer to this cycle comes or until due_ns. Returns whether it came. */
+static bool receive(struct loop *l, int64_t number, int64_t due_ns)
+{
+	for (;;) {
+		int64_t now_ns;
+		int error;
+
+		far_end_take(&l->end, false, &l->frame);
+		error = l->frame.length < 0 ? errno : 0;
+		now_ns = clock_now_ns(CLOCK_MONOTONIC);
+		if (!error && take_answer(l, number, now_ns))
+			return true;
+		if (error && error != EAGAIN && error != EINTR)
+			atomic_store_explicit(&l->receive_error, error, memory_order_relaxed);
+		if (stopped())
+			return false;
+		if (now_ns >= due_ns) {
+			if (error == EAGAIN)
+				push(l, FRAME_NONE, number, now_ns, 0);
+			return false;
+		}
+		/* A far end that does not answer must not cost a whole CPU. */
+		if (error == EAGAIN && (options.receive == RECEIVE_BLOCK || !l->answers))
+			wait_for_frame(l, due_ns - now_ns);
+	}
+}
+
+/* Returns false if nothing answered for too long. */
+static bool somebody_there(struct loop *l, int64_t number, int64_t now_ns)
+{
+	if (l->answered || number < ALONE_CYCLES || now_ns - l->start_ns < ALONE_NS)
+		return true;
+	atomic_store(&l->nobody, true);
+	return false;
+}
+
+/* Sleeps until the release. Returns the time after that. */
+static int64_t wait_for_release(int64_t release_ns)
+{
+	const struct timespec due = ns_timespec(release_ns);
+	int64_t now_ns;
+
+	do {
+		wait_until_monotonic(&due);
+		now_ns = clock_now_ns(CLOCK_MONOTONIC);
+	} while (commands_cut_short(release_ns, now_ns) && !stopped());
+	return now_ns;
+}
+
+/* One cycle: sends, and waits for the answer. */
+static void cycle(struct loop *l, int64_t number, int64_t send_ns)
+{
+	int64_t release_ns = l->start_ns + number * options.interval_ns;
+	int error = far_end_send(&l->end, l->request);
+
+	if (error) {
+		atomic_store_explicit(&l->send_error, error, memory_order_relaxed);
+		push(l, FRAME_NOT_SENT, number, send_ns, 0);
+		return;
+	}
+	l->pending += !l->end.stamps_error;
+	push(l, FRAME_SENT, number, send_ns, 0);
+	l->answers = receive(l, number, release_ns + options.interval_ns);
+	l->answered |= l->answers;
+	if (!l->answers)
+		l->unanswered_ns = release_ns;
+	take_departures(l);
+}
+
+/* The measured path. */
+static void run_until(struct loop *l, int64_t *number, int64_t end)
+{
+	while (*number < end) {
+		int64_t release_ns = l->start_ns + *number * options.interval_ns, now_ns;
+
+		frame_write(&l->end.format, *number, l->request);
+		now_ns = wait_for_release(release_ns);
+		if (stopped())
+			return;
+		if (now_ns - release_ns >= options.interval_ns) {
+			push(l, FRAME_NOT_SENT, (*number)++, now_ns, 0);
+			continue;
+		}
+		cycle(l, *number, now_ns);
+		if (stopped())
+			return;
+		(*number)++;
+		if (!somebody_there(l, *number, now_ns))
+			return;
+	}
+}
+
+static void drive(struct harness_thread *thread)
+{
+	struct loop *l = container_of(thread, struct loop, thread);
+	const struct state *state = container_of(l, struct state, loop);
+	int64_t number = 0;
+
+	run_until(l, &number, state->warm_up_count);
+	usage_read(thread->schedstat, &thread->before);
+	run_until(l, &number, l->total_count);
+	usage_read(thread->schedstat, &thread->after);
+	thread->usage_known = true;
+	/* Late answers may still come. */
+	if (!stopped() && !atomic_load(&l->nobody))
+		receive(l, -1, l->unanswered_ns ? l->unanswered_ns + options.timeout_ns + 1 : 0);
+}
+
+static int64_t read_offset_ns(void)
+{
+	int64_t offset_ns = 0, narrowest_ns = INT64_MAX;
+
+	for (int i = 0; i < OFFSET_TRIES; i++) {
+		int64_t before_ns = clock_now_ns(CLOCK_MONOTONIC);
+		int64_t real_ns = clock_now_ns(CLOCK_REALTIME);
+		int64_t width_ns = clock_now_ns(CLOCK_MONOTONIC) - before_ns;
+
+		if (width_ns < narrowest_ns) {
+			narrowest_ns = width_ns;
+			offset_ns = real_ns - before_ns - width_ns / 2;
+		}
+	}
+	return offset_ns;
+}
+
+static void feed_part(struct state *state, enum part part, const struct cycle *c, int64_t from_ns,
+		      int64_t to_ns)
+{
+	series_feed_timed(&state->series[FIRST_PART + part], c->release_ns, to_ns - from_ns, state->j);
+}
+
+static void feed_parts(struct state *state, const struct cycle *c)
+{
+	feed_part(state, WAKE_UP, c, c->release_ns, c->send_ns);
+	/* The times are in this order, unless the clock of the time stamps was set meanwhile. */
+	if (!c->departed_ns || !c->arrived_ns || c->departed_ns < c->send_ns ||
+	    c->arrived_ns < c->departed_ns || c->back_ns < c->arrived_ns) {
+		state->not_split += c->number >= state->warm_up_count && c->back_ns;
+		return;
+	}
+	state->split += c->number >= state->warm_up_count;
+	feed_part(state, SEND, c, c->send_ns, c->departed_ns);
+	feed_part(state, WIRE_AND_DEVICE, c, c->departed_ns, c->arrived_ns);
+	feed_part(state, RECEIVE, c, c->arrived_ns, c->back_ns);
+}
+
+static void feed_jitter(struct state *state, const struct cycle *c)
+{
+	if (!c->departed_ns)
+		return;
+	if (state->departed_ns && state->departed_number == c->number - 1)
+		series_feed_timed(&state->series[JITTER], c->release_ns,
+				  c->departed_ns - state->departed_ns - options.interval_ns, state->j);
+	state->departed_ns = c->departed_ns;
+	state->departed_number = c->number;
+}
+
+/* Takes a finished cycle. */
+static void feed(void *to, const struct cycle *c)
+{
+	struct state *state = to;
+	struct series *round_trip = &state->series[ROUND_TRIP];
+
+	if (c->back_ns)
+		series_feed_timed(round_trip, c->release_ns, c->back_ns - c->release_ns, state->j);
+	else
+		series_miss_timed(round_trip, c->release_ns,
+				  c->send_ns ? options.timeout_ns : c->noted_ns - c->release_ns, state->j);
+	if (!c->send_ns)
+		return;
+	feed_parts(state, c);
+	feed_jitter(state, c);
+}
+
+/* Takes the events. Time stamps are on CLOCK_REALTIME, and lose their use if that was set meanwhile. */
+static bool drain(struct harness *h, struct json *j)
+{
+	struct state *state = h->state;
+	struct loop *l = &state->loop;
+	bool done = atomic_load(&l->thread.done);
+	int64_t offset_ns = read_offset_ns(), moved_ns = offset_ns - state->offset_ns;
+	bool set = moved_ns > STEP_NS || moved_ns < -STEP_NS;
+	size_t slot;
+
+	state->j = j;
+	state->clock_steps += set;
+	state->offset_ns = offset_ns;
+	while (slot_ring_pop(&l->ring, &slot)) {
+		struct frame_event event = l->events[slot];
+
+		if (event.stamp_ns)
+			event.stamp_ns = set ? 0 : event.stamp_ns - offset_ns;
+		cycles_take(&state->cycles, &event);
+	}
+	cycles_finish(&state->cycles, false);
+	return !done;
+}
+
+static void write_values(const struct state *state, struct json *j)
+{
+	const struct loop *l = &state->loop;
+	const struct cycles *c = &state->cycles;
+	int64_t all = 0;
+
+	stream_result(j, "path");
+	json_str(j, "path", options.path);
+	json_close(j, '}');
+	json_open(j, "values", '{');
+	for (int i = 0; i < CYCLE_OUTCOMES; i++)
+		all += c->counts[i];
+	json_int(j, "cycles", all);
+	for (int i = 0; i < CYCLE_OUTCOMES; i++)
+		json_int(j, outcome_names[i], c->counts[i]);
+	json_int(j, "duplicate", c->others.duplicate);
+	json_int(j, "reordered", c->others.reordered);
+	json_int(j, "after-timeout", c->others.after_timeout);
+	json_int(j, "foreign", c->foreign + atomic_load(&l->foreign));
+	json_int(j, "split", state->split);
+	json_int(j, "not-split", state->not_split);
+	if (l->end.interface[0])
+		json_str(j, "interface", l->end.interface);
+	else
+		json_null(j, "interface");
+	json_int(j, "frame-bytes", (int64_t)l->end.format.size);
+	stream_result_end(j);
+}
+
+static void conclude(struct harness *h, struct json *j)
+{
+	const struct state *state = h->state;
+	const int64_t *counts = state->cycles.counts;
+	const struct other_frames *others = &state->cycles.others;
+	int64_t own = counts[CYCLE_SENT_LATE] + counts[CYCLE_READ_LATE] + counts[CYCLE_NOT_SENT];
+	int64_t foreign = state->cycles.foreign + atomic_load(&state->loop.foreign);
+	int error = atomic_load(&state->loop.send_error);
+
+	write_values(state, j);
+	if (own)
+		stream_mark(
+			j, "own-late", own > counts[CYCLE_ANSWERED] / 100 ? SEVERITY_DOUBTFUL : SEVERITY_NOTE,
+			ROUND_TRIP,
+			"this machine itself was late: %lld frames were sent late, %lld answers were read late, "
+			"and %lld frames were not sent%s%s; these cycles say nothing about the far end",
+			(long long)counts[CYCLE_SENT_LATE], (long long)counts[CYCLE_READ_LATE],
+			(long long)counts[CYCLE_NOT_SENT], error ? ", also because of: " : "",
+			error ? strerror(error) : "");
+	if (others->duplicate || foreign)
+		stream_mark(
+			j, "other-frames", SEVERITY_NOTE, ROUND_TRIP,
+			"%lld answers came twice, and %lld frames were no answers: something repeats frames, or "
+			"uses the same path",
+			(long long)others->duplicate, (long long)foreign);
+	if (state->not_split)
+		stream_mark(
+			j, "stamps-missing", SEVERITY_NOTE, ROUND_TRIP,
+			"%lld of %lld answered cycles are not split into parts, because the kernel gave no usable "
+			"time stamps%s%s%s",
+			(long long)state->not_split, (long long)(state->split + state->not_split),
+			state->loop.end.interface[0] ? " on " : "", state->loop.end.interface,
+			state->clock_steps ? "; the system's time was set meanwhile" : "");
+}
+
+static int check(struct harness *h)
+{
+	(void)h;
+	if (!options.path)
+		return usage_error("give --path, such as icmp:192.168.1.5 or udp:192.168.1.5:7");
+	if (options.timeout_ns < options.interval_ns)
+		return usage_error("--timeout-ns %lld is shorter than a cycle; give at least --interval-ns",
+				   (long long)options.timeout_ns);
+	if (options.timeout_ns / options.interval_ns > 65536)
+		return usage_error("--timeout-ns %lld is more than 65536 cycles; give a shorter one",
+				   (long long)options.timeout_ns);
+	if (harness_options.count > INT64_MAX / 4 / options.interval_ns)
+		return usage_error("this many cycles would take more than 70 years; give fewer");
+	return 0;
+}
+
+static int64_t divide_up(int64_t a, int64_t b)
+{
+	return a / b + (a % b != 0);
+}
+
+static bool make_loop(struct state *state, int cpu)
+{
+	struct loop *l = &state->loop;
+	int64_t counted = harness_options.count ? harness_options.count
+						: divide_up(harness_options.duration_ns, options.interval_ns);
+
+	state->warm_up_count = divide_up(harness_options.warm_up_ns, options.interval_ns);
+	l->total_count = counted ? state->warm_up_count + counted : INT64_MAX;
+	l->answers = true;
+	l->events = memory_get(ROOM * sizeof(*l->events));
+	slot_ring_init(&l->ring, ROOM);
+	l->thread.measure = drive;
+	l->thread.cpu = cpu;
+	l->thread.policy = (enum policy)harness_options.policy;
+	l->thread.priority = (int)harness_options.priority;
+	return l->events != NULL;
+}
+
+static bool make_series(struct harness *h)
+{
+	struct state *state = h->state;
+
+	for (unsigned int i = 0; i < ALL_SERIES; i++) {
+		struct series *s = &state->series[i];
+
+		s->id = i;
+		s->cpu = state->loop.thread.cpu;
+		s->metric = i == JITTER ? "jitter" : "response";
+		if (i >= FIRST_PART && i < JITTER)
+			s->labels[0] = (struct label){"segment", part_names[i - FIRST_PART]};
+		state->all_series[i] = s;
+		state->measurers[i] = &state->loop.thread;
+	}
+	h->series = state->all_series;
+	h->measurers = state->measurers;
+	h->series_count = ALL_SERIES;
+	return series_take_early(&state->series[JITTER]);
+}
+
+static int prepare(struct harness *h)
+{
+	struct state *state = h->state;
+	int cpu = cpuset_next(&h->cpus->measured, 0), status;
+
+	/* One thread measures, so the others may run anywhere else. */
+	cpuset_clear(&h->cpus->measured);
+	cpuset_add(&h->cpus->measured, (unsigned int)cpu);
+	state->loop.end = (struct far_end){.path = options.path,
+					   .size = (size_t)options.size,
+					   .priority = options.socket_priority,
+					   .busy_poll_us = options.busy_poll_us};
+	status = far_end_open(&state->loop.end);
+	if (status)
+		return status;
+	if (!make_loop(state, cpu) || !make_series(h))
+		return harness_no_memory();
+	state->threads[0] = &state->loop.thread;
+	h->threads = state->threads;
+	h->thread_count = 1;
+	state->cycles = (struct cycles){.interval_ns = options.interval_ns,
+					.timeout_ns = options.timeout_ns,
+					.sent_late_ns = options.interval_ns / 2,
+					.stamped = !state->loop.end.stamps_error,
+					.warm_up_count = state->warm_up_count,
+					.finished = feed,
+					.to = state};
+	return cycles_make(&state->cycles) ? 0 : harness_no_memory();
+}
+
+static int no_answer(const struct state *state)
+{
+	int error = atomic_load(&state->loop.receive_error);
+
+	if (!error)
+		error = atomic_load(&state->loop.send_error);
+	return error_line(
+		STATUS_CANNOT_MEASURE, "no-answer",
+		"nobody answers on %.100s%s%s%s: check that the far end is on and returns these frames, and "
+		"that no firewall drops them",
+		options.path, error ? " (" : "", error ? strerror(error) : "", error ? ")" : "");
+}
+
+static int run(struct harness *h)
+{
+	struct state *state = h->state;
+	int64_t measured_ns =
+		state->loop.total_count == INT64_MAX
+			? INT64_MAX
+			: (state->loop.total_count - state->warm_up_count) * options.interval_ns;
+	int64_t start_ns = clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS;
+
+	state->loop.start_ns = state->cycles.start_ns = start_ns;
+	state->offset_ns = read_offset_ns();
+	for (unsigned int i = 0; i < ALL_SERIES; i++)
+		series_timed(&state->series[i], start_ns, state->warm_up_count * options.interval_ns,
+			     measured_ns);
+	harness_go(h);
+	harness_watch(h, measured_ns == INT64_MAX
+				 ? INT64_MAX
+				 : state->loop.total_count * options.interval_ns + options.timeout_ns);
+	harness_drain(h, drain, DRAIN_NS);
+	cycles_finish(&state->cycles, true);
+	if (atomic_load(&state->loop.nobody))
+		return no_answer(state);
+	state->series[ROUND_TRIP].lost = atomic_load(&state->loop.not_kept);
+	return harness_finish(h, harness_options.count ? "count" : "duration");
+}
+
+/* Returns the thread with the loop, for the whole cycle only. */
+static bool explained(const struct harness *h, const struct series *s, struct explained *who)
+{
+	const struct state *state = h->state;
+
+	if (s->id != ROUND_TRIP)
+		return false;
+	*who = (struct explained){.cpu = state->loop.thread.cpu, .tid = state->loop.thread.tid};
+	return true;
+}
+
+static int verb_path(int argc, char **argv)
+{
+	static struct harness harness = {
+		.table = table,
+		.state_size = sizeof(struct state),
+		.hog_percent = 101, /* of a thread that looks for answers all the time */
+		.check = check,
+		.prepare = prepare,
+		.run = run,
+		.conclude = conclude,
+		.explained = explained,
+	};
+
+	return harness_run(&harness, argc, argv);
+}
+
+PROBE("path", verb_path, "round trips of a control loop to a device that only answers")

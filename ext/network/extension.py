@@ -1,0 +1,14 @@
+# SPDX-License-Identifier: MIT
+"""What this extension adds to rtgauge."""
+
+from __future__ import annotations
+
+from rtgauge.extension import Extension
+
+EXTENSION = Extension(
+    name="network",
+    line="Measures the cycle of a control loop with a device behind a network, and where its time goes.",
+    probes={"path": "rtgauge_ext.network.probe:PROBE"},
+    presenters={"path": "rtgauge_ext.network.page.presenter:PATH"},
+    presets="rtgauge_ext.network",
+)

@@ -1,0 +1,190 @@
+# SPDX-License-Identifier: MIT
+"""Presents the probe path: what became of each cycle, and the parts of a response as a table and a figure."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Mapping, Sequence
+
+from rich.console import Console
+
+from rtgauge.record.model import SEGMENT, Result, SeriesSummary, Step
+from rtgauge.report.figures import vega
+from rtgauge.report.figures.vega import Figure
+from rtgauge.report.presenter import Chapter, Presenter
+from rtgauge.report.record_view import RecordView
+from rtgauge.report.table import Table, numbers, texts
+from rtgauge.report.terminal_table import print_tables, print_text
+from rtgauge.report.text import us, whole
+from rtgauge.units import format_duration, plural
+from rtgauge_ext.network.far_end import far_end_words
+
+PARTS = {
+    "wake-up": "wake-up",
+    "send": "send",
+    "wire-and-device": "wire and device",
+    "receive": "receive",
+}
+"""The parts of a response in their order."""
+OUTCOMES = {
+    "answered": "answered in time",
+    "late": "answered late",
+    "lost": "lost",
+    "sent-late": "sent late",
+    "read-late": "read late",
+    "not-sent": "not sent",
+}
+"""How a cycle ends. Each cycle ends in exactly one way."""
+OWN = ("sent-late", "read-late", "not-sent")
+OTHERS = {
+    "duplicate": "answers that came twice",
+    "reordered": "answers behind a later one",
+    "after-timeout": "answers after the timeout",
+    "foreign": "frames that were no answer",
+}
+PART_NOTES = (
+    "Times are in us; the parts of each cycle add up to its response exactly. wire and device is the time "
+    "between the kernel's time stamps of departure and arrival, so it contains this machine's network card."
+)
+CYCLE_NOTES = (
+    "Each cycle is counted once. An answer is late after the next release. In the last three columns, this "
+    "machine itself was late, so they say nothing about the far end."
+)
+
+
+def counts_of(step: Step) -> Result | None:
+    """Return the counts of a step's cycles; None if it has none."""
+    return next((result for result in step.results if result.name == "path"), None)
+
+
+def _count(result: Result, name: str) -> int:
+    value = result.values.get(name)
+    return value if isinstance(value, int) else 0
+
+
+def parts_of(step: Step) -> dict[str, SeriesSummary]:
+    """Return the parts of a step's responses that were measured, in their order."""
+    known = {series.labels.get(SEGMENT): series for series in step.series if series.metric == "response"}
+    return {name: known[name] for name in PARTS if name in known and known[name].count}
+
+
+def parts_grid(steps: Sequence[Step], labels: Mapping[str, str]) -> Table | None:
+    """Return the table of the parts; None if none were measured."""
+    rows: list[list[str]] = []
+    for step in steps:
+        begin = f"{labels[step.id]}, " if len(steps) > 1 else ""
+        for name, part in parts_of(step).items():
+            figures = map(us, (part.min_ns, part.p50_ns, part.p99_ns, part.max_ns))
+            rows.append([f"{begin}{PARTS[name]}", whole(part.count), *figures])
+    columns = [*texts("part"), *numbers("cycles", "min", "50 %", "99 %", "max")]
+    return Table("Parts of a response", columns, rows, [PART_NOTES]) if rows else None
+
+
+def cycles_grid(steps: Sequence[Step], labels: Mapping[str, str]) -> Table | None:
+    """Return the table of what became of the cycles; None if there are no counts."""
+    rows: list[list[str]] = []
+    for step in steps:
+        counts = counts_of(step)
+        if counts is not None:
+            rows.append([labels[step.id], *(whole(_count(counts, name)) for name in ("cycles", *OUTCOMES))])
+    columns = [*texts("load"), *numbers("cycles", *OUTCOMES.values())]
+    return Table("Cycles", columns, rows, [CYCLE_NOTES]) if rows else None
+
+
+def cycle_words(step: Step) -> str | None:
+    """Return what became of the cycles, like "192.168.1.5: 1000 cycles, all answered in time"."""
+    counts = counts_of(step)
+    if counts is None:
+        return None
+    where = far_end_words(str(step.key.parameters.get("path")))
+    cycles, answered = _count(counts, "cycles"), _count(counts, "answered")
+    begin = f"{where}: {plural(cycles, 'cycle')}"
+    found = [f"{_count(counts, name)} {words}" for name, words in OUTCOMES.items() if _count(counts, name)]
+    what = "all answered in time" if cycles and answered == cycles else ", ".join(found)
+    others = [f"{_count(counts, name)} {words}" for name, words in OTHERS.items() if _count(counts, name)]
+    return "; ".join([f"{begin}, {what}" if what else begin, *others])
+
+
+def parts_figure(steps: Sequence[Step], labels: Mapping[str, str]) -> Figure | None:
+    """Return bars of the parts of a usual response and of the rare ones; None if none were measured."""
+    charts = {labels[step.id]: _bars(parts) for step in steps if (parts := parts_of(step))}
+    note = (
+        "Each bar stacks one statistic of all four parts. Only the means add up to the mean response: a "
+        "cycle with the largest value of one part seldom has the largest of another."
+    )
+    return Figure.described("parts", "Where the time of a response goes", charts, [note])
+
+
+def _bars(parts: Mapping[str, SeriesSummary]) -> vega.Part:
+    statistics = ("mean", "99 %", "max")
+    rows: list[tuple[str, str, float, float]] = []
+    for statistic in statistics:
+        at_us = 0.0
+        for name, part in parts.items():
+            value_ns = {"mean": part.mean_ns, "99 %": part.p99_ns, "max": part.max_ns}[statistic] or 0
+            rows.append((statistic, PARTS[name], at_us, at_us + value_ns / 1_000))
+            at_us += value_ns / 1_000
+    bars = vega.layer(
+        vega.csv("statistic part from:Q to:Q", rows),
+        vega.mark("bar"),
+        x=vega.shown("from:Q", title="time after the release (us)"),
+        x2=vega.shown("to"),
+        y=vega.names_axis("statistic:N", statistics),
+        color=vega.kinds("part:N", [PARTS[name] for name in parts]),
+        tooltip=vega.tips("part", "statistic", ("from", "from (us)", ".1f"), ("to", "to (us)", ".1f")),
+    )
+    means = ", ".join(f"{PARTS[name]} {us(part.mean_ns)} us" for name, part in parts.items())
+    return vega.layered([bars], height=130, description=f"Parts of a response; on average: {means}.")
+
+
+class PathPresenter(Presenter):
+    """Presents the probe path."""
+
+    def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:  # noqa: ARG002 - of every presenter
+        """Return what became of the cycles of a single step."""
+        return cycle_words(steps[0]) if len(steps) == 1 else None
+
+    def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:
+        """Return the figure of the parts."""
+        figure = parts_figure(steps, view.labels)
+        return [] if figure is None else [figure]
+
+    def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:
+        """Return both tables, with the figure of the parts."""
+        tables = self._tables(view, steps)
+        figures = ["parts"] if "parts" in drawn else []
+        measured = "the cycles of a loop with a device"
+        return Chapter("path", "The path", tables, measured, figures=figures) if tables else None
+
+    def print_brief(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
+        """Print what became of the cycles, and the table of the parts."""
+        for step in steps:
+            for line in self.lines(step):
+                print_text(console, line)
+        grid = parts_grid(steps, view.labels)
+        if grid is not None:
+            print_tables([grid], console)
+        console.print()
+
+    def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
+        """Print both tables."""
+        tables = self._tables(view, steps)
+        if tables:
+            print_tables(tables, console)
+            console.print()
+
+    def lines(self, step: Step) -> list[str]:
+        """Return what became of the cycles, with the cycle and the interface."""
+        words = cycle_words(step)
+        counts = counts_of(step)
+        if words is None or counts is None:
+            return []
+        interface = counts.values.get("interface")
+        over = f" over {interface}" if interface else ""
+        return [f"{words}; a cycle of {format_duration(step.key.parameters.get('interval_ns'))}{over}"]
+
+    def _tables(self, view: RecordView, steps: Sequence[Step]) -> list[Table]:
+        both = (parts_grid(steps, view.labels), cycles_grid(steps, view.labels))
+        return [table for table in both if table is not None]
+
+
+PATH = PathPresenter()

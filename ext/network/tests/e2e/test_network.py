@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""Does a cycle hold with a device? As a user asks, with a device whose delay is known."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+import pytest
+from tests.support.cli import good, invoke, rtgauge
+
+from ext.network.tests.two_namespaces import FAR, TwoNamespaces, udp_far_end
+
+pytestmark = [pytest.mark.real_time, pytest.mark.root]
+DELAY_S = 0.1
+"""Far more than what a busy machine adds."""
+
+
+@pytest.fixture(scope="module")
+def both() -> Iterator[TwoNamespaces]:
+    with TwoNamespaces() as made:
+        yield made
+
+
+def late(_number: int, data: bytes) -> Sequence[bytes]:
+    time.sleep(DELAY_S)
+    return [data]
+
+
+def test_a_bound_of_twice_the_delay_holds_and_of_half_fails(both: TwoNamespaces, tmp_path: Path) -> None:
+    end, where = udp_far_end(both, late)
+    with end:
+        plan = tmp_path / "plan.toml"
+        plan.write_text(
+            f'name = "device"\n[[step]]\nprobe = "path"\npath = "{where}"\ninterval = "300ms"\ncount = 25\n'
+            'warm-up = "0s"\n'
+        )
+        good(rtgauge("run", plan, "--out", tmp_path / "out", before=both.near))
+    (record,) = (tmp_path / "out").iterdir()
+    for bound, status in (("200ms", 0), ("50ms", 1)):
+        good(invoke("show", record, "--require", f"response<={bound} hardness=80%"), status)
+    page = (record / "report.html").read_text()
+    assert "wire and device" in page
+    assert "Where the time of a response goes" in page
+
+
+def test_the_preset_asks_a_host(both: TwoNamespaces, tmp_path: Path) -> None:
+    words = ("run", "path", "--peer", FAR, "--duration", "1s", "--out", tmp_path, "--json")
+    done = rtgauge(*words, before=both.near)
+    document = json.loads(done.stdout)
+    (step,) = document["steps"]
+    assert step["key"]["parameters"]["path"] == f"icmp:{FAR}"
+    (counts,) = [result["values"] for result in step["results"] if result["name"] == "path"]
+    assert counts["cycles"] == 1000
+    assert counts["lost"] == counts["foreign"] == 0
+    assert document["run"]["requirement"].startswith("period=1ms response<=1ms")

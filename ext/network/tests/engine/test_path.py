@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: MIT
+"""path: every cycle ends in one way, the parts add up, nothing from elsewhere counts, and what this machine
+was late with is not the far end's.
+"""
+
+from __future__ import annotations
+
+import signal
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from tests.engine.stream import POLICY, Live, Stream, refused, run
+
+from ext.network.tests.two_namespaces import (
+    FAR,
+    FAR_MAC,
+    LINK,
+    TwoNamespaces,
+    packet_far_end,
+    udp_far_end,
+)
+
+pytestmark = [pytest.mark.engine, pytest.mark.root]
+OUTCOMES = ("answered", "late", "lost", "sent-late", "read-late", "not-sent")
+OWN = OUTCOMES[3:]
+PATIENT = "--timeout-ns=5000000000"
+
+
+@pytest.fixture(scope="module")
+def both() -> Iterator[TwoNamespaces]:
+    with TwoNamespaces() as made:
+        yield made
+
+
+def path(engine: Path, both: TwoNamespaces, *words: str) -> Stream:
+    options = ("path", "--go", f"--policy={POLICY}", "--warm-up-ns=0", PATIENT, *words)
+    return run(engine, *options, prefix=both.near)
+
+
+def counts(stream: Stream, cycles: int) -> dict[str, Any]:
+    """The counts, which agree with the summary and with each other."""
+    (values,) = [line["values"] for line in stream.all("result") if line["name"] == "path"]
+    summary = stream.all("summary")[0]
+    assert sum(values[outcome] for outcome in OUTCOMES) == values["cycles"] == cycles
+    assert summary["count"] + summary["missed"] == cycles
+    assert summary["missed"] >= values["lost"]
+    assert summary["impossible"] == 0
+    assert values["split"] + values["not-split"] == summary["count"]
+    return values
+
+
+def test_the_parts_of_each_cycle_add_up(engine: Path, both: TwoNamespaces, tmp_path: Path) -> None:
+    folder = tmp_path / "samples"
+    folder.mkdir()
+    stream = path(engine, both, f"--path=icmp:{FAR}", "--count=300", f"--samples-dir={folder}")
+    assert (stream.reason, stream.status) == ("count", 0)
+    values = counts(stream, 300)
+    assert values["interface"] == LINK
+    assert values["lost"] == values["foreign"] == values["duplicate"] == values["not-split"] == 0
+    labels = [series["labels"].get("segment") for series in stream.all("series")]
+    assert labels == [None, "wake-up", "send", "wire-and-device", "receive", None]
+    sums = [summary["sum_ns"] for summary in stream.all("summary")]
+    counted = [summary["count"] for summary in stream.all("summary")]
+    if not values["not-sent"]:
+        assert counted == [300] * 5 + [299]
+    assert sums[0] == sum(sums[1:5])
+
+
+@pytest.mark.parametrize("receive", ["block", "poll"])
+def test_what_other_frames_there_are(engine: Path, both: TwoNamespaces, receive: str) -> None:
+    """Of each ten frames, the far end drops one, answers one twice, one with a foreign frame before, and one
+    only behind the answer to the next.
+    """
+    held: list[bytes] = []
+
+    def react(number: int, data: bytes) -> Sequence[bytes]:
+        match number % 10:
+            case 1:
+                return []
+            case 3:
+                return [data, data]
+            case 5:
+                return [b"something else", bytes(8) + data[8:], data]
+            case 7:
+                held.append(data)
+                return []
+            case 8:
+                return [data, held.pop()]
+            case _:
+                return [data]
+
+    end, where = udp_far_end(both, react)
+    with end:
+        words = (f"--path={where}", "--interval-ns=20000000", "--count=41", f"--receive={receive}")
+        values = counts(path(engine, both, *words), 41)
+    assert end.seen == 41 - values["not-sent"]
+    if end.seen == 41:
+        assert values["lost"] == 4
+        assert (values["duplicate"], values["reordered"], values["foreign"]) == (4, 4, 8)
+        assert values["late"] + values["sent-late"] + values["read-late"] >= 4
+
+
+def test_a_loop_that_is_stopped_does_not_blame_the_far_end(engine: Path, both: TwoNamespaces) -> None:
+    words = (
+        f"--path=icmp:{FAR}",
+        f"--policy={POLICY}",
+        "--interval-ns=50000000",
+        "--count=20",
+        "--warm-up-ns=0",
+    )
+    program, *before = both.near
+    with Live(Path(program), *before, str(engine), "path", PATIENT, *words) as live:
+        live.read_until("armed")
+        live.say("go\n")
+        live.read_until("started")
+        live.process.send_signal(signal.SIGSTOP)
+        time.sleep(0.5)  # ten releases pass
+        live.process.send_signal(signal.SIGCONT)
+        stream = live.finish()
+    values = counts(stream, 20)
+    assert values["lost"] == 0
+    assert sum(values[outcome] for outcome in OWN) >= 7
+    assert "own-late" in stream.marks
+
+
+def test_frames_without_ip(engine: Path, both: TwoNamespaces) -> None:
+    with packet_far_end(both, 0x88B5, lambda _number, data: [data]):
+        values = counts(path(engine, both, f"--path=eth:{LINK},{FAR_MAC}", "--count=50"), 50)
+    assert values["lost"] == values["foreign"] == 0
+    assert values["frame-bytes"] == 46
+
+
+def test_the_broadcast_read_of_ethercat(engine: Path, both: TwoNamespaces) -> None:
+    """Slaves increment the working counter of the read. A frame that no slave has seen is no answer."""
+
+    def react(number: int, data: bytes) -> Sequence[bytes]:
+        assert data[2] == 7
+        answer = bytearray(data)
+        answer[14] += 2
+        return [data, bytes(answer)] if number % 5 == 0 else [bytes(answer)]
+
+    with packet_far_end(both, 0x88A4, react):
+        values = counts(path(engine, both, f"--path=ethercat:{LINK}", "--count=50"), 50)
+    assert values["lost"] == 0
+    if not values["not-sent"]:
+        assert values["foreign"] == 10
+
+
+def test_nobody_there(engine: Path, both: TwoNamespaces) -> None:
+    message = refused(
+        engine, "no-answer", 3, "path", "--go", f"--policy={POLICY}", f"--path=udp:{FAR}:9", prefix=both.near
+    )
+    assert "nobody answers on udp:198.18.45.2:9 (Connection refused)" in message
+
+
+def test_what_needs_a_capability_says_so(engine: Path, both: TwoNamespaces) -> None:
+    nobody = [
+        *both.near,
+        "setpriv",
+        "--reuid=65534",
+        "--clear-groups",
+        "--bounding-set=-all",
+        "--inh-caps=-all",
+    ]
+    words = ("path", "--go", "--policy=other", "--memory-lock=off", "--warm-up-ns=0", "--count=20")
+    for where in (f"icmp:{FAR}", f"eth:{LINK},{FAR_MAC}", f"ethercat:{LINK}"):
+        message = refused(engine, "path", 3, *words, f"--path={where}", prefix=nobody)
+        assert "CAP_NET_RAW" in message
+    both.pings_without_rights()
+    stream = run(engine, *words, f"--path=icmp:{FAR}", prefix=nobody)
+    assert counts(stream, 20)["lost"] == 0
+
+
+@pytest.mark.parametrize(
+    "where",
+    ["", "icmp", "icmp:", "icmp:board", "udp:10.0.0.1", "udp:10.0.0.1:0", "udp:10.0.0.1:65536", "udp::7",
+     "eth:lo", "eth:lo,02:00:00:00:00", "eth:lo,02:00:00:00:00:0g", "eth:lo,02:00:00:00:00:01,12", "ethercat:",
+     "eth:,02:00:00:00:00:01", "gpio:1", "eth:a-name-that-is-too-long,02:00:00:00:00:01"],
+)  # fmt: skip
+def test_what_is_no_path(engine: Path, where: str) -> None:
+    assert "path" in refused(engine, "path" if where else "usage", 2, "path", "--go", f"--path={where}")
+
+
+def test_an_interface_that_is_not_there(engine: Path) -> None:
+    words = ("path", "--go", "--path=eth:nothing0,02:00:00:00:00:01")
+    assert "there is no interface nothing0" in refused(engine, "path", 3, *words)
+
+
+def test_too_many_frames_a_second(engine: Path) -> None:
+    assert "interval-ns" in refused(
+        engine, "usage", 2, "path", "--path=icmp:127.0.0.1", "--interval-ns=49999"
+    )

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""What is said about the cycles and the parts of a response."""
+
+from __future__ import annotations
+
+import io
+from types import SimpleNamespace
+from typing import Any, cast
+
+from rtgauge.record.model import Result
+from rtgauge_ext.network.page.presenter import (
+    OUTCOMES,
+    cycle_words,
+    cycles_grid,
+    parts_figure,
+    parts_grid,
+)
+
+PARTS_NS = {"wake-up": 5_000, "send": 4_000, "wire-and-device": 80_000, "receive": 11_000}
+
+
+def step(path: str = "icmp:10.0.0.1", parts: dict[str, int] | None = None, **counts: int) -> Any:
+    values: dict[str, Any] = {name: counts.get(name.replace("-", "_"), 0) for name in OUTCOMES}
+    values |= {"cycles": sum(values.values()), "duplicate": counts.get("duplicate", 0), "foreign": 0}
+    series = [
+        SimpleNamespace(
+            metric="response",
+            labels={"segment": name},
+            count=10,
+            min_ns=value // 2,
+            p50_ns=value,
+            mean_ns=float(value),
+            p99_ns=2 * value,
+            max_ns=3 * value,
+        )
+        for name, value in (parts or {}).items()
+    ]
+    key = SimpleNamespace(parameters={"path": path, "interval_ns": 1_000_000})
+    result = Result(name="path", labels={}, values=values)
+    return cast("Any", SimpleNamespace(id="1", key=key, results=[result], series=series))
+
+
+def test_a_sentence_about_the_cycles() -> None:
+    assert cycle_words(step(answered=1000)) == "10.0.0.1: 1,000 cycles, all answered in time"
+    assert cycle_words(step("udp:board:7", answered=7, lost=2, not_sent=1, duplicate=3)) == (
+        "board:7: 10 cycles, 7 answered in time, 2 lost, 1 not sent; 3 answers that came twice"
+    )
+    assert cycle_words(step("ethercat:eth1")) == "the EtherCAT slaves on eth1: 0 cycles"
+
+
+def test_a_step_without_counts_says_nothing() -> None:
+    empty = step()
+    empty.results = []
+    assert cycle_words(empty) is None
+    assert cycles_grid([empty], {"1": "idle"}) is None
+    assert parts_grid([empty], {"1": "idle"}) is None
+    assert parts_figure([empty], {"1": "idle"}) is None
+
+
+def test_tables_and_a_figure_of_the_parts() -> None:
+    shown = step(parts=PARTS_NS, answered=10)
+    grid = parts_grid([shown], {"1": "idle"})
+    assert grid is not None
+    assert [row[0] for row in grid.rows] == ["wake-up", "send", "wire and device", "receive"]
+    assert grid.rows[2][1:] == ["10", "40.0", "80.0", "160.0", "240.0"]
+    cycles = cycles_grid([shown], {"1": "idle"})
+    assert cycles is not None
+    assert cycles.rows == [["idle", "10", "10", "0", "0", "0", "0", "0"]]
+    figure = parts_figure([shown], {"1": "idle"})
+    assert figure is not None
+    (text,) = figure.specs[0]["datasets"].values()
+    means = [line.split(",") for line in io.StringIO(text) if line.startswith("mean")]
+    assert [(part, float(low), float(high)) for _, part, low, high in means] == [
+        ("wake-up", 0, 5),
+        ("send", 5, 9),
+        ("wire and device", 9, 89),
+        ("receive", 89, 100),
+    ]
