@@ -18,11 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from rtgauge.analysis.gate import Outcome, decide
+from rtgauge.analysis.gate import TRIED, Outcome, decide
 from rtgauge.plan.alternation import first_sides
 from rtgauge.record.pairs import BLOCK, DEFAULT_PAIRS, most_measured
 from rtgauge.record.reader import Record
-from rtgauge.verdict.gate_result import TRIED
 from rtgauge.verdict.steal import stolen_ns, taken_alike
 
 DATA = Path(__file__).with_suffix(".csv")

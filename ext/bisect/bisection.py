@@ -15,10 +15,10 @@ from typing import Protocol
 
 from pydantic import Field
 
-from rtgauge.analysis.gate import Decision, Outcome, decide
+from rtgauge.analysis.gate import Decision, Outcome, decide, pairs_to_measure
 from rtgauge.errors import EXIT_CANNOT_TELL, RtgaugeError
-from rtgauge.plan.alternation import first_sides
-from rtgauge.record.pairs import BLOCK
+from rtgauge.plan.alternation import first_side
+from rtgauge.record.pairs import DEFAULT_PAIRS
 from rtgauge.record.strict_model import Model
 from rtgauge.units import format_change, format_time
 from rtgauge_ext.bisect.placing import Place, Round, error_of_each, place
@@ -33,7 +33,7 @@ class BisectWish(Model):
     bad: str
     command: list[str] = Field(description="the command that builds and boots the checked-out commit")
     larger_than: float = Field(default=0.1, gt=0, description="the smallest change that matters: 0.1 is 10 %")
-    max_pairs: int = 12
+    max_pairs: int = DEFAULT_PAIRS
     extended_from: tuple[int, ...] = Field(
         default=(), description="earlier limits of the number of pairs, which rtgauge resume has raised since"
     )
@@ -141,9 +141,10 @@ class Search:
             )
             if decision.outcome is not Outcome.GO_ON:
                 break
-            firsts = first_sides(wish.seed, len(self.pairs) // BLOCK)
-            for first in firsts[: wish.max_pairs - len(self.pairs)]:
-                order = [wish.bad, wish.good] if first else [wish.good, wish.bad]
+            measured = len(self.pairs)
+            more = pairs_to_measure(measured, measured, wish.max_pairs, wish.extended_from)
+            for pair in range(measured, measured + more):
+                order = [wish.bad, wish.good] if first_side(wish.seed, pair) else [wish.good, wish.bad]
                 values = {commit: self._value_of_end(commit) for commit in order}
                 self.pairs.append((values[wish.good], values[wish.bad]))
         seen = f"{format_change(decision.change)} in {decision.pairs} pairs"

@@ -24,7 +24,7 @@ import numpy.typing as npt
 
 from rtgauge.analysis.scipy_functions import root
 from rtgauge.errors import InputError
-from rtgauge.record.pairs import BLOCK, DEFAULT_PAIRS, MOST_PAIRS
+from rtgauge.record.pairs import BLOCK, DEFAULT_PAIRS, MOST_PAIRS, most_measured
 
 Doubles = npt.NDArray[np.float64]
 
@@ -42,6 +42,8 @@ PASS_FROM = DEFAULT_PAIRS
 """A gate that may measure this many pairs does not pass with fewer, because a few boots say little about how
 bad boots can be.
 """
+TRIED = 3
+"""Measuring stops if none of the first pairs counts, up to this many."""
 MISSED = 0.01
 """The chance that no boot of a side shows a state that is called shown."""
 MOST_LOG_RATIO = 100.0
@@ -86,6 +88,16 @@ def looks(max_pairs: int, before: tuple[int, ...] = ()) -> tuple[int, ...]:
             f"more than one decision in 500 would be a false alarm"
         )
     return tuple(sorted({*range(BLOCK, max_pairs, BLOCK), *before, max_pairs}))
+
+
+def pairs_to_measure(counted: int, measured: int, max_pairs: int, before: tuple[int, ...] = ()) -> int:
+    """Return how many more pairs to measure before the next look; 0 if too many pairs do not count.
+
+    `counted`: how many of the `measured` pairs count, fewer than `max_pairs`. `before`: as in `looks`.
+    """
+    look = next(pairs for pairs in looks(max_pairs, before) if pairs > counted)
+    limit = most_measured(max_pairs) if counted else TRIED
+    return max(0, min(look - counted, limit - measured))
 
 
 def boots_to_show(rare: float) -> int:

@@ -48,6 +48,11 @@ def first_sides(seed: int, block: int) -> tuple[int, ...]:
     return orders[chosen]
 
 
+def first_side(seed: int, pair: int) -> int:
+    """Return which side (0 or 1) a pair measures first. Pairs are counted from 0."""
+    return first_sides(seed, pair // BLOCK)[pair % BLOCK]
+
+
 def alternating_plan(source: str, overrides: Overrides, alternation: Alternation, pairs: int) -> Plan:
     """Make a plan that measures the plan or preset `source` on both sides alternately, in `pairs` pairs.
 
@@ -124,7 +129,7 @@ def _in_turn(
     """Return the steps of both sides, pair by pair."""
     steps: list[StepKey] = []
     for pair in pairs:
-        first = first_sides(seed, (pair - 1) // BLOCK)[(pair - 1) % BLOCK]
+        first = first_side(seed, pair - 1)
         for side in (first, 1 - first):
             number = 2 * pair - 1 + side
             steps += [key.model_copy(update={"repeat": number}) for key in sides[side]]

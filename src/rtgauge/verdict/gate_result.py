@@ -26,7 +26,6 @@ from rtgauge.errors import (
 )
 from rtgauge.record.alternation import Alternation, alternation_of
 from rtgauge.record.model import Exposure, Step, Verdict
-from rtgauge.record.pairs import most_measured
 from rtgauge.record.reader import Record
 from rtgauge.record.strict_model import Model
 from rtgauge.units import (
@@ -46,8 +45,6 @@ from rtgauge.verdict.gate_pairs import CannotGate, GatePair, GateSeries, gate_se
 from rtgauge.verdict.requirement import Requirement, parse_requirement
 from rtgauge.verdict.run_verdict import exposure_of
 
-TRIED = 3
-"""A gate stops if none of its first pairs counts, up to this many."""
 LONGER = 4
 """If no number of pairs is enough, the next command measures this many times as long."""
 
@@ -535,19 +532,13 @@ def _concluded(
     if decision.outcome is gate.Outcome.CANNOT_TELL:
         few = f"{seen}; these are too few pairs to tell whether {candidate} is worse by {wanted}"
         return result.ending(GateOutcome.CANNOT_TELL, few, next=_larger_gate(record, series, result))
-    planned = len(series.pairs)
-    limit = most_measured(wish.max_pairs)
-    look = next(
-        pairs for pairs in gate.looks(wish.max_pairs, wish.extended_from) if pairs > len(series.counted)
-    )
-    if not series.counted:
-        limit = TRIED
-    more = min(look - len(series.counted), limit - planned)
-    if more <= 0:
+    counted, planned = len(series.counted), len(series.pairs)
+    more = gate.pairs_to_measure(counted, planned, wish.max_pairs, wish.extended_from)
+    if not more:
         return _too_many_aside(result, record, series, planned)
     return result.ending(
         GateOutcome.UNFINISHED,
-        f"unfinished after {plural(len(series.counted), 'pair')} that count",
+        f"unfinished after {plural(counted, 'pair')} that count",
         next=f"rtgauge resume {shlex.quote(str(record.path))}",
         next_pairs=more,
     )
