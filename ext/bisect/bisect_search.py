@@ -12,10 +12,10 @@ from enum import StrEnum
 from pathlib import Path
 
 import typer
-from pydantic import Field, ValidationError
+from pydantic import AliasChoices, Field, ValidationError
 
 from rtgauge.analysis.gate import looks
-from rtgauge.analysis.gate_wish import GateWish
+from rtgauge.analysis.gate_options import GateOptions
 from rtgauge.cli.options import Measured
 from rtgauge.cli.progress import make_display
 from rtgauge.cli.question import gate_question
@@ -34,7 +34,7 @@ from rtgauge.runner.run import RunOptions, start_run
 from rtgauge.study.git_commits import BisectedCommits, GitError, GitRepository
 from rtgauge.units import plural
 from rtgauge.verdict.gate_pairs import CannotGate, run_value, series_names
-from rtgauge_ext.bisect.bisection import BisectResult, BisectRun, BisectWish, Search
+from rtgauge_ext.bisect.bisection import BisectionOptions, BisectResult, BisectRun, Search
 from rtgauge_ext.bisect.placing import ERROR
 
 STATE = "bisect.json"
@@ -75,8 +75,10 @@ DOCUMENT = Document("what rtgauge bisect --json prints", (BisectDocument,))
 class BisectState(Model):
     """A search as saved in its folder: the options, all runs so far, and the result (None: not yet)."""
 
-    wish: BisectWish
-    decides: GateWish
+    options: BisectionOptions = Field(
+        validation_alias=AliasChoices("wish", "options"), serialization_alias="wish"
+    )
+    decides: GateOptions
     plan: str
     overrides: Overrides
     runs: list[BisectRun] = Field(default_factory=list[BisectRun])
@@ -88,23 +90,23 @@ def run_search(folder: Path, state: BisectState, waits_s: float, *, fresh: bool,
 
     Raises InputError if there is nothing to search, RtgaugeError if the search finds no commit.
     """
-    wish = state.wish
-    clone = GitRepository(Path(wish.repository))
+    options = state.options
+    clone = GitRepository(Path(options.repository))
     if fresh:
-        clone.check(wish.good, wish.bad)
+        clone.check(options.good, options.bad)
     chosen = _plan(state)
     with clear_errors(folder):
         own = OwnFolder.made(folder)
     _keep(own, state)
     runs = _Runs(own, state, clone, chosen, waits_s)
-    search = Search(wish, BisectedCommits(clone, wish.good, wish.bad), runs.run, _say)
+    search = Search(options, BisectedCommits(clone, options.good, options.bad), runs.run, _say)
     try:
         result = search.result()
     except KeyboardInterrupt:
         _say(f"continue: rtgauge resume {folder}")
         raise
     finally:
-        clone.put_back(wish.before)
+        clone.put_back(options.before)
     found = [FirstBad(commit=commit, subject=clone.subject(commit)) for commit in result.first_bad]
     state.found = _document(found, result, len(state.runs))
     _keep(own, state)
@@ -159,7 +161,7 @@ def asked_search(
     ends: tuple[str, str],
     command: list[str],
     measured: tuple[str, Measured],
-    decides: GateWish,
+    decides: GateOptions,
 ) -> BisectState:
     """Return a new search. `measured`: the plan's name and the options that change the plan.
 
@@ -175,7 +177,7 @@ def asked_search(
     plan, options = measured
     seed = secrets.randbelow(2**32) if options.seed is None else options.seed
     return BisectState(
-        wish=BisectWish(
+        options=BisectionOptions(
             repository=str(clone.folder),
             before=clone.here(),
             good=clone.commit(ends[0], "--good"),
@@ -243,7 +245,7 @@ class _Runs:
             log = self._folder.open_log(LOG, append=True)
         with log:
             status = subprocess.run(
-                self._state.wish.command,
+                self._state.options.command,
                 cwd=self._clone.folder,
                 stdin=subprocess.DEVNULL,
                 stdout=log,
@@ -251,7 +253,7 @@ class _Runs:
                 check=False,
             ).returncode
         if status != 0:
-            why_not = f"{self._state.wish.command[0]} ended with status {status} (see {log_path})"
+            why_not = f"{self._state.options.command[0]} ended with status {status} (see {log_path})"
             return BisectRun(commit=commit, value_ns=None, why_not=why_not)
         return self._value(commit)
 
@@ -284,7 +286,7 @@ class _Runs:
 
 def _keep(folder: OwnFolder, state: BisectState) -> None:
     with clear_errors(folder.path / STATE, option="--out", kind="file"):
-        folder.write(STATE, state.model_dump_json(indent=1).encode())
+        folder.write(STATE, state.model_dump_json(indent=1, by_alias=True).encode())
 
 
 def kept_search(folder: Path) -> BisectState:
@@ -312,21 +314,21 @@ def give_more_pairs(state: BisectState, max_pairs: int | None) -> None:
     """Let a search compare its ends in more pairs. Raises InputError if it has compared them already, for
     fewer pairs than before, or for too many.
     """
-    wish = state.wish
-    if max_pairs is None or max_pairs == wish.max_pairs:
+    options = state.options
+    if max_pairs is None or max_pairs == options.max_pairs:
         return
     looks(max_pairs)
-    if max_pairs < wish.max_pairs:
+    if max_pairs < options.max_pairs:
         raise InputError(
-            f"--max-pairs {max_pairs} is less than the {wish.max_pairs} of this search; give more, or "
+            f"--max-pairs {max_pairs} is less than the {options.max_pairs} of this search; give more, or "
             "leave it out"
         )
-    if any(run.commit not in {wish.good, wish.bad} for run in state.runs):
+    if any(run.commit not in {options.good, options.bad} for run in state.runs):
         raise InputError(
             "--max-pairs changes nothing, because the search already knows that the ends differ; leave it out"
         )
-    wish.extended_from = (*wish.extended_from, wish.max_pairs)
-    wish.max_pairs = max_pairs
+    options.extended_from = (*options.extended_from, options.max_pairs)
+    options.max_pairs = max_pairs
 
 
 def _out(line: str, *, err: bool = False) -> None:
@@ -345,8 +347,8 @@ def _resume(folder: Path, options: ResumeOptions) -> None:
 
 def _asks(folder: Path) -> str:
     state = kept_search(folder)
-    ends = f"{state.wish.good[:12]} and {state.wish.bad[:12]}"
-    decides = state.decides.model_copy(update={"max_pairs": state.wish.max_pairs})
+    ends = f"{state.options.good[:12]} and {state.options.bad[:12]}"
+    decides = state.decides.model_copy(update={"max_pairs": state.options.max_pairs})
     return f"{gate_question(decides, _plan(state).steps)}, between commits {ends}"
 
 

@@ -24,7 +24,7 @@ from rtgauge.units import format_change, format_time
 from rtgauge_ext.bisect.placing import Place, Round, error_of_each, place
 
 
-class BisectWish(Model):
+class BisectionOptions(Model):
     """The options of a search. `good` and `bad` are full commit hashes."""
 
     repository: str
@@ -97,7 +97,7 @@ class Search:
     `pairs`: (good, bad) in ns of each pair of runs of the ends.
     """
 
-    wish: BisectWish
+    options: BisectionOptions
     commits: Commits
     measure: Measure
     tell: Callable[[str], None]
@@ -133,25 +133,29 @@ class Search:
 
     def _ends(self) -> Decision:
         """Compare both ends as a gate does. The bad end must be worse."""
-        wish = self.wish
+        options = self.options
         while True:
             ratios = [math.log(bad / good) for good, bad in self.pairs]
             decision = decide(
-                ratios, larger_than=wish.larger_than, max_pairs=wish.max_pairs, before=wish.extended_from
+                ratios,
+                larger_than=options.larger_than,
+                max_pairs=options.max_pairs,
+                before=options.extended_from,
             )
             if decision.outcome is not Outcome.GO_ON:
                 break
             measured = len(self.pairs)
-            more = pairs_to_measure(measured, measured, wish.max_pairs, wish.extended_from)
+            more = pairs_to_measure(measured, measured, options.max_pairs, options.extended_from)
             for pair in range(measured, measured + more):
-                order = [wish.bad, wish.good] if first_side(wish.seed, pair) else [wish.good, wish.bad]
+                ends = [options.good, options.bad]
+                order = ends[::-1] if first_side(options.seed, pair) else ends
                 values = {commit: self._value_of_end(commit) for commit in order}
-                self.pairs.append((values[wish.good], values[wish.bad]))
+                self.pairs.append((values[options.good], values[options.bad]))
         seen = f"{format_change(decision.change)} in {decision.pairs} pairs"
         if decision.outcome is not Outcome.WORSE:
             raise RtgaugeError(
-                f"the ends do not differ enough to search between them: {wish.bad[:12]} differs from "
-                f"{wish.good[:12]} by {seen}; name other ends or another series, or measure for longer "
+                f"the ends do not differ enough to search between them: {options.bad[:12]} differs from "
+                f"{options.good[:12]} by {seen}; name other ends or another series, or measure for longer "
                 f"(--duration)",
                 EXIT_CANNOT_TELL,
             )
@@ -160,10 +164,10 @@ class Search:
 
     def _place(self, commit: str, error: float) -> Place | str:
         """Decide which end the commit resembles, or return why it is skipped."""
-        wish, rounds = self.wish, list[Round]()
+        options, rounds = self.options, list[Round]()
         while True:
-            order = [commit, wish.good, wish.bad]
-            random.Random(f"{wish.seed} {commit} {len(rounds)}").shuffle(order)  # noqa: S311
+            order = [commit, options.good, options.bad]
+            random.Random(f"{options.seed} {commit} {len(rounds)}").shuffle(order)  # noqa: S311
             values: dict[str, float] = {}
             for each in order:
                 if each != commit:
@@ -174,14 +178,14 @@ class Search:
                     return run.why_not or "no value"
                 values[each] = run.value_ns
                 self.tell(f"{commit[:12]}: {format_time(round(run.value_ns))}")
-            rounds.append(Round(values[commit], values[wish.good], values[wish.bad]))
+            rounds.append(Round(values[commit], values[options.good], values[options.bad]))
             found = place(self.pairs, rounds, error)
             if found is not Place.OPEN:
                 self.pairs += [(each.good, each.bad) for each in rounds]
                 return found
 
     def _value_of_end(self, commit: str) -> float:
-        word = "good" if commit == self.wish.good else "bad"
+        word = "good" if commit == self.options.good else "bad"
         run = self.measure(commit, f"the {word} end")
         if run.value_ns is None:
             raise RtgaugeError(f"the {word} end {commit[:12]} could not be measured: {run.why_not}")

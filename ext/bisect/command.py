@@ -67,5 +67,7 @@ def bisect(
     waits_s = wait_s(wait)
     if good is None or bad is None or not command:
         raise InputError("give both ends and a command: --good COMMIT --bad COMMIT -- COMMAND")
-    state = asked_search(out, repository, (good, bad), command, (plan, measured), deciding.wish(larger_than))
+    state = asked_search(
+        out, repository, (good, bad), command, (plan, measured), deciding.gate_options(larger_than)
+    )
     run_search(out, state, waits_s, fresh=True, json=json)

@@ -16,12 +16,12 @@ if TYPE_CHECKING:
 
 def _question(run: Run) -> str:
     from rtgauge.units import format_share, plural
-    from rtgauge_ext.tune.wish import wish_of
+    from rtgauge_ext.tune.tuning_options import options_of
 
-    wish = wish_of(run)
-    gain = f"a gain of {format_share(wish.larger_than)}"
-    settings = plural(len(wish.choices), "setting")
-    return f"{wish.requirement} under {', '.join(wish.loads)}, {gain}, {settings} to try"
+    options = options_of(run)
+    gain = f"a gain of {format_share(options.larger_than)}"
+    settings = plural(len(options.choices), "setting")
+    return f"{options.requirement} under {', '.join(options.loads)}, {gain}, {settings} to try"
 
 
 def _resume(folder: Path, options: RunOptions, more: More) -> NoReturn:

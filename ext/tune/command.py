@@ -364,7 +364,7 @@ def _plan(
 ) -> Plan:
     """Make the plan. `loads`: (search, confirmation); `times`: (budget, duration). Raises InputError."""
     from rtgauge.verdict.requirement import parse_requirement
-    from rtgauge_ext.tune.wish import tune_plan
+    from rtgauge_ext.tune.tuning_options import tune_plan
 
     try:
         matters = parse_percent(larger_than)
@@ -396,10 +396,10 @@ def _begun(plan: Plan, duration_ns: int, out: Path, waits_s: float) -> Record:
     from rtgauge.cli.gate import measured_record
     from rtgauge.runner.run import RunOptions, start_run
     from rtgauge_ext.tune.study import next_runs
-    from rtgauge_ext.tune.wish import KEY, TuneWish, resolution
+    from rtgauge_ext.tune.tuning_options import KEY, TuningOptions, resolution
 
-    wish = TuneWish.model_validate(plan.written[KEY])
-    typer.echo(resolution(wish, duration_ns), err=True)
+    tuning_options = TuningOptions.model_validate(plan.written[KEY])
+    typer.echo(resolution(tuning_options, duration_ns), err=True)
     options = RunOptions(out=out, command=["rtgauge", *sys.argv[1:]], wait_s=waits_s)
     return _after_boot(measured_record(partial(start_run, plan, options, more=next_runs)), options)
 

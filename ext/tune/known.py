@@ -14,7 +14,7 @@ from rtgauge.suggest import nearest
 from rtgauge.system.rules import Rule, read_rules
 from rtgauge_ext.tune.gain import format_gain, format_gains
 from rtgauge_ext.tune.result import TestFigures, TuneResult
-from rtgauge_ext.tune.wish import KEY
+from rtgauge_ext.tune.tuning_options import KEY
 
 
 def rule_of(name: str) -> Rule:

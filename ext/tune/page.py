@@ -142,7 +142,7 @@ def figures(record: Record) -> list[Figure]:
     if nothing was measured. Raises RecordError for a damaged record.
     """
     played = play(record)
-    bound = played.wish.bound
+    bound = played.options.bound
     required = Bound(bound.bound_ns / 1_000, float(bound.allowed))
     settings = {"before": (), **({"after": final} if (final := played.search.result.final) else {})}
     loads: dict[str, dict[str, Measured]] = {}

@@ -144,7 +144,7 @@ class TuneResult(Model):
     def of(record: Record) -> TuneResult:
         """Return the result of a record, finished or not. Raises InputError if it is not of a tuning."""
         played = play(record)
-        tuned, wish = played.search.result, played.wish
+        tuned, options = played.search.result, played.options
         after = _verdict(record, played, tuned.final) if tuned.final else None
         confirmed = tuned.confirmation
         virtual = any(system.machine.virtual is True for system in record.systems.values())
@@ -153,22 +153,22 @@ class TuneResult(Model):
             status=EXIT_INTERRUPTED,
             conclusion="",
             record=str(record.path),
-            requirement=wish.requirement,
+            requirement=options.requirement,
             before=_verdict(record, played, ()),
             after=after,
             culprits=[known.title for known in mechanisms(played.culprits, virtual=virtual)],
             kept=[_kept(name, played) for name in tuned.final],
-            deployment=deployment(tuned.final, wish),
+            deployment=deployment(tuned.final, options),
             tests=[figures(test) for test in tuned.tests],
             confirmed=None if confirmed is None else confirmed.found,
-            confirm_loads=wish.confirm_loads,
-            daemons=wish.daemons,
-            costs=costs(record.steps, deployment(tuned.final, wish)) if tuned.final else [],
+            confirm_loads=options.confirm_loads,
+            daemons=options.daemons,
+            costs=costs(record.steps, deployment(tuned.final, options)) if tuned.final else [],
             isolated=_levels(record, played),
             runs=len(played.runs),
             out_of_budget=tuned.out_of_budget,
             left=list(tuned.left),
-            budget_s=tuned.left_runs * wish.run_s if tuned.left else None,
+            budget_s=tuned.left_runs * options.run_s if tuned.left else None,
             left_out=[
                 *(f"{left.what}: {left.reason}" for left in record.run.left_out),
                 *(f"setting {name}: the machine refused it ({why})" for name, why in tuned.refused.items()),
@@ -209,16 +209,16 @@ def _levels(record: Record, played: Played) -> list[Level]:
     """Return every tried number of isolated CPUs; empty if the smallest number was not searched, or if
     nothing helps.
     """
-    wish, tuned = played.wish, played.search.result
+    options, tuned = played.options, played.search.result
     levels: list[Level] = []
-    for rule, forms in wish.fewer.items() if tuned.final or tuned.met_before else ():
+    for rule, forms in options.fewer.items() if tuned.final or tuned.met_before else ():
         kept = next((name for name in tuned.final if rule_id(name) == rule), None)
         others = [name for name in tuned.final if name != kept]
         for form in (None, *forms, rule):
             settings = [*others, form] if form is not None else others
             verdict = _verdict(record, played, settings)
             if verdict is not None:
-                named = deployment(settings, wish)
+                named = deployment(settings, options)
                 cpus = isolated_in(record.steps, named)
                 rest = of_the_rest(record.steps, named) if settings else []
                 levels.append(Level(cpus=cpus, verdict=verdict, rest=rest, kept=form == kept))
@@ -237,7 +237,7 @@ def _kept(name: str, played: Played) -> KeptSetting:
     return KeptSetting(
         rule=name,
         title=rule.title,
-        found=next(choice.found for choice in played.wish.choices if choice.rule == name),
+        found=next(choice.found for choice in played.options.choices if choice.rule == name),
         cost="" if trial is None else trial.cost,
         against=None if trial is None else trial.against,
         test=figures(proofs[-1]) if proofs and name in played.search.result.kept else None,
@@ -254,7 +254,7 @@ def _verdict(record: Record, played: Played, settings: Sequence[str]) -> Verdict
     """Return the worst verdict on the runs with exactly these settings, including the confirmation, and their
     joint exposure. None if there are no such runs.
     """
-    bound = played.wish.bound
+    bound = played.options.bound
     judged = [
         (step, judge(bound, step, record.windows(step), record.system(step.key.targets["self"])))
         for step in steps_with(record, played, settings)
@@ -274,9 +274,9 @@ STATUS = {
 
 
 def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult:
-    tuned, wish = played.search.result, played.wish
+    tuned, options = played.search.result, played.options
     again = f"rtgauge resume {shlex.quote(str(record.path))}"
-    spent = f"{plural(len(played.runs), 'run')}, {format_span(len(played.runs) * wish.run_s)}"
+    spent = f"{plural(len(played.runs), 'run')}, {format_span(len(played.runs) * options.run_s)}"
     if played.awaits_boot:
         return result.ending(
             TuneOutcome.UNFINISHED,
@@ -305,9 +305,9 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
             if holds
             else "the deciding value of the first run is within the bound, so nothing was tried, but the run "
             "cannot show that the requirement holds",
-            f'measure for longer: rtgauge run --require "{wish.requirement}" --set duration=10min',
+            f'measure for longer: rtgauge run --require "{options.requirement}" --set duration=10min',
         )
-    if not wish.choices:
+    if not options.choices:
         return result.ending(
             TuneOutcome.NOTHING_TO_TRY,
             before,
@@ -315,7 +315,7 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
             "see which settings need a boot: rtgauge tune --dry-run",
         )
     if not tuned.final and tuned.left:
-        budget = format_duration(math.ceil(tuned.left_runs * wish.run_s / 60) * 60 * NS_PER_S)
+        budget = format_duration(math.ceil(tuned.left_runs * options.run_s / 60) * 60 * NS_PER_S)
         return result.ending(
             TuneOutcome.CANNOT_TELL,
             EXIT_CANNOT_TELL,
@@ -345,7 +345,7 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
         if tuned.together
         else ""
     )
-    confirmed = _confirmation(result, booted=wish.confirm_after_boot)
+    confirmed = _confirmation(result, booted=options.confirm_after_boot)
     if tuned.confirmation is not None and tuned.confirmation.found is Found.WORSE:
         return result.ending(
             TuneOutcome.NOTHING,

@@ -101,7 +101,7 @@ class Test:
 
 
 @dataclass(frozen=True)
-class SearchWish:
+class SearchOptions:
     """The options of a search. `candidates`: rules by id, the most promising first, with their conflicts.
 
     `most_runs`: the budget in runs, including the confirmation. `larger_than`: the smallest gain that
@@ -155,8 +155,8 @@ class _OutOfBudget(Exception):  # noqa: N818 - an end like others
 class Search:
     """A search. `result` grows while the caller drives `visits`."""
 
-    def __init__(self, wish: SearchWish) -> None:
-        self._wish = wish
+    def __init__(self, options: SearchOptions) -> None:
+        self._options = options
         self._runs = 0
         self._done: set[str] = set()
         """Settings that need no further test."""
@@ -166,10 +166,10 @@ class Search:
 
     def visits(self) -> Asked:
         """Yield the next runs, and receive their results in the same order."""
-        first = (yield from self._measured([Visit((), self._wish.loads, explained=True)]))[0]
+        first = (yield from self._measured([Visit((), self._options.loads, explained=True)]))[0]
         self.result.measured_before = first.value_ns is not None
         self.result.met_before = first.meets
-        if self._wish.candidates and self.result.measured_before and not first.meets:
+        if self._options.candidates and self.result.measured_before and not first.meets:
             try:
                 yield from self._search()
                 yield from self._fewest()
@@ -182,13 +182,13 @@ class Search:
         self.result.finished = True
 
     def _search(self) -> Asked:
-        for name in [each for each in self.suspects if each in self._wish.candidates][:MOST_REMEDIES]:
+        for name in [each for each in self.suspects if each in self._options.candidates][:MOST_REMEDIES]:
             if name not in self.result.refused and self._fits((*self.result.kept, name)):
                 test = yield from self._proven(name)
                 self._note_done([name])
                 if test.found is Found.BETTER and test.meets:
                     return
-        left = [name for name in self._wish.candidates if name not in self.result.kept]
+        left = [name for name in self._options.candidates if name not in self.result.kept]
         # Settings that conflict with the others form a group of their own.
         while rest := self._fitting([name for name in left if name not in self.result.refused]):
             found = yield from self._helping(self.result.kept, rest, Purpose.GROUP)
@@ -209,10 +209,10 @@ class Search:
         test of each remaining remedy, of all others together and of each half, and the confirmation.
         """
         known = {*self._done, *self.result.final, *self.result.refused}
-        left = tuple(name for name in self._wish.candidates if name not in known)
+        left = tuple(name for name in self._options.candidates if name not in known)
         remedies = sum(name in left for name in self.suspects[:MOST_REMEDIES])
         self.result.left = left
-        self.result.left_runs = self._runs + (remedies + 3) * 2 * self._wish.max_pairs + 2 * BLOCK
+        self.result.left_runs = self._runs + (remedies + 3) * 2 * self._options.max_pairs + 2 * BLOCK
 
     def _accepted(self, names: Sequence[str]) -> Settings:
         """Return the settings that the machine has not refused."""
@@ -288,8 +288,8 @@ class Search:
 
     def _fewest(self) -> Asked:
         """Find, by halving, a setting's cheapest variant that is as good or also meets the requirement."""
-        for name in [each for each in self.result.final if each in self._wish.fewer]:
-            full, forms = name, self._wish.fewer[name]
+        for name in [each for each in self.result.final if each in self._options.fewer]:
+            full, forms = name, self._options.fewer[name]
             # A variant below `low` is not enough. The setting itself comes after the last variant.
             low, high = 0, len(forms)
             while low < high:
@@ -310,18 +310,18 @@ class Search:
         """Test the final settings under loads that the search did not use."""
         final = self.result.final
         self.result.confirmation = yield from self._test(
-            Purpose.CONFIRMATION, (), final, OTHER_ERROR, loads=self._wish.confirm_loads, reserved=0
+            Purpose.CONFIRMATION, (), final, OTHER_ERROR, loads=self._options.confirm_loads, reserved=0
         )
 
     @property
     def _keep_error(self) -> float:
         # Each setting has at most two tests of its own, as a remedy and at the end. N settings have fewer
         # than 2 N groups of halves.
-        return FALSE_KEEP / (4 * len(self._wish.candidates))
+        return FALSE_KEEP / (4 * len(self._options.candidates))
 
     def _fits(self, settings: Settings) -> bool:
         """Return whether no two of these settings conflict."""
-        return not any(other in self._wish.candidates[name] for name in settings for other in settings)
+        return not any(other in self._options.candidates[name] for name in settings for other in settings)
 
     def _measured(self, visits: Sequence[Visit]) -> Generator[Sequence[Visit], Sequence[Seen], list[Seen]]:
         self._runs += len(visits)
@@ -344,22 +344,22 @@ class Search:
         `reserved`: how many runs to leave for the confirmation. Raises _OutOfBudget if the budget is too
         small for the first pairs.
         """
-        wish = self._wish
+        options = self._options
         changed = _changed(baseline, candidate)
         gains: list[float] = []
         meets = {0: True, 1: True}
         planned = 0
         sign = 1 if aim is Found.BETTER else -1
         while True:
-            if self._runs + 2 * BLOCK + reserved > wish.most_runs:
+            if self._runs + 2 * BLOCK + reserved > options.most_runs:
                 if not planned:
                     raise _OutOfBudget
                 self.result.out_of_budget = True
                 break
-            firsts = first_sides(wish.seed + len(self.result.tests), planned // BLOCK)
+            firsts = first_sides(options.seed + len(self.result.tests), planned // BLOCK)
             planned += BLOCK
             sides = [side for first in firsts for side in (first, 1 - first)]
-            visits = [Visit((baseline, candidate)[side], loads or wish.loads) for side in sides]
+            visits = [Visit((baseline, candidate)[side], loads or options.loads) for side in sides]
             seen = yield from self._measured(visits)
             for one in seen:
                 self.result.refused.update(one.refused)
@@ -376,14 +376,14 @@ class Search:
                 mean = sum(gains) / len(gains)
                 done = (
                     Outcome.WORSE in (better.outcome, worse.outcome)
-                    or len(gains) >= wish.max_pairs
-                    or sign * mean < math.log1p(wish.larger_than)
+                    or len(gains) >= options.max_pairs
+                    or sign * mean < math.log1p(options.larger_than)
                 )
                 if done:
                     break
-            elif planned >= wish.max_pairs:
+            elif planned >= options.max_pairs:
                 break
-            if planned >= most_measured(wish.max_pairs):
+            if planned >= most_measured(options.max_pairs):
                 break
         test = self._judged(purpose, baseline, candidate, gains, error, meets)
         self.result.tests.append(test)
@@ -393,12 +393,12 @@ class Search:
         """Return two decisions: whether the candidate is better, and whether it is worse. In both, the gate's
         outcome WORSE means yes.
         """
-        wish = self._wish
+        options = self._options
         better, worse = (
             decide(
                 [sign * gain for gain in gains],
-                larger_than=wish.larger_than,
-                max_pairs=wish.max_pairs,
+                larger_than=options.larger_than,
+                max_pairs=options.max_pairs,
                 error=of_sign,
                 one_error=True,
             )
@@ -427,8 +427,8 @@ class Search:
             found, error = Found.WORSE, OTHER_ERROR
             decision = decide(
                 gains,
-                larger_than=self._wish.larger_than,
-                max_pairs=self._wish.max_pairs,
+                larger_than=self._options.larger_than,
+                max_pairs=self._options.max_pairs,
                 error=error,
                 one_error=True,
             )

@@ -26,14 +26,14 @@ from rtgauge.verdict.requirement import Requirement
 from rtgauge_ext.tune.refused import refused_in
 from rtgauge_ext.tune.search import Search, Seen, Visit
 from rtgauge_ext.tune.suspects import culprits_of, suspects
-from rtgauge_ext.tune.wish import KEY, TuneWish, plain, wish_of
+from rtgauge_ext.tune.tuning_options import KEY, TuningOptions, options_of, plain
 
 
 @dataclass(frozen=True)
 class Played:
     """A search after all runs of a record. `next`: the runs that it requests next; empty if it is done."""
 
-    wish: TuneWish
+    options: TuningOptions
     search: Search
     culprits: Sequence[RankedCulprit]
     runs: Sequence[Visit]
@@ -43,17 +43,17 @@ class Played:
     @property
     def awaits_boot(self) -> bool:
         """Whether the confirmation comes next, and must wait for another boot."""
-        begins = self.next and self.next[0].loads == self.wish.confirm_loads
-        begun = any(visit.loads == self.wish.confirm_loads for visit in self.runs)
-        return self.wish.confirm_after_boot and bool(begins) and not begun
+        begins = self.next and self.next[0].loads == self.options.confirm_loads
+        begun = any(visit.loads == self.options.confirm_loads for visit in self.runs)
+        return self.options.confirm_after_boot and bool(begins) and not begun
 
 
 def play(record: Record) -> Played:
     """Replay the search of a record. Raises InputError if the record is not of a tuning, RecordError if it is
     damaged.
     """
-    wish = wish_of(record.run)
-    search = Search(wish.search(record.run.seed or 0))
+    options = options_of(record.run)
+    search = Search(options.search(record.run.seed or 0))
     planned = {key.repeat for key in record.run.planned}
     steps: dict[int, list[Step]] = defaultdict(list)
     for step in record.steps:
@@ -65,13 +65,14 @@ def play(record: Record) -> Played:
     while True:
         numbers = range(len(runs) + 1, len(runs) + 1 + len(wanted))
         if not planned & set(numbers):
-            return Played(wish, search, culprits, runs, wanted)
+            return Played(options, search, culprits, runs, wanted)
         if not runs:
             culprits = culprits_of(record, steps[1])
-            search.suspects = suspects(culprits, {choice.rule for choice in wish.choices})
+            search.suspects = suspects(culprits, {choice.rule for choice in options.choices})
         seen = [
             replace(
-                seen_of(steps[number], visit, wish.bound), refused=refused_in(steps[number], visit.settings)
+                seen_of(steps[number], visit, options.bound),
+                refused=refused_in(steps[number], visit.settings),
             )
             for number, visit in zip(numbers, wanted, strict=True)
         ]
@@ -79,7 +80,7 @@ def play(record: Record) -> Played:
         try:
             wanted = visits.send(seen)
         except StopIteration:
-            return Played(wish, search, culprits, runs, ())
+            return Played(options, search, culprits, runs, ())
 
 
 def with_more_budget(record: Record, budget_ns: int | None) -> dict[str, object]:
@@ -88,16 +89,16 @@ def with_more_budget(record: Record, budget_ns: int | None) -> dict[str, object]
 
     Raises InputError if the budget is not larger, or if the runs after the old budget's end do not fit in.
     """
-    wish = wish_of(record.run)
+    options = options_of(record.run)
     if budget_ns is None:
         return {}
-    most_runs = int(budget_ns / NS_PER_S / wish.run_s)
-    if most_runs <= wish.most_runs:
+    most_runs = int(budget_ns / NS_PER_S / options.run_s)
+    if most_runs <= options.most_runs:
         raise InputError(
             f"--budget {format_duration(budget_ns)} is not more than the record's "
-            f"{format_span(wish.most_runs * wish.run_s)}; only more can be given"
+            f"{format_span(options.most_runs * options.run_s)}; only more can be given"
         )
-    more = wish.model_copy(update={"most_runs": most_runs})
+    more = options.model_copy(update={"most_runs": most_runs})
     asks: dict[str, object] = {KEY: more.model_dump(mode="json")}
     record.run.plan.update(asks)
     runs = play(record).runs
@@ -123,19 +124,19 @@ def next_runs(record: Record, *, booted: bool = False) -> Sequence[StepKey]:
     number = len(played.runs)
     return [
         plain(first).model_copy(
-            update={"load": load, "deployment": deployment(visit.settings, played.wish), "repeat": at}
+            update={"load": load, "deployment": deployment(visit.settings, played.options), "repeat": at}
         )
         for at, visit in enumerate(played.next, number + 1)
         for load in visit.loads
     ]
 
 
-def deployment(settings: Sequence[str], wish: TuneWish) -> str:
+def deployment(settings: Sequence[str], options: TuningOptions) -> str:
     """Return the name of the deployment with these settings."""
-    parts = {choice.rule: choice.part for choice in wish.choices} | {
-        setting: part for parts in wish.fewer.values() for setting, part in parts.items()
+    parts = {choice.rule: choice.part for choice in options.choices} | {
+        setting: part for parts in options.fewer.values() for setting, part in parts.items()
     }
-    return deployment_name([parts[name] for name in settings], wish.cpus, wish.pid, wish.interface)
+    return deployment_name([parts[name] for name in settings], options.cpus, options.pid, options.interface)
 
 
 def deployment_name(

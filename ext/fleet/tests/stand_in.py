@@ -15,7 +15,7 @@ from pathlib import Path
 
 from tests.support.records import Shape, write_record
 
-from rtgauge.analysis.gate_wish import GateWish
+from rtgauge.analysis.gate_options import GateOptions
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import VerdictWord
 from rtgauge.record.reader import Record, read_run
@@ -34,7 +34,7 @@ def write_gate(out: Path) -> None:
     )
     path = write_record(out, shape)
     run = read_run(path)
-    run.plan["gate"] = GateWish(series="wakeup/latency/idle", max_pairs=6).model_dump(mode="json")
+    run.plan["gate"] = GateOptions(series="wakeup/latency/idle", max_pairs=6).model_dump(mode="json")
     RecordWriter(path, run.id).write_run(run)
 
 

@@ -9,7 +9,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
-from rtgauge.analysis.gate_wish import wish_of
+from rtgauge.analysis.gate_options import options_of
 from rtgauge.cli.conclusion import Answer
 from rtgauge.extension import load, registered
 from rtgauge.record.reader import PAGE, Record
@@ -131,7 +131,7 @@ def decided(record: Record) -> DecidedAnswer | None:
 
     Raises RecordError if its plan is damaged.
     """
-    if wish_of(record.run) is not None:
+    if options_of(record.run) is not None:
         return GateAnswer.of(record)
     asker = asker_of(record.run)
     return None if asker is None else asker.answer(record)

@@ -146,13 +146,13 @@ def gate(
         raise InputError("name both sides: --baseline A --candidate B (targets, deployments or KEY=VALUE)")
     if boot not in (None, EACH_RUN):
         raise InputError(f"--boot {boot}: give {EACH_RUN}, and only with guests of the lab")
-    wish = deciding.wish(larger_than, (baseline_kernel, candidate_kernel), require, rare)
+    gate_options = deciding.gate_options(larger_than, (baseline_kernel, candidate_kernel), require, rare)
     sides = Alternation(
         sides=(baseline, candidate),
         boot_between=boot == EACH_RUN,
         pause_between_ns=duration_option("--pause-between", pause_between),
     )
-    chosen = gate_plan(plan, measured.overrides(), sides, wish)
+    chosen = gate_plan(plan, measured.overrides(), sides, gate_options)
     for option, file in (("--junit", junit), ("--markdown", markdown)):
         if file is not None:
             check_file(file, option)

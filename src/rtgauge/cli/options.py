@@ -23,7 +23,7 @@ from rtgauge.units import NS_PER_S, NS_PER_UNIT, parse_duration_ns, parse_percen
 
 if TYPE_CHECKING:
     from rtgauge.analysis.frequency_options import Options
-    from rtgauge.analysis.gate_wish import GateWish
+    from rtgauge.analysis.gate_options import GateOptions
     from rtgauge.plan.plan import Overrides
 
 LONGEST_WAIT_NS = 7 * NS_PER_UNIT["d"]
@@ -215,13 +215,13 @@ class Deciding:
         typer.Option(metavar="NAME", help="Also count runs with this doubtful mark; repeatable."),
     ] = None
 
-    def wish(
+    def gate_options(
         self,
         larger_than: str | None,
         kernels: tuple[str | None, str | None] = (None, None),
         require: str | None = None,
         rare: str | None = None,
-    ) -> GateWish:
+    ) -> GateOptions:
         """Return the gate's options. `larger_than`: the change that matters, such as `10%`.
 
         `kernels`: texts that the kernel releases of baseline and candidate must contain. `require`: the
@@ -229,7 +229,7 @@ class Deciding:
         must have shown before a pass. Raises InputError if an option is wrong.
         """
         from rtgauge.analysis.gate import LEAST_CHANGE, PASS_FROM, boots_to_show
-        from rtgauge.analysis.gate_wish import GateWish
+        from rtgauge.analysis.gate_options import GateOptions
         from rtgauge.record.marks import KIND_OF_NAME
         from rtgauge.record.quantiles import NAMES
         from rtgauge.suggest import nearest
@@ -262,7 +262,7 @@ class Deciding:
                 f"--rare {rare} takes {least} pairs, but --max-pairs allows only {self.max_pairs}; leave "
                 "out one of the two"
             )
-        return GateWish(
+        return GateOptions(
             series=self.series,
             quantile=self.quantile,
             larger_than=matters,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from rtgauge.analysis.gate_wish import GateWish
+    from rtgauge.analysis.gate_options import GateOptions
     from rtgauge.record.model import Run, StepKey
 
 MOST_NAMED = 3
@@ -18,11 +18,11 @@ def question_of(run: Run) -> str:
     """Return what a record asks: "p99 of wakeup latency under idle, 10 % larger, 12 pairs". Raises
     RecordError if its plan is damaged.
     """
-    from rtgauge.analysis.gate_wish import wish_of
+    from rtgauge.analysis.gate_options import options_of
     from rtgauge.cli.decided import asker_of
     from rtgauge.units import plural
 
-    gate = wish_of(run)
+    gate = options_of(run)
     if gate is not None:
         return gate_question(gate, run.planned)
     asker = asker_of(run)
@@ -32,16 +32,16 @@ def question_of(run: Run) -> str:
     return ", ".join([*parts, plural(len(run.planned), "step")])
 
 
-def gate_question(wish: GateWish, planned: Sequence[StepKey]) -> str:
+def gate_question(options: GateOptions, planned: Sequence[StepKey]) -> str:
     """Return what a gate decides. `planned`: the steps of one of its runs, or of all of them."""
     from rtgauge.units import format_size, plural
 
     what = measured(planned)
-    if wish.series is not None:
-        probe, metric, load = f"{wish.series}//".split("/")[:3]
+    if options.series is not None:
+        probe, metric, load = f"{options.series}//".split("/")[:3]
         what = f"{probe} {metric} under {load}"
-    decides = f"violations of {wish.require} by" if wish.require is not None else f"{wish.quantile} of"
-    return f"{decides} {what}, {format_size(wish.larger_than)}, {plural(wish.max_pairs, 'pair')}"
+    decides = f"{options.quantile} of" if options.require is None else f"violations of {options.require} by"
+    return f"{decides} {what}, {format_size(options.larger_than)}, {plural(options.max_pairs, 'pair')}"
 
 
 def measured(planned: Sequence[StepKey]) -> str:

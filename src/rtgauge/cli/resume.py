@@ -140,7 +140,7 @@ def resume(
 
     The exit status means the same as for the command that began it.
     """
-    from rtgauge.analysis.gate_wish import wish_of
+    from rtgauge.analysis.gate_options import options_of
     from rtgauge.cli.decided import More, asker_of
     from rtgauge.cli.question import question_of
     from rtgauge.record.reader import Record
@@ -157,7 +157,7 @@ def resume(
     options = RunOptions(
         out=folder.parent, command=["rtgauge", *sys.argv[1:]], hold_ns=hold_ns(more.hold), wait_s=wait_s(wait)
     )
-    if wish_of(opened.run) is not None:
+    if options_of(opened.run) is not None:
         allowed = {"max_pairs", "known", "junit", "markdown", "details", "json"}
         _refuse_others("a gate", asks, allowed, more, files, shown)
         return _resume_gate(folder, options, more, files, shown)

@@ -12,7 +12,7 @@ from fractions import Fraction
 
 from rtgauge.analysis.dependent_quantile import LEAST_BEYOND, too_few_beyond
 from rtgauge.analysis.gate import looks
-from rtgauge.analysis.gate_wish import KEY, GateWish, wish_of
+from rtgauge.analysis.gate_options import KEY, GateOptions, options_of
 from rtgauge.errors import InputError
 from rtgauge.plan.alternation import alternating_plan, further_pairs
 from rtgauge.plan.plan import Overrides, Plan
@@ -27,38 +27,38 @@ from rtgauge.verdict.gate_pairs import series_names
 from rtgauge.verdict.gate_result import GateResult
 
 
-def gate_plan(source: str, overrides: Overrides, alternation: Alternation, wish: GateWish) -> Plan:
+def gate_plan(source: str, overrides: Overrides, alternation: Alternation, options: GateOptions) -> Plan:
     """Plan the first pair, which shows whether a gate can decide anything here.
 
     Raises InputError if the number of pairs is impossible, or if not exactly one series of the plan matches.
     """
-    looks(wish.max_pairs)
+    looks(options.max_pairs)
     plan = alternating_plan(source, overrides, alternation, 1)
     names = series_names([key for key in plan.steps if key.repeat == 1])
-    if wish.series is not None:
-        matching = [name for name in names if fnmatchcase(name, wish.series)]
+    if options.series is not None:
+        matching = [name for name in names if fnmatchcase(name, options.series)]
         if len(matching) != 1:
             what = (
                 f" matches several series; name one of {', '.join(matching)}"
                 if matching
-                else f" is not in the plan{nearest(wish.series, names)}"
+                else f" is not in the plan{nearest(options.series, names)}"
             )
-            raise InputError(f"--series {wish.series}{what}")
-        wish = wish.model_copy(update={"series": matching[0]})
-    if wish.require is None:
-        _check_long_enough(plan.steps, wish)
+            raise InputError(f"--series {options.series}{what}")
+        options = options.model_copy(update={"series": matching[0]})
+    if options.require is None:
+        _check_long_enough(plan.steps, options)
     return replace(
-        plan, name="gate", written={**plan.written, "name": "gate", KEY: wish.model_dump(mode="json")}
+        plan, name="gate", written={**plan.written, "name": "gate", KEY: options.model_dump(mode="json")}
     )
 
 
-def _check_long_enough(steps: Sequence[StepKey], wish: GateWish) -> None:
+def _check_long_enough(steps: Sequence[StepKey], options: GateOptions) -> None:
     """Raise InputError, with the shortest duration that is enough, if a run is too short for the quantile.
 
     It checks steps with a period on CPUs that are known. The first pair shows whether other steps are long
     enough.
     """
-    share = Fraction(wish.quantile[1:]) / 100
+    share = Fraction(options.quantile[1:]) / 100
     for key in steps:
         probe, cpus = probes.get(key.probe), _cpus(key)
         interval_ns, duration_ns = probe.interval_ns(key.parameters), key.parameters.get("duration_ns")
@@ -73,7 +73,7 @@ def _check_long_enough(steps: Sequence[StepKey], wish: GateWish) -> None:
         unit_ns = NS_PER_S if shortest_ns > NS_PER_S else NS_PER_S // 10
         longer = format_duration(-(-shortest_ns // unit_ns) * unit_ns)
         raise InputError(
-            f"a run of {format_duration(duration_ns)} is too short for {wish.quantile} (about "
+            f"a run of {format_duration(duration_ns)} is too short for {options.quantile} (about "
             f"{format_count(activations)} activations: {short}); give --duration {longer} or longer, or a "
             f"lower --quantile"
         )
@@ -95,13 +95,13 @@ def with_more_pairs(record: Record, max_pairs: int | None) -> dict[str, object]:
 
     Raises InputError for fewer pairs than before, or too many.
     """
-    wish = wish_of(record.run)
-    if wish is None or max_pairs is None or max_pairs == wish.max_pairs:
+    options = options_of(record.run)
+    if options is None or max_pairs is None or max_pairs == options.max_pairs:
         return {}
-    if max_pairs < wish.max_pairs:
-        raise InputError(f"--max-pairs {max_pairs} is less than the record's {wish.max_pairs}; give more")
-    more = wish.model_copy(
-        update={"max_pairs": max_pairs, "extended_from": (*wish.extended_from, wish.max_pairs)}
+    if max_pairs < options.max_pairs:
+        raise InputError(f"--max-pairs {max_pairs} is less than the record's {options.max_pairs}; give more")
+    more = options.model_copy(
+        update={"max_pairs": max_pairs, "extended_from": (*options.extended_from, options.max_pairs)}
     )
     looks(max_pairs, more.extended_from)
     asks: dict[str, object] = {KEY: more.model_dump(mode="json")}

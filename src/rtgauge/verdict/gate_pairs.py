@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from rtgauge.analysis.dependent_quantile import too_few_beyond
-from rtgauge.analysis.gate_wish import GateWish
+from rtgauge.analysis.gate_options import GateOptions
 from rtgauge.probe import registry as probes
 from rtgauge.record.alternation import Alternation, alternation_of, pair_of, side_of
 from rtgauge.record.facts import UNKNOWN
@@ -97,7 +97,7 @@ class GateSeries:
         return sum(sum(pair.violations) for pair in first), sum(logs) / len(logs) if logs else -math.inf
 
 
-def gate_series(record: Record, wish: GateWish) -> list[GateSeries]:
+def gate_series(record: Record, options: GateOptions) -> list[GateSeries]:
     """Return every series of the record, with its measured pairs.
 
     Raises CannotGate if the record cannot decide anything.
@@ -105,7 +105,7 @@ def gate_series(record: Record, wish: GateWish) -> list[GateSeries]:
     alternation = alternation_of(record.run)
     if alternation is None:
         raise CannotGate("the record has no pairs, so rtgauge gate did not make it; give one that it made")
-    _check_kernels(record, wish, alternation)
+    _check_kernels(record, options, alternation)
     _check_both_have_all(record.run, alternation)
     steps: dict[tuple[str, int], Step] = {}
     names: dict[str, None] = {}
@@ -122,7 +122,7 @@ def gate_series(record: Record, wish: GateWish) -> list[GateSeries]:
         for number in range(1, max(map(pair_of, order), default=0) + 1):
             repeats = [repeat for repeat in order if pair_of(repeat) == number]
             of_pair = tuple(steps.get((each.name, 2 * number - 1 + side)) for side in (0, 1))
-            pair = _pair(record, number, side_of(repeats[0]), of_pair, wish)
+            pair = _pair(record, number, side_of(repeats[0]), of_pair, options)
             each.pairs.append(pair)
             for side, step in enumerate(of_pair):
                 if pair.why_not is None and step is not None:
@@ -130,34 +130,34 @@ def gate_series(record: Record, wish: GateWish) -> list[GateSeries]:
     return series
 
 
-def primary(series: Sequence[GateSeries], wish: GateWish) -> GateSeries:
+def primary(series: Sequence[GateSeries], options: GateOptions) -> GateSeries:
     """Return the series that decides. Raises CannotGate if it was not measured."""
-    if wish.series is None:
+    if options.series is None:
         return max(series, key=lambda candidate: candidate.level)
     for candidate in series:
-        if candidate.name == wish.series:
+        if candidate.name == options.series:
             return candidate
     names = ", ".join(candidate.name for candidate in series)
-    raise CannotGate(f"the series {wish.series} was not measured; the record has only {names}")
+    raise CannotGate(f"the series {options.series} was not measured; the record has only {names}")
 
 
-def run_value(record: Record, wish: GateWish) -> RunValue:
+def run_value(record: Record, options: GateOptions) -> RunValue:
     """Return the value of a record with one run, or why the run does not count.
 
-    The series is the one that the wish names, or the only one. Raises CannotGate if it is missing or
+    The series is the one that the options name, or the only one. Raises CannotGate if it is missing or
     ambiguous.
     """
     (conditions,) = _conditions(record.run.planned).values()
-    if wish.series is None and len(conditions) > 1:
+    if options.series is None and len(conditions) > 1:
         raise CannotGate(f"name the series that decides: give --series with one of {', '.join(conditions)}")
-    name = wish.series or next(iter(conditions))
+    name = options.series or next(iter(conditions))
     if name not in conditions:
         raise CannotGate(f"the series {name} was not measured; the record has only {', '.join(conditions)}")
     wanted = conditions[name].model_dump_json()
     step = next((step for step in record.steps if step.key.model_dump_json() == wanted), None)
     if step is None:
         return RunValue(why_not="not measured")
-    return _measured(record, step, wish)
+    return _measured(record, step, options)
 
 
 def series_names(steps: Sequence[StepKey]) -> list[str]:
@@ -180,13 +180,13 @@ def _conditions(planned: Sequence[StepKey]) -> dict[int, dict[str, StepKey]]:
     return runs
 
 
-def _check_kernels(record: Record, wish: GateWish, alternation: Alternation) -> None:
+def _check_kernels(record: Record, options: GateOptions, alternation: Alternation) -> None:
     changed = next((mark for mark in record.run.marks if mark.kind is MarkKind.KERNEL_CHANGED), None)
     if changed is not None:
         raise CannotGate(f"{changed.detail}; start a new gate")
     for key in record.run.planned:
         side = side_of(key.repeat)
-        wanted, target = wish.kernels[side], key.targets["self"]
+        wanted, target = options.kernels[side], key.targets["self"]
         if wanted is None or target not in record.systems:
             continue
         kernel = record.system(target).kernel.release or UNKNOWN
@@ -208,11 +208,11 @@ def _check_both_have_all(run: Run, alternation: Alternation) -> None:
 
 
 def _pair(
-    record: Record, number: int, first: int, steps: tuple[Step | None, ...], wish: GateWish
+    record: Record, number: int, first: int, steps: tuple[Step | None, ...], options: GateOptions
 ) -> GatePair:
     missing = RunValue(why_not="not measured")
     baseline, candidate = runs = [
-        missing if step is None else _measured(record, step, wish) for step in steps
+        missing if step is None else _measured(record, step, options) for step in steps
     ]
     aside = [run for run in runs if run.why_not is not None]
     if baseline.why_not == candidate.why_not:
@@ -243,13 +243,13 @@ def _pair(
     )
 
 
-def _measured(record: Record, step: Step, wish: GateWish) -> RunValue:
+def _measured(record: Record, step: Step, options: GateOptions) -> RunValue:
     """Return a run's value. Raises CannotGate if no run would count."""
     if any(mark.kind is MarkKind.STOPPED for mark in step.marks):
         # It says nothing about longer runs, and is measured again.
         return RunValue(why_not="it was stopped early")
     unlike = [
-        mark for mark in step.marks if mark.kind in NOT_AS_WANTED and mark.name not in wish.allowed_marks
+        mark for mark in step.marks if mark.kind in NOT_AS_WANTED and mark.name not in options.allowed_marks
     ]
     if unlike:
         raise CannotGate(
@@ -258,17 +258,17 @@ def _measured(record: Record, step: Step, wish: GateWish) -> RunValue:
         )
     if step.total is None or not step.total.filled.count:
         return RunValue(why_not="nothing was measured")
-    if wish.require is None:
-        found = RunValue(_quantile_ns(step, step.total.filled, wish))
+    if options.require is None:
+        found = RunValue(_quantile_ns(step, step.total.filled, options))
     else:
         found = RunValue(
-            step.total.filled.max_ns, *_violations(record, step, parse_requirement(wish.require))
+            step.total.filled.max_ns, *_violations(record, step, parse_requirement(options.require))
         )
     doubts = [
         mark
         for mark in step.marks
         if mark.severity is Severity.INVALID
-        or (mark.severity is Severity.DOUBTFUL and mark.name not in wish.allowed_marks)
+        or (mark.severity is Severity.DOUBTFUL and mark.name not in options.allowed_marks)
     ]
     if doubts:
         only = all(mark.severity is Severity.DOUBTFUL for mark in doubts)
@@ -296,20 +296,20 @@ def _violations(record: Record, step: Step, requirement: Requirement) -> tuple[i
     return found.possible, float(scores @ scores) * len(every) / (len(every) - 1)
 
 
-def _quantile_ns(step: Step, figures: Distribution, wish: GateWish) -> int:
-    field_name = field_of(wish.quantile)
+def _quantile_ns(step: Step, figures: Distribution, options: GateOptions) -> int:
+    field_name = field_of(options.quantile)
     value_ns: int | None = getattr(figures, field_name)
-    short = too_few_beyond(figures.count, share_of(wish.quantile))
+    short = too_few_beyond(figures.count, share_of(options.quantile))
     if short is not None:
         raise CannotGate(
-            f"{step.id} has too few activations for {wish.quantile} ({figures.count}: {short}); give a "
+            f"{step.id} has too few activations for {options.quantile} ({figures.count}: {short}); give a "
             f"longer --duration, or a lower --quantile"
         )
     if field_name in figures.lower_bounds or value_ns is None:
         raise CannotGate(
-            f"{step.id}: {wish.quantile} is above the end of {step.tool}'s histogram, so its value is "
+            f"{step.id}: {options.quantile} is above the end of {step.tool}'s histogram, so its value is "
             "unknown; give a lower --quantile"
         )
     if value_ns <= 0:
-        raise CannotGate(f"{step.id}: {wish.quantile} is {value_ns} ns, but a ratio needs values above 0")
+        raise CannotGate(f"{step.id}: {options.quantile} is {value_ns} ns, but a ratio needs values above 0")
     return value_ns

@@ -14,8 +14,8 @@ import numpy as np
 from pydantic import Field
 
 from rtgauge.analysis import change_words, gate
+from rtgauge.analysis.gate_options import GateOptions, options_of
 from rtgauge.analysis.gate_rate import OF_RATIOS, PairCounts, SideCounts, decide_rate, least_alarm
-from rtgauge.analysis.gate_wish import GateWish, wish_of
 from rtgauge.errors import (
     EXIT_CANNOT_MEASURE,
     EXIT_CANNOT_TELL,
@@ -219,8 +219,8 @@ class GateResult(Model):
     @staticmethod
     def of(record: Record) -> GateResult:
         """Decide a gate from its record, finished or not. Raises InputError if the record is not a gate's."""
-        wish, alternation = wish_of(record.run), alternation_of(record.run)
-        if wish is None or alternation is None:
+        options, alternation = options_of(record.run), alternation_of(record.run)
+        if options is None or alternation is None:
             raise InputError(f"rtgauge gate did not make {record.path}; give a record that it made")
         empty = GateResult(
             outcome=GateOutcome.NOT_MEASURED,
@@ -229,34 +229,34 @@ class GateResult(Model):
             record=str(record.path),
             baseline=alternation.names[0],
             candidate=alternation.names[1],
-            quantile=wish.quantile,
-            larger_than=wish.larger_than,
-            max_pairs=wish.max_pairs,
-            rare=wish.rare,
-            require=wish.require,
+            quantile=options.quantile,
+            larger_than=options.larger_than,
+            max_pairs=options.max_pairs,
+            rare=options.rare,
+            require=options.require,
             left_out=[f"{left.what}: {left.reason}" for left in record.run.left_out],
         )
         try:
-            series = gate_series(record, wish)
-            chosen = primary(series, wish)
+            series = gate_series(record, options)
+            chosen = primary(series, options)
         except CannotGate as error:
             return empty.ending(GateOutcome.NOT_MEASURED, str(error))
-        decision = _decide(chosen, wish)
+        decision = _decide(chosen, options)
         with_figures = empty.model_copy(
             update={
                 "series": chosen.name,
-                "primary": _change(chosen, wish),
-                "pairs": _figures(chosen, wish),
-                "others": [_change(each, wish) for each in series if each is not chosen],
-                "found": _found(decision, wish),
-                "pairs_needed": _needed(decision, wish),
-                "violations_needed": _violations_needed(chosen, decision, wish),
+                "primary": _change(chosen, options),
+                "pairs": _figures(chosen, options),
+                "others": [_change(each, options) for each in series if each is not chosen],
+                "found": _found(decision, options),
+                "pairs_needed": _needed(decision, options),
+                "violations_needed": _violations_needed(chosen, decision, options),
                 "rarest_shown": gate.rarest_shown(decision.pairs) if decision.pairs else None,
                 "largest_ns": _largest_ns(chosen.counted[: decision.pairs]),
-                "exposure": _exposure(record, chosen, wish, alternation),
+                "exposure": _exposure(record, chosen, options, alternation),
             }
         )
-        return _concluded(with_figures, record, chosen, decision, wish, alternation)
+        return _concluded(with_figures, record, chosen, decision, options, alternation)
 
     @staticmethod
     def final(record: Record) -> GateResult:
@@ -281,14 +281,14 @@ class GateResult(Model):
         return self.quantile if self.require is None else self.require
 
 
-def _decide(series: GateSeries, wish: GateWish) -> gate.Decision:
+def _decide(series: GateSeries, options: GateOptions) -> gate.Decision:
     plan: _Plan = {
-        "larger_than": wish.larger_than,
-        "max_pairs": wish.max_pairs,
-        "rare": wish.rare,
-        "before": wish.extended_from,
+        "larger_than": options.larger_than,
+        "max_pairs": options.max_pairs,
+        "rare": options.rare,
+        "before": options.extended_from,
     }
-    if wish.require is None:
+    if options.require is None:
         return gate.decide([pair.log_ratio for pair in series.counted], **plan)
     return decide_rate(_counts(series.counted), **plan)
 
@@ -325,9 +325,9 @@ def _finite(number: float | None) -> float | None:
     return number if number is not None and math.isfinite(number) else None
 
 
-def _change(series: GateSeries, wish: GateWish) -> SeriesChange:
-    decision = _decide(series, wish)
-    seen = series.counted[: decision.pairs] if wish.require is None else []
+def _change(series: GateSeries, options: GateOptions) -> SeriesChange:
+    decision = _decide(series, options)
+    seen = series.counted[: decision.pairs] if options.require is None else []
     return SeriesChange(
         series=series.name,
         baseline_ns=_mean_ns(seen, 0),
@@ -340,8 +340,8 @@ def _change(series: GateSeries, wish: GateWish) -> SeriesChange:
     )
 
 
-def _figures(series: GateSeries, wish: GateWish) -> list[PairFigures]:
-    by_bound = wish.require is not None
+def _figures(series: GateSeries, options: GateOptions) -> list[PairFigures]:
+    by_bound = options.require is not None
     return [
         PairFigures(
             pair=pair.number,
@@ -358,36 +358,36 @@ def _figures(series: GateSeries, wish: GateWish) -> list[PairFigures]:
     ]
 
 
-def _found(decision: gate.Decision, wish: GateWish) -> float | None:
+def _found(decision: gate.Decision, options: GateOptions) -> float | None:
     if decision.spread is None or decision.pairs < gate.BLOCK:
         return None
-    return gate.detectable(decision.spread, decision.pairs, _error(wish))
+    return gate.detectable(decision.spread, decision.pairs, _error(options))
 
 
-def _needed(decision: gate.Decision, wish: GateWish) -> int | None:
+def _needed(decision: gate.Decision, options: GateOptions) -> int | None:
     if decision.spread is None:
         return None
-    return gate.pairs_needed(decision.spread, wish.larger_than, _error(wish))
+    return gate.pairs_needed(decision.spread, options.larger_than, _error(options))
 
 
-def _error(wish: GateWish) -> float:
-    return gate.ALARM if wish.require is None else OF_RATIOS
+def _error(options: GateOptions) -> float:
+    return gate.ALARM if options.require is None else OF_RATIOS
 
 
-def _violations_needed(series: GateSeries, decision: gate.Decision, wish: GateWish) -> int | None:
-    if wish.require is None or decision.pairs < gate.BLOCK:
+def _violations_needed(series: GateSeries, decision: gate.Decision, options: GateOptions) -> int | None:
+    if options.require is None or decision.pairs < gate.BLOCK:
         return None
     return least_alarm(
-        _counts(series.counted[: decision.pairs]), max_pairs=wish.max_pairs, before=wish.extended_from
+        _counts(series.counted[: decision.pairs]), max_pairs=options.max_pairs, before=options.extended_from
     )
 
 
 def _exposure(
-    record: Record, series: GateSeries, wish: GateWish, alternation: Alternation
+    record: Record, series: GateSeries, options: GateOptions, alternation: Alternation
 ) -> list[SideExposure]:
     found: list[SideExposure] = []
     for name, steps in zip(alternation.names, series.steps, strict=True):
-        requirement = _bound(series, steps, wish)
+        requirement = _bound(series, steps, options)
         if requirement is None:
             continue
         exposure = exposure_of(requirement, _judged(record, steps, requirement), record.run)
@@ -396,13 +396,13 @@ def _exposure(
     return found
 
 
-def _bound(series: GateSeries, steps: Sequence[Step], wish: GateWish) -> Requirement | None:
+def _bound(series: GateSeries, steps: Sequence[Step], options: GateOptions) -> Requirement | None:
     """Return the gate's bound or, without one, the side's largest value. A sample limits the share of values
     above its largest value as well as above a bound chosen in advance (Wilks, Determination of sample sizes
     for setting tolerance limits, 1941).
     """
-    if wish.require is not None:
-        return parse_requirement(wish.require)
+    if options.require is not None:
+        return parse_requirement(options.require)
     largest_ns = max((step.total.filled.max_ns or 0 for step in steps if step.total is not None), default=0)
     return Requirement(series.name.split("/")[1], largest_ns) if largest_ns > 0 else None
 
@@ -419,14 +419,14 @@ class _Own:
     fails: bool = False
 
 
-def _own(record: Record, series: GateSeries, decision: gate.Decision, wish: GateWish) -> _Own:
+def _own(record: Record, series: GateSeries, decision: gate.Decision, options: GateOptions) -> _Own:
     """Return whether the candidate meets or certainly fails the requirement. It meets it if each of its runs
     does, and their upper bound. It meets hardness 100 % by a large sample without a violation, and fails it
     by one.
     """
-    if wish.require is None or decision.pairs < gate.BLOCK:
+    if options.require is None or decision.pairs < gate.BLOCK:
         return _Own()
-    requirement = parse_requirement(wish.require)
+    requirement = parse_requirement(options.require)
     evidence = [each.evidence for _, each in _judged(record, series.steps[1], requirement)]
     names = ("violations_certain", "violations_possible", "activations")
     counts = np.array([[each.get(name) for name in names] for each in evidence], dtype=np.float64)
@@ -437,9 +437,9 @@ def _own(record: Record, series: GateSeries, decision: gate.Decision, wish: Gate
         enough = decision.outcome is gate.Outcome.CANNOT_TELL and every.sum() >= LEAST_FOR_EVERY
         return _Own(meets=enough and not possible.any(), fails=bool(certain.any()))
     side = SideCounts(certain, possible, np.array([pair.variances[1] for pair in series.counted]), every)
-    level = gate.OVERLOOK / len(gate.looks(wish.max_pairs, wish.extended_from))
+    level = gate.OVERLOOK / len(gate.looks(options.max_pairs, options.extended_from))
     return _Own(
-        meets=len(evidence) >= gate.first_pass(wish.max_pairs, wish.rare, wish.extended_from)
+        meets=len(evidence) >= gate.first_pass(options.max_pairs, options.rare, options.extended_from)
         and side.meets(float(requirement.allowed), 1 - level),
         fails=side.share_at_least(float(requirement.confidence)) > requirement.allowed,
     )
@@ -459,14 +459,14 @@ def _under(series: str) -> str:
     return f"under {load}" if metric == "latency" else f"of {metric} under {load}"
 
 
-def _seen(result: GateResult, series: GateSeries, decision: gate.Decision, wish: GateWish) -> str:
+def _seen(result: GateResult, series: GateSeries, decision: gate.Decision, options: GateOptions) -> str:
     """Return the candidate's change: "policy=other: p99 under idle 18 times as large (95 %: 5.0 to 68 times),
     in 6 of 6 pairs".
     """
     pairs = series.counted[: decision.pairs]
-    if wish.require is None:
+    if options.require is None:
         larger = sum(pair.log_ratio > 0 for pair in pairs)
-        seen = f"{result.candidate}: {wish.quantile} {_under(series.name)}"
+        seen = f"{result.candidate}: {options.quantile} {_under(series.name)}"
         in_pairs = (
             f"in {larger} of {plural(len(pairs), 'pair')}"
             if decision.outcome is gate.Outcome.WORSE
@@ -476,7 +476,7 @@ def _seen(result: GateResult, series: GateSeries, decision: gate.Decision, wish:
             return f"{seen} {format_size(decision.change)}, {in_pairs}"
         interval = format_changes(decision.low, decision.high)
         return f"{seen} {format_size(decision.change)} (95 %: {interval}), {in_pairs}"
-    requirement = parse_requirement(wish.require)
+    requirement = parse_requirement(options.require)
     baseline, candidate = (sum(pair.violations[side] for pair in pairs) for side in (0, 1))
     text = (
         f"{result.candidate}: {plural(candidate, 'activation')} {_under(series.name)} later than "
@@ -487,9 +487,11 @@ def _seen(result: GateResult, series: GateSeries, decision: gate.Decision, wish:
     return f"{text}, in {plural(decision.pairs, 'pair')}"
 
 
-def _values(result: GateResult, series: GateSeries, decision: gate.Decision, wish: GateWish) -> str | None:
+def _values(
+    result: GateResult, series: GateSeries, decision: gate.Decision, options: GateOptions
+) -> str | None:
     """Return both sides' values: "policy=fifo 650 us -> policy=other 9.70 ms"."""
-    if wish.require is not None:
+    if options.require is not None:
         return None
     means = [_mean_ns(series.counted[: decision.pairs], side) for side in (0, 1)]
     if None in means:
@@ -503,21 +505,21 @@ def _concluded(
     record: Record,
     series: GateSeries,
     decision: gate.Decision,
-    wish: GateWish,
+    options: GateOptions,
     alternation: Alternation,
 ) -> GateResult:
     baseline, candidate = alternation.names
-    wanted = format_change(wish.larger_than)
-    seen = _seen(result, series, decision, wish)
+    wanted = format_change(options.larger_than)
+    seen = _seen(result, series, decision, options)
     if series.counted and decision.outcome is not gate.Outcome.GO_ON:
-        result = result.model_copy(update={"values": _values(result, series, decision, wish)})
+        result = result.model_copy(update={"values": _values(result, series, decision, options)})
     if decision.outcome is gate.Outcome.WORSE:
         return result.ending(GateOutcome.WORSE, seen)
-    own = _own(record, series, decision, wish)
+    own = _own(record, series, decision, options)
     if decision.outcome is gate.Outcome.PASS and own.fails:
         return result.ending(
             GateOutcome.FAILS,
-            f"{candidate} fails {parse_requirement(wish.require or '')}, although it is not worse than "
+            f"{candidate} fails {parse_requirement(options.require or '')}, although it is not worse than "
             f"{baseline} by {wanted} or more; {seen.removeprefix(f'{candidate}: ')}",
         )
     if decision.outcome is gate.Outcome.PASS:
@@ -526,14 +528,14 @@ def _concluded(
         rest = format_share(gate.rarest_shown(decision.pairs), up=True)
         return result.ending(
             GateOutcome.NOT_WORSE,
-            f"{candidate}: each of {plural(decision.pairs, 'run')} met {wish.require}, so at most {rest} of "
-            f"further runs would fail it (99 % confidence); {seen.removeprefix(f'{candidate}: ')}",
+            f"{candidate}: each of {plural(decision.pairs, 'run')} met {options.require}, so at most {rest} "
+            f"of further runs would fail it (99 % confidence); {seen.removeprefix(f'{candidate}: ')}",
         )
     if decision.outcome is gate.Outcome.CANNOT_TELL:
         few = f"{seen}; these are too few pairs to tell whether {candidate} is worse by {wanted}"
         return result.ending(GateOutcome.CANNOT_TELL, few, next=_larger_gate(record, series, result))
     counted, planned = len(series.counted), len(series.pairs)
-    more = gate.pairs_to_measure(counted, planned, wish.max_pairs, wish.extended_from)
+    more = gate.pairs_to_measure(counted, planned, options.max_pairs, options.extended_from)
     if not more:
         return _too_many_aside(result, record, series, planned)
     return result.ending(

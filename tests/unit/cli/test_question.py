@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from rtgauge.analysis.gate_wish import GateWish
+from rtgauge.analysis.gate_options import GateOptions
 from rtgauge.cli.question import gate_question
 from rtgauge.cli.resume import asked_by
 from rtgauge.record.reader import Record
@@ -28,9 +28,9 @@ if TYPE_CHECKING:
          "violations of latency<=1ms by wakeup latency under idle, cpu, 10 % larger, 12 pairs"),
     ],
 )  # fmt: skip
-def test_a_gate(tmp_path: Path, wish: dict[str, object], says: str) -> None:
+def test_a_gate(tmp_path: Path, options: dict[str, object], says: str) -> None:
     record = Record.open(write_record(tmp_path, Shape(seconds=1, cpus=(0,), loads=("idle", "cpu"))))
-    asks = GateWish.model_validate({"max_pairs": 12, **wish})
+    asks = GateOptions.model_validate({"max_pairs": 12, **options})
     assert gate_question(asks, record.run.planned) == says
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 from scipy.stats import binomtest
 
-from rtgauge.analysis.gate_wish import GateWish
+from rtgauge.analysis.gate_options import GateOptions
 from rtgauge.cli.main import main
 from rtgauge.errors import InputError
 from rtgauge.explain.analysis.new_culprits import new_culprits
@@ -41,7 +41,7 @@ IDLE = "wakeup/latency/idle"
 
 
 def measured(
-    folder: Path, change: float = 0.0, *, pairs: int = 6, spread: float = 0.01, **wish: Any
+    folder: Path, change: float = 0.0, *, pairs: int = 6, spread: float = 0.01, **options: Any
 ) -> Record:
     """The record of a gate of M against MI, of so many pairs: p50 of runs that differ by `spread`."""
     noise = np.random.default_rng(5).normal(0, spread, 2 * pairs)
@@ -52,7 +52,7 @@ def measured(
         factors=tuple(factors), sigma=0.1, missed_under=(), verdict=None, left_out=False,
     )  # fmt: skip
     record = Record.open(write_record(folder, shape))
-    asked = GateWish(**{"series": IDLE, "quantile": "p50", "max_pairs": max(12, pairs), **wish})
+    asked = GateOptions(**{"series": IDLE, "quantile": "p50", "max_pairs": max(12, pairs), **options})
     record.run.plan["gate"] = asked.model_dump(mode="json")
     return record
 
@@ -213,7 +213,7 @@ def test_a_duration_that_can_never_be_enough_is_refused_before_it_is_measured(
 
     def planned(lasts: str) -> None:
         one = Overrides(parameters={"duration": lasts, "cpu": "0"})
-        gate_plan("quick", one, sides, GateWish(quantile=quantile, max_pairs=12))
+        gate_plan("quick", one, sides, GateOptions(quantile=quantile, max_pairs=12))
 
     with pytest.raises(InputError, match=f"too short for {quantile}.*give --duration {shortest} or longer"):
         planned(duration)
@@ -222,7 +222,7 @@ def test_a_duration_that_can_never_be_enough_is_refused_before_it_is_measured(
         "quick",
         Overrides(parameters={"duration": duration, "cpu": "0"}),
         sides,
-        GateWish(max_pairs=12, require="latency<=1ms"),
+        GateOptions(max_pairs=12, require="latency<=1ms"),
     )
 
 
@@ -272,8 +272,8 @@ def test_a_gate_that_cannot_tell_can_be_given_more_pairs(tmp_path: Path) -> None
     assert GateResult.of(record).outcome is GateOutcome.UNFINISHED
     assert {pair_of(key.repeat) for key in next_pairs(record)} == {13, 14, 15, 16, 17, 18}
     with_more_pairs(record, 24)
-    wish = GateWish.model_validate(record.run.plan["gate"])
-    assert (wish.max_pairs, wish.extended_from) == (24, (12, 20))
+    options = GateOptions.model_validate(record.run.plan["gate"])
+    assert (options.max_pairs, options.extended_from) == (24, (12, 20))
 
 
 @pytest.mark.parametrize(
@@ -442,16 +442,16 @@ def test_a_record_that_is_of_no_gate_is_refused(tmp_path: Path) -> None:
 
 def test_a_gate_begins_with_one_pair_of_a_series_that_there_is() -> None:
     alternation, idle = Alternation(sides=("M", "MI")), Overrides(loads=["idle", "cpu"])
-    plan = gate_plan("quick", idle, alternation, GateWish(series="*/cpu", max_pairs=6))
+    plan = gate_plan("quick", idle, alternation, GateOptions(series="*/cpu", max_pairs=6))
     assert {key.repeat for key in plan.steps} == {1, 2}
     assert plan.written["gate"]["series"] == "wakeup/latency/cpu"
-    for wish, says in (
-        (GateWish(series="wakeup/latency/cpus", max_pairs=6), "not in the plan.*did you mean"),
-        (GateWish(series="wakeup*", max_pairs=6), "matches several series"),
-        (GateWish(max_pairs=5), "a gate must have 6 to 198 pairs"),
+    for options, says in (
+        (GateOptions(series="wakeup/latency/cpus", max_pairs=6), "not in the plan.*did you mean"),
+        (GateOptions(series="wakeup*", max_pairs=6), "matches several series"),
+        (GateOptions(max_pairs=5), "a gate must have 6 to 198 pairs"),
     ):
         with pytest.raises(InputError, match=says):
-            gate_plan("quick", idle, alternation, wish)
+            gate_plan("quick", idle, alternation, options)
 
 
 KNOWN = """

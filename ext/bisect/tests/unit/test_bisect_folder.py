@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rtgauge.analysis.gate import Decision, Outcome
-from rtgauge.analysis.gate_wish import GateWish
+from rtgauge.analysis.gate_options import GateOptions
 from rtgauge.cli.main import main
 from rtgauge.errors import InputError, RecordError, RtgaugeError
 from rtgauge.plan.plan import Overrides
@@ -26,7 +26,7 @@ from rtgauge_ext.bisect.bisect_search import (
     run_search,
     show_search,
 )
-from rtgauge_ext.bisect.bisection import BisectResult, BisectRun, BisectWish, Search
+from rtgauge_ext.bisect.bisection import BisectionOptions, BisectResult, BisectRun, Search
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,8 +52,10 @@ def search(clone: Path, command: list[str]) -> BisectState:
     repository = GitRepository(clone)
     good, bad = repository.git("rev-parse", "main~1"), repository.git("rev-parse", "main")
     return BisectState(
-        wish=BisectWish(repository=str(clone), before="main", good=good, bad=bad, command=command, seed=1),
-        decides=GateWish(larger_than=0.1, max_pairs=12),
+        options=BisectionOptions(
+            repository=str(clone), before="main", good=good, bad=bad, command=command, seed=1
+        ),
+        decides=GateOptions(larger_than=0.1, max_pairs=12),
         plan="quick",
         overrides=Overrides(loads=["idle"]),
     )
@@ -79,7 +81,7 @@ def test_show_says_what_the_search_found(
 ) -> None:
     with pytest.raises(InputError, match=r"has not ended .*continue it with: rtgauge resume"):
         show_search(folder, json=False)
-    commits = [kept_search(folder).wish.bad, kept_search(folder).wish.good][:left]
+    commits = [kept_search(folder).options.bad, kept_search(folder).options.good][:left]
     ends = Decision(Outcome.WORSE, 6, 0.5, 0.4, 0.6, 0.03)
     monkeypatch.setattr(Search, "result", lambda _: BisectResult(commits, ends, {}, {}))
     run_search(folder, kept_search(folder), 0, fresh=False, json=False)
@@ -101,9 +103,9 @@ def test_a_search_takes_more_pairs_of_its_ends_until_they_are_known_to_differ(cl
     state = search(clone, ["true"])
     with pytest.raises(InputError, match="less than the 12 of this search"):
         give_more_pairs(state, 6)
-    state.runs.append(BisectRun(commit=state.wish.good, value_ns=1.0))
+    state.runs.append(BisectRun(commit=state.options.good, value_ns=1.0))
     give_more_pairs(state, 24)
-    assert (state.wish.max_pairs, state.wish.extended_from) == (24, (12,))
+    assert (state.options.max_pairs, state.options.extended_from) == (24, (12,))
     state.runs.append(BisectRun(commit="another", value_ns=1.0))
     with pytest.raises(InputError, match="already knows that the ends differ"):
         give_more_pairs(state, 48)

@@ -12,7 +12,7 @@ import pytest
 
 from rtgauge.errors import InputError, RtgaugeError
 from rtgauge.study.git_commits import BisectedCommits, GitRepository
-from rtgauge_ext.bisect.bisection import BisectRun, BisectWish, Search
+from rtgauge_ext.bisect.bisection import BisectionOptions, BisectRun, Search
 from rtgauge_ext.bisect.placing import Place, Round, error_of_each, place
 
 if TYPE_CHECKING:
@@ -68,15 +68,15 @@ class Runs:
         return BisectRun(commit=commit, value_ns=value_ns * (1 + self.delay * (number >= self.first_bad)))
 
 
-def wished(names: list[str], seed: int) -> BisectWish:
-    return BisectWish(
+def wished(names: list[str], seed: int) -> BisectionOptions:
+    return BisectionOptions(
         repository="here", before="main", good=names[0], bad=names[-1], command=["true"], seed=seed
     )
 
 
 def search(repository: GitRepository, names: list[str], runs: Runs, seed: int) -> Search:
-    wish = wished(names, seed)
-    return Search(wish, BisectedCommits(repository, names[0], names[-1]), runs.measure, lambda _: None)
+    options = wished(names, seed)
+    return Search(options, BisectedCommits(repository, names[0], names[-1]), runs.measure, lambda _: None)
 
 
 class Halved:
@@ -107,8 +107,8 @@ def test_one_of_64_commits_that_adds_a_fifth_is_found_20_times_of_20() -> None:
     for seed in range(20):
         first_bad = 1 + (seed * 37) % (COMMITS - 1)
         runs = Runs(names, first_bad, seed, broken=frozenset())
-        wish = wished(names, seed)
-        result = Search(wish, Halved(names), runs.measure, lambda _: None).result()
+        options = wished(names, seed)
+        result = Search(options, Halved(names), runs.measure, lambda _: None).result()
         assert list(result.first_bad) == [names[first_bad]]
         boots.append(len(runs.booted))
     assert sum(boots) / len(boots) <= 12 + 3 * 3 * 6  # three rounds for each of six decisions

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from rtgauge.record.pairs import BLOCK
-from rtgauge_ext.tune.search import Found, Purpose, Search, SearchWish, Seen, Tuned, Visit
+from rtgauge_ext.tune.search import Found, Purpose, Search, SearchOptions, Seen, Tuned, Visit
 
 NAMES = tuple(f"s{number}" for number in range(12))
 BOUND_NS = 200_000
-WISH = SearchWish(dict.fromkeys(NAMES, ()), ["cpu"], ["memory"], most_runs=200, seed=1)
+WISH = SearchOptions(dict.fromkeys(NAMES, ()), ["cpu"], ["memory"], most_runs=200, seed=1)
 
 
 @dataclass
@@ -62,8 +62,8 @@ class Machine:
         return Seen(value, value <= BOUND_NS, refused)
 
 
-def searched(machine: Machine, wish: SearchWish = WISH, suspects: Sequence[str] = ()) -> Tuned:
-    search = Search(wish)
+def searched(machine: Machine, options: SearchOptions = WISH, suspects: Sequence[str] = ()) -> Tuned:
+    search = Search(options)
     visits = search.visits()
     block = next(visits)
     search.suspects = suspects
@@ -191,15 +191,15 @@ def test_a_fault_is_found_and_mended() -> None:
 
 
 def test_the_budget_is_kept_and_a_group_that_was_not_taken_apart_is_named() -> None:
-    wish = replace(WISH, most_runs=1 + 8 * BLOCK)
+    options = replace(WISH, most_runs=1 + 8 * BLOCK)
     machine = Machine([(["s3"], 2_000_000)])
-    found = searched(machine, wish)
+    found = searched(machine, options)
     assert found.out_of_budget
     assert found.kept == ()
     assert "s3" in found.together
     assert len(found.together) == len(NAMES) // 2, found.tests
     assert found.confirmation is not None
-    assert len(machine.visited) == wish.most_runs
+    assert len(machine.visited) == options.most_runs
 
 
 def test_settings_in_conflict_are_never_in_force_together() -> None:
@@ -253,14 +253,14 @@ def test_fewer_that_are_no_worse_but_miss_the_requirement_are_not_enough() -> No
     machine = Machine(
         [(["most"], 2_000_000), (["rest"], 205_000)], least_ns=190_000, spread=0.001, forms=forms
     )
-    wish = replace(WISH, fewer={"s3": ["s3=7"]})
-    assert searched(machine, wish, suspects=["s3"]).final == ("s3",)
+    options = replace(WISH, fewer={"s3": ["s3=7"]})
+    assert searched(machine, options, suspects=["s3"]).final == ("s3",)
 
 
 def test_a_budget_that_ends_keeps_the_setting_as_it_was_proven() -> None:
-    wish = replace(WISH, most_runs=1 + 4 * BLOCK, fewer={"s3": FORMS})
+    options = replace(WISH, most_runs=1 + 4 * BLOCK, fewer={"s3": FORMS})
     machine = Machine([(["s3"], 2_000_000)], forms={form: ["s3"] for form in FORMS})
-    found = searched(machine, wish, suspects=["s3"])
+    found = searched(machine, options, suspects=["s3"])
     assert found.final == ("s3",)
     assert found.out_of_budget
     assert found.confirmation is not None

@@ -38,7 +38,7 @@ from rtgauge_ext.tune.refused import refused_in
 from rtgauge_ext.tune.result import TuneOutcome, TuneResult
 from rtgauge_ext.tune.search import Found, Visit
 from rtgauge_ext.tune.study import Played, next_runs, play, seen_of, value_ns, with_more_budget
-from rtgauge_ext.tune.wish import TuneWish, plain, resolution, tune_plan, wish_of
+from rtgauge_ext.tune.tuning_options import TuningOptions, options_of, plain, resolution, tune_plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,7 +86,7 @@ def planned(requirement: str = "period=1ms latency<=100us", *names: str, **chang
 def test_a_record_without_loads_is_damaged(name: str) -> None:
     run = Run.model_construct(id="a", plan={"tune": {**planned().written["tune"], name: []}})
     with pytest.raises(RecordError, match="does not say what it tunes"):
-        wish_of(run)
+        options_of(run)
 
 
 def test_the_first_run_is_the_machine_as_it_is_explained() -> None:
@@ -97,9 +97,9 @@ def test_the_first_run_is_the_machine_as_it_is_explained() -> None:
         assert key.parameters.get("explain")
         assert not plain(key).parameters.get("explain")
         assert key.parameters.get("interval_ns") == 1_000_000
-    wish = TuneWish.model_validate(plan.written["tune"])
-    assert wish.search(3).candidates == {"thp": [], "ksm": []}
-    assert "tests and a confirmation" in resolution(wish, 10 * NS_PER_S)
+    options = TuningOptions.model_validate(plan.written["tune"])
+    assert options.search(3).candidates == {"thp": [], "ksm": []}
+    assert "tests and a confirmation" in resolution(options, 10 * NS_PER_S)
 
 
 @pytest.mark.parametrize(
@@ -123,9 +123,9 @@ def test_only_latency_is_tuned() -> None:
 
 
 def test_a_budget_pays_for_whole_runs() -> None:
-    wish = TuneWish.model_validate(planned().written["tune"])
-    assert wish.most_runs == int(1800 / wish.run_s)
-    assert wish.most_runs > 1 + 4 * BLOCK
+    options = TuningOptions.model_validate(planned().written["tune"])
+    assert options.most_runs == int(1800 / options.run_s)
+    assert options.most_runs > 1 + 4 * BLOCK
 
 
 def test_the_value_is_the_quantile_of_the_hardness_or_the_maximum() -> None:

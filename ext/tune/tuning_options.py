@@ -20,7 +20,7 @@ from rtgauge.units import NS_PER_S, format_duration, format_span, plural
 from rtgauge.verdict.requirement import Requirement, parse_requirement
 from rtgauge.verdict.run_verdict import check_answerable
 from rtgauge_ext.tune.candidates import Candidate
-from rtgauge_ext.tune.search import SearchWish
+from rtgauge_ext.tune.search import SearchOptions
 
 KEY = "tune"
 """The key for the options in the plan of run.json."""
@@ -39,7 +39,7 @@ class Choice(Model):
     part: str
 
 
-class TuneWish(Model):
+class TuningOptions(Model):
     """The requirement to tune for, the settings to try, and how much to measure."""
 
     requirement: str
@@ -71,15 +71,15 @@ class TuneWish(Model):
         """The parsed requirement."""
         return parse_requirement(self.requirement)
 
-    def search(self, seed: int) -> SearchWish:
-        """Return the wish in the form that the search needs."""
+    def search(self, seed: int) -> SearchOptions:
+        """Return the options in the form that the search needs."""
         rules = tried_rules()
         conflicts = {
             choice.rule: rule.trial.conflicts
             for choice in self.choices
             if (rule := rules.get(choice.rule)) is not None and rule.trial is not None
         }
-        return SearchWish(
+        return SearchOptions(
             conflicts,
             self.loads,
             self.confirm_loads,
@@ -90,7 +90,7 @@ class TuneWish(Model):
         )
 
 
-def wish_of(run: Run) -> TuneWish:
+def options_of(run: Run) -> TuningOptions:
     """Return the options of a record's tuning. Raises InputError if the record is not from a tuning,
     RecordError if it is damaged.
     """
@@ -98,7 +98,7 @@ def wish_of(run: Run) -> TuneWish:
     if written is None:
         raise InputError(f"rtgauge tune did not write the record {run.id}; give one that it wrote")
     try:
-        return TuneWish.model_validate(written)
+        return TuningOptions.model_validate(written)
     except ValidationError:
         raise RecordError(f"the record {run.id} is damaged: its plan does not say what it tunes") from None
 
@@ -168,7 +168,7 @@ def tune_plan(
             f"--budget {format_duration(budget_ns)} is too short for one test and its confirmation; give at "
             f"least {format_span(LEAST_RUNS * run_s)}, or a shorter --duration"
         )
-    wish = TuneWish(
+    options = TuningOptions(
         requirement=str(requirement),
         cpus=cpus,
         pid=pid,
@@ -183,7 +183,7 @@ def tune_plan(
         larger_than=larger_than,
         confirm_after_boot=pid is None and (reboot or in_lab) and not by_boot,
     )
-    plan.written[KEY] = wish.model_dump(mode="json")
+    plan.written[KEY] = options.model_dump(mode="json")
     return plan
 
 
@@ -192,10 +192,10 @@ def plain(key: StepKey) -> StepKey:
     return key.with_parameters(explain=False)
 
 
-def resolution(wish: TuneWish, duration_ns: int) -> str:
+def resolution(options: TuningOptions, duration_ns: int) -> str:
     """Return in words how many tests the budget is enough for, and which faults a test can show."""
     run_s = duration_ns / NS_PER_S
-    tests = (wish.most_runs - 1 - 2 * BLOCK) // (2 * BLOCK)
+    tests = (options.most_runs - 1 - 2 * BLOCK) // (2 * BLOCK)
     side_s = BLOCK * run_s
     return (
         f"The budget is enough for at most {plural(tests, 'test')} and a confirmation. A test measures each "

@@ -15,7 +15,7 @@ KEY = "gate"
 """The key of the options in the plan of run.json."""
 
 
-class GateWish(Model):
+class GateOptions(Model):
     """The options of a gate: what it decides on, and its limits."""
 
     series: str | None = Field(
@@ -50,6 +50,6 @@ class GateWish(Model):
     )
 
 
-def wish_of(run: Run) -> GateWish | None:
+def options_of(run: Run) -> GateOptions | None:
     """Return the options of the record's gate; None if it has none. Raises RecordError for a wrong plan."""
-    return kept_in_plan(run, KEY, GateWish, "what its gate decides")
+    return kept_in_plan(run, KEY, GateOptions, "what its gate decides")
