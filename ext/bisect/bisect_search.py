@@ -34,7 +34,7 @@ from rtgauge.runner.run import RunOptions, start_run
 from rtgauge.study.git_commits import BisectedCommits, GitError, GitRepository
 from rtgauge.units import plural
 from rtgauge.verdict.gate_pairs import CannotGate, run_value, series_names
-from rtgauge_ext.bisect.bisection import BisectionOptions, BisectResult, BisectRun, Search
+from rtgauge_ext.bisect.bisection import BisectionOptions, BisectResult, BisectRun, CommitSearch
 from rtgauge_ext.bisect.placing import ERROR
 
 STATE = "bisect.json"
@@ -99,7 +99,7 @@ def run_search(folder: Path, state: BisectState, waits_s: float, *, fresh: bool,
         own = OwnFolder.made(folder)
     _keep(own, state)
     runs = _Runs(own, state, clone, chosen, waits_s)
-    search = Search(options, BisectedCommits(clone, options.good, options.bad), runs.run, _say)
+    search = CommitSearch(options, BisectedCommits(clone, options.good, options.bad), runs.run, _say)
     try:
         result = search.result()
     except KeyboardInterrupt:

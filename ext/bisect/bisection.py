@@ -92,7 +92,7 @@ messages, such as "candidate".
 
 
 @dataclass
-class Search:
+class CommitSearch:
     """A search. `measure` builds, boots and measures a commit. `tell` prints a line for each decision.
     `pairs`: (good, bad) in ns of each pair of runs of the ends.
     """

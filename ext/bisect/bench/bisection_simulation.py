@@ -10,7 +10,7 @@ import sys
 
 from ext.bisect.tests.unit.test_bisection import COMMITS, Halved, Runs, wished
 from rtgauge.errors import RtgaugeError
-from rtgauge_ext.bisect.bisection import Search
+from rtgauge_ext.bisect.bisection import CommitSearch
 
 CASES = ((0.004, 0.2), (0.04, 0.2), (0.08, 0.2), (0.04, 0.1))
 """(spread of the runs of one commit, change by the first bad one)."""
@@ -26,7 +26,9 @@ def main() -> None:
             first_bad = 1 + (seed * 37) % (COMMITS - 1)
             runs = Runs(names, first_bad, seed, spread=spread, delay=delay, broken=frozenset())
             try:
-                found = Search(wished(names, seed), Halved(names), runs.measure, lambda _: None).result()
+                found = CommitSearch(
+                    wished(names, seed), Halved(names), runs.measure, lambda _: None
+                ).result()
             except RtgaugeError:
                 continue
             right += list(found.first_bad) == [names[first_bad]]

@@ -26,7 +26,7 @@ from rtgauge_ext.bisect.bisect_search import (
     run_search,
     show_search,
 )
-from rtgauge_ext.bisect.bisection import BisectionOptions, BisectResult, BisectRun, Search
+from rtgauge_ext.bisect.bisection import BisectionOptions, BisectResult, BisectRun, CommitSearch
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -83,7 +83,7 @@ def test_show_says_what_the_search_found(
         show_search(folder, json=False)
     commits = [kept_search(folder).options.bad, kept_search(folder).options.good][:left]
     ends = Decision(Outcome.WORSE, 6, 0.5, 0.4, 0.6, 0.03)
-    monkeypatch.setattr(Search, "result", lambda _: BisectResult(commits, ends, {}, {}))
+    monkeypatch.setattr(CommitSearch, "result", lambda _: BisectResult(commits, ends, {}, {}))
     run_search(folder, kept_search(folder), 0, fresh=False, json=False)
     found = capsys.readouterr().out
     show_search(folder, json=False)

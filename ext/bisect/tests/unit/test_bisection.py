@@ -12,7 +12,7 @@ import pytest
 
 from rtgauge.errors import InputError, RtgaugeError
 from rtgauge.study.git_commits import BisectedCommits, GitRepository
-from rtgauge_ext.bisect.bisection import BisectionOptions, BisectRun, Search
+from rtgauge_ext.bisect.bisection import BisectionOptions, BisectRun, CommitSearch
 from rtgauge_ext.bisect.placing import Place, Round, error_of_each, place
 
 if TYPE_CHECKING:
@@ -74,9 +74,11 @@ def wished(names: list[str], seed: int) -> BisectionOptions:
     )
 
 
-def search(repository: GitRepository, names: list[str], runs: Runs, seed: int) -> Search:
+def search(repository: GitRepository, names: list[str], runs: Runs, seed: int) -> CommitSearch:
     options = wished(names, seed)
-    return Search(options, BisectedCommits(repository, names[0], names[-1]), runs.measure, lambda _: None)
+    return CommitSearch(
+        options, BisectedCommits(repository, names[0], names[-1]), runs.measure, lambda _: None
+    )
 
 
 class Halved:
@@ -108,7 +110,7 @@ def test_one_of_64_commits_that_adds_a_fifth_is_found_20_times_of_20() -> None:
         first_bad = 1 + (seed * 37) % (COMMITS - 1)
         runs = Runs(names, first_bad, seed, broken=frozenset())
         options = wished(names, seed)
-        result = Search(options, Halved(names), runs.measure, lambda _: None).result()
+        result = CommitSearch(options, Halved(names), runs.measure, lambda _: None).result()
         assert list(result.first_bad) == [names[first_bad]]
         boots.append(len(runs.booted))
     assert sum(boots) / len(boots) <= 12 + 3 * 3 * 6  # three rounds for each of six decisions
