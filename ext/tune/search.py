@@ -152,7 +152,7 @@ class _OutOfBudget(Exception):  # noqa: N818 - an end like others
     """The budget is too small for another test."""
 
 
-class Search:
+class TuningSearch:
     """A search. `result` grows while the caller drives `visits`."""
 
     def __init__(self, options: SearchOptions) -> None:

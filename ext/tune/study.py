@@ -24,7 +24,7 @@ from rtgauge.units import NS_PER_S, format_duration, format_span
 from rtgauge.verdict.decision import judged_series
 from rtgauge.verdict.requirement import Requirement
 from rtgauge_ext.tune.refused import refused_in
-from rtgauge_ext.tune.search import Search, Seen, Visit
+from rtgauge_ext.tune.search import Seen, TuningSearch, Visit
 from rtgauge_ext.tune.suspects import culprits_of, suspects
 from rtgauge_ext.tune.tuning_options import KEY, TuningOptions, options_of, plain
 
@@ -34,7 +34,7 @@ class Played:
     """A search after all runs of a record. `next`: the runs that it requests next; empty if it is done."""
 
     options: TuningOptions
-    search: Search
+    search: TuningSearch
     culprits: Sequence[RankedCulprit]
     runs: Sequence[Visit]
     """The runs, in order. The first run has the number 1."""
@@ -53,7 +53,7 @@ def play(record: Record) -> Played:
     damaged.
     """
     options = options_of(record.run)
-    search = Search(options.search(record.run.seed or 0))
+    search = TuningSearch(options.search(record.run.seed or 0))
     planned = {key.repeat for key in record.run.planned}
     steps: dict[int, list[Step]] = defaultdict(list)
     for step in record.steps:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from rtgauge.record.pairs import BLOCK
-from rtgauge_ext.tune.search import Found, Purpose, Search, SearchOptions, Seen, Tuned, Visit
+from rtgauge_ext.tune.search import Found, Purpose, SearchOptions, Seen, Tuned, TuningSearch, Visit
 
 NAMES = tuple(f"s{number}" for number in range(12))
 BOUND_NS = 200_000
@@ -63,7 +63,7 @@ class Machine:
 
 
 def searched(machine: Machine, options: SearchOptions = WISH, suspects: Sequence[str] = ()) -> Tuned:
-    search = Search(options)
+    search = TuningSearch(options)
     visits = search.visits()
     block = next(visits)
     search.suspects = suspects
