@@ -14,7 +14,7 @@ from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.text import whole
 from rtgauge.units import format_time
-from rtgauge_ext.papers.frequency.frequency import HARDNESS, Line, Table
+from rtgauge_ext.papers.frequency.frequency import HARDNESS, ConditionRow, Table
 from rtgauge_ext.papers.frequency.sustained import SustainedCurve
 
 FIRST_NS = 10
@@ -24,7 +24,7 @@ SERIAL_NS = round(12 * 10 / 115_200 * 10**9)
 SERIAL = f"12 serial bytes at 115200 baud: {format_time(SERIAL_NS)}"
 
 
-def caption_of(line: Line) -> str:
+def caption_of(line: ConditionRow) -> str:
     """Describe a line in words, for a reader who does not see the figure."""
     at95, at100 = (line.limit(share) for share in HARDNESS)
     return f"{line.label}: 95 % within {format_time(at95.ns)}, 100 % within {format_time(at100.ns)}"

@@ -84,7 +84,7 @@ class Extreme(Model):
     hz: float | None
 
 
-class Line(Model):
+class ConditionRow(Model):
     """A line of the tables: one condition of one record."""
 
     label: str
@@ -132,7 +132,7 @@ class Table(Model):
     metric: str
     fraction: float
     confidence: float
-    lines: list[Line]
+    lines: list[ConditionRow]
 
 
 def limit_of(quantile_ns: Quantile, share: Fraction, fraction: Fraction = HALF) -> Limit:
@@ -205,7 +205,7 @@ def _limits(side: Side, values: Ranked, options: Options) -> tuple[list[Limit], 
     return limits, supposed
 
 
-def line_of(side: Side, options: Options) -> Line | None:
+def line_of(side: Side, options: Options) -> ConditionRow | None:
     """Return the table line of one side; None if the side has no samples."""
     values = ranked(side.merged, resolution_ns=side.resolution_ns, absolute=True)
     if not values.count:
@@ -214,7 +214,7 @@ def line_of(side: Side, options: Options) -> Line | None:
     middle = nearest_rank(Fraction(1, 2), signed.count)
     extremes, cannot = _extremes(side, options)
     limits, supposed = _limits(side, values, options)
-    return Line(
+    return ConditionRow(
         label=side.label,
         record=str(side.record.path),
         steps=[step.id for step in side.steps],

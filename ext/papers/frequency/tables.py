@@ -15,7 +15,7 @@ from rtgauge.report.presenter import frequency_grids as presenters_grids
 from rtgauge.report.table import Table, applying, numbers, ranked, texts
 from rtgauge.report.text import NONE, us, whole
 from rtgauge.units import format_duration, format_share, format_time
-from rtgauge_ext.papers.frequency.frequency import HARDNESS, Limit, Line
+from rtgauge_ext.papers.frequency.frequency import HARDNESS, ConditionRow, Limit
 from rtgauge_ext.papers.frequency.frequency import Table as FrequencyTable
 from rtgauge_ext.papers.frequency.sustained import RESOLUTION, SustainedCurve, SustainedPoint
 
@@ -45,7 +45,7 @@ def part_of_period(fraction: float) -> str:
     return "half a period" if exact == HALF else "a period" if exact == 1 else f"{exact} of a period"
 
 
-def _name(line: Line) -> str:
+def _name(line: ConditionRow) -> str:
     return line.label + ("*" if is_doubt(line.worst_mark) else "")
 
 
@@ -53,7 +53,7 @@ def _time(ns: int | None, *, at_most: bool = False) -> str:
     return "unbounded" if ns is None else f"≤{us(ns)}" if at_most else us(ns)
 
 
-def _marked(lines: Sequence[Line]) -> list[str]:
+def _marked(lines: Sequence[ConditionRow]) -> list[str]:
     doubtful = [line for line in lines if is_doubt(line.worst_mark)]
     return [f"* {line.label} is marked {line.worst_mark}: see {line.record}" for line in doubtful]
 
@@ -88,11 +88,11 @@ def lateness_grid(table: FrequencyTable, *, first: bool = True) -> Table:
     return Table(table.title, columns, rows, [*notes, *_marked(table.lines)])
 
 
-def _faster(hz: float | None, line: Line) -> bool:
+def _faster(hz: float | None, line: ConditionRow) -> bool:
     return hz is not None and line.interval_ns is not None and hz > 1.001e9 / line.interval_ns
 
 
-def _with_bounds(limit: Limit, line: Line) -> list[str]:
+def _with_bounds(limit: Limit, line: ConditionRow) -> list[str]:
     faster = FASTER if _faster(limit.hz, line) else ""
     highest = f"{'≥' if limit.at_most else ''}{format_hz(limit.hz)}{faster}"
     if limit.hardness == 1:
@@ -100,7 +100,7 @@ def _with_bounds(limit: Limit, line: Line) -> list[str]:
     return [highest, f"{format_hz(limit.low_hz)} to {format_hz(limit.high_hz)}"]
 
 
-def _extreme(line: Line, activations: int) -> str:
+def _extreme(line: ConditionRow, activations: int) -> str:
     extreme = next((extreme for extreme in line.extremes if extreme.activations == activations), None)
     return NONE if extreme is None else format_hz(extreme.hz)
 
@@ -159,7 +159,7 @@ def frequency_sentence(tables: Sequence[FrequencyTable]) -> str | None:
     clauses: list[str] = []
     for table in tables:
 
-        def highest(line: Line) -> float:
+        def highest(line: ConditionRow) -> float:
             hz = line.limit(HARDNESS[1]).hz
             return float("inf") if hz is None else hz
 

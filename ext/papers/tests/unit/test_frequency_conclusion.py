@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from rtgauge_ext.papers.frequency.frequency import Limit, Line, Table, highest_hz
+from rtgauge_ext.papers.frequency.frequency import ConditionRow, Limit, Table, highest_hz
 from rtgauge_ext.papers.frequency.sustained import RepeatResult, SustainedCurve
 from rtgauge_ext.papers.frequency.tables import frequency_sentence, sustained_sentence
 
@@ -72,20 +72,20 @@ def test_the_answer_of_a_search(searched, sentence):
     assert sustained_sentence(searched) == sentence
 
 
-def line(label: str, ns95: int, ns100: int | None, samples: int = 20_000) -> Line:
+def line(label: str, ns95: int, ns100: int | None, samples: int = 20_000) -> ConditionRow:
     limits = [
         Limit(
             hardness=hardness, ns=ns, low_ns=None, high_ns=None, hz=highest_hz(ns), low_hz=0.0, high_hz=None
         )
         for hardness, ns in ((0.95, ns95), (1.0, ns100))
     ]
-    return Line(
+    return ConditionRow(
         label=label, record="r", steps=[], traits={}, samples=samples, missed=0, median_ns=1, limits=limits,
         interval_ns=None
     )  # fmt: skip
 
 
-def table(*lines: Line, title: str = "Wakeup") -> Table:
+def table(*lines: ConditionRow, title: str = "Wakeup") -> Table:
     return Table(
         title=title,
         probe="wakeup",
