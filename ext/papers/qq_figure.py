@@ -18,7 +18,7 @@ BODY = 199
 
 
 @dataclass(frozen=True)
-class Line:
+class LeastSquaresLine:
     """A least-squares line."""
 
     slope: float
@@ -26,14 +26,14 @@ class Line:
     r2: float
 
 
-def regression(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> Line | None:
+def regression(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> LeastSquaresLine | None:
     """Return the least-squares line of y on x; None if x does not vary or has fewer than two values."""
     if len(x) < 2 or float(np.ptp(x)) == 0:
         return None
     slope, intercept = (float(part) for part in np.polyfit(x, y, 1))
     spread = float(((y - y.mean()) ** 2).sum())
     rest = float(((y - slope * x - intercept) ** 2).sum())
-    return Line(slope, intercept, 1.0 if spread == 0 else 1 - rest / spread)
+    return LeastSquaresLine(slope, intercept, 1.0 if spread == 0 else 1 - rest / spread)
 
 
 def quantiles_us(side: Side, shares: npt.NDArray[np.float64]) -> npt.NDArray[np.float64]:
