@@ -99,10 +99,10 @@ def _subtitle(result: SetResult) -> str:
 
 
 def _status(result: SetResult) -> int:
-    from rtgauge_ext.schedulability.analysis.analyse import Answer
+    from rtgauge_ext.schedulability.analysis.analyse import Schedulability
 
     return {
-        Answer.SCHEDULABLE: EXIT_OK,
-        Answer.NOT_SCHEDULABLE: EXIT_FAILS,
-        Answer.CANNOT_TELL: EXIT_CANNOT_TELL,
+        Schedulability.SCHEDULABLE: EXIT_OK,
+        Schedulability.NOT_SCHEDULABLE: EXIT_FAILS,
+        Schedulability.CANNOT_TELL: EXIT_CANNOT_TELL,
     }[result.answer]

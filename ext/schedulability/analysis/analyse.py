@@ -33,7 +33,7 @@ from rtgauge_ext.schedulability.analysis.timeline import (
 from rtgauge_ext.schedulability.task_set import Task, TaskSet, is_harmonic, is_rate_monotonic, utilisation
 
 
-class Answer(StrEnum):
+class Schedulability(StrEnum):
     """The answer for a task, a CPU or a set; for several parts, the worst answer."""
 
     SCHEDULABLE = "schedulable"
@@ -82,7 +82,7 @@ class TaskResult(BaseModel):
         "jitter in the recursion and considers only the first activation; None: the response has no "
         "bound"
     )
-    answer: Answer
+    answer: Schedulability
     reason: str
 
 
@@ -130,14 +130,14 @@ class CpuResult(BaseModel):
     )
     timeline: TimelineResult | None
     no_timeline: str = Field(default="", description="why the timeline is missing")
-    answer: Answer
+    answer: Schedulability
 
 
 class SetResult(BaseModel):
     """The result for a task set."""
 
     name: str
-    answer: Answer
+    answer: Schedulability
     conclusion: str = Field(
         default="", description="the first line that the command prints, without the answer"
     )
@@ -145,9 +145,9 @@ class SetResult(BaseModel):
     notes: list[str] = Field(default_factory=list)
 
 
-def worst(answers: list[Answer]) -> Answer:
+def worst(answers: list[Schedulability]) -> Schedulability:
     """Return the worst of the answers: not schedulable, else cannot tell, else schedulable."""
-    order = [Answer.SCHEDULABLE, Answer.CANNOT_TELL, Answer.NOT_SCHEDULABLE]
+    order = [Schedulability.SCHEDULABLE, Schedulability.CANNOT_TELL, Schedulability.NOT_SCHEDULABLE]
     return max(answers, key=order.index)
 
 
@@ -235,35 +235,38 @@ def _task(task: Task, higher: Sequence[Task], late: set[str] | None) -> TaskResu
 
 def _answer(
     task: Task, higher: Sequence[Task], response: WorstResponse, late: set[str] | None
-) -> tuple[Answer, str]:
+) -> tuple[Schedulability, str]:
     if response.reason == "diverges":
         reason = (
             "this task and the tasks with a higher priority need more than the whole CPU, so the response "
             "grows without bound"
         )
-        return Answer.NOT_SCHEDULABLE, reason
+        return Schedulability.NOT_SCHEDULABLE, reason
     if response.worst_ns is not None and response.worst_ns <= task.deadline_ns:
-        return Answer.SCHEDULABLE, ""
+        return Schedulability.SCHEDULABLE, ""
     if response.worst_ns is None and response.seen_ns <= task.deadline_ns:
         reason = "the utilisation is so close to 1 that the busy period is too long to follow to its end"
-        return Answer.CANNOT_TELL, reason
+        return Schedulability.CANNOT_TELL, reason
     unknown = (
         "it is unknown how late the task becomes, because the busy period is too long to follow to its end"
     )
     unknown = unknown if response.worst_ns is None else ""
     if not any(other.offset_ns != task.offset_ns for other in higher):
-        return Answer.NOT_SCHEDULABLE, unknown
+        return Schedulability.NOT_SCHEDULABLE, unknown
     # With offsets, the simultaneous release that the analysis assumes may never happen. Only a simulated
     # missed deadline proves a failure.
     if late is not None and task.name in late:
-        return Answer.NOT_SCHEDULABLE, unknown
+        return Schedulability.NOT_SCHEDULABLE, unknown
     why = (
         "with these offsets, that may never happen, and the schedule is too long to simulate"
         if late is None
         else "with these offsets, the task meets its deadline if releases have no jitter and nothing blocks "
         "it"
     )
-    return Answer.CANNOT_TELL, f"the task can miss its deadline if all tasks are released together; {why}"
+    return (
+        Schedulability.CANNOT_TELL,
+        f"the task can miss its deadline if all tasks are released together; {why}",
+    )
 
 
 def timeline_result(schedule: Timeline) -> TimelineResult:

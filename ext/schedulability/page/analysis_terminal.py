@@ -12,10 +12,10 @@ from rtgauge.report.terminal_table import drawing_width, print_text, rich_table
 from rtgauge.report.text import printable
 from rtgauge.units import format_duration, plural
 from rtgauge_ext.schedulability.analysis.analyse import (
-    Answer,
     BoundResult,
     CpuResult,
     GrowthResult,
+    Schedulability,
     SetResult,
     TaskResult,
     TimelineResult,
@@ -116,9 +116,9 @@ def _legend(signs: dict[str, str], size_ns: int, width: int, *, late: bool) -> l
 
 
 STYLE = {
-    Answer.SCHEDULABLE: "bold green",
-    Answer.NOT_SCHEDULABLE: "bold red",
-    Answer.CANNOT_TELL: "bold yellow",
+    Schedulability.SCHEDULABLE: "bold green",
+    Schedulability.NOT_SCHEDULABLE: "bold red",
+    Schedulability.CANNOT_TELL: "bold yellow",
 }
 
 
@@ -149,13 +149,13 @@ def conclusion_words(result: SetResult) -> str:
     """Return how many tasks miss their deadlines, and the worst of them, or the smallest margin."""
     tasks = [task for cpu in result.cpus for task in cpu.tasks]
     bounded = [(task.late_by_ns, task) for task in tasks if task.late_by_ns is not None]
-    late = [task for task in tasks if task.answer is Answer.NOT_SCHEDULABLE]
+    late = [task for task in tasks if task.answer is Schedulability.NOT_SCHEDULABLE]
     if late:
         worst = max(late, key=lambda task: task.late_by_ns if task.late_by_ns is not None else float("inf"))
         why = _why(worst) or "its response grows without bound"
         many = f"{len(late)} of {plural(len(tasks), 'task')} can miss a deadline"
         return f"{many}; worst: {worst.name}, {why}"
-    unknown = [task for task in tasks if task.answer is Answer.CANNOT_TELL]
+    unknown = [task for task in tasks if task.answer is Schedulability.CANNOT_TELL]
     if unknown:
         many = f"{len(unknown)} of {plural(len(tasks), 'task')} cannot be decided"
         return f"{many}; {unknown[0].name}: {_why(unknown[0])}"
@@ -174,7 +174,7 @@ def _print_cpu(cpu: CpuResult, console: Console) -> None:
     console.print(Text.assemble((f"CPU {cpu.cpu}", "bold"), f"  utilisation {cpu.utilisation:.2%}{kinds}"))
     console.print(rich_table(_table(cpu.tasks), console.width))
     for task in cpu.tasks:
-        if task.answer is not Answer.SCHEDULABLE:
+        if task.answer is not Schedulability.SCHEDULABLE:
             answer = (task.answer.value, STYLE[task.answer])
             console.print(Text.assemble(answer, f": {task.name}: {_why(task)}"))
     for bound in cpu.bounds:
@@ -193,7 +193,10 @@ def _print_cpu(cpu: CpuResult, console: Console) -> None:
     console.print()
 
 
-LOOKS: dict[Answer, Tone] = {Answer.NOT_SCHEDULABLE: "alarm", Answer.CANNOT_TELL: "doubt"}
+LOOKS: dict[Schedulability, Tone] = {
+    Schedulability.NOT_SCHEDULABLE: "alarm",
+    Schedulability.CANNOT_TELL: "doubt",
+}
 GIVEN = ("blocking", "jitter", "offset")
 """Columns that are shown only if a task of the CPU has the value."""
 
