@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from rtgauge.record.reader import Record
-from rtgauge.report.compare.page import Answer, Chapter, Tone, html
+from rtgauge.report.compare.page import AnswerBox, Chapter, Tone, html
 from rtgauge.report.conclusion import exposure_text
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.factors import factor_axis
@@ -170,7 +170,7 @@ def page(result: GateResult, record: Record) -> str:
         [result.baseline],
         [series_table(result), pairs_table(result)] if judged else [],
         [_figure(result)] if any(pair.why_not is None for pair in result.pairs) else [],
-        answer=Answer(
+        answer=AnswerBox(
             result.conclusion,
             result.outcome,
             TONES.get(result.outcome, "cannot-tell"),

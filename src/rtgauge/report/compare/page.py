@@ -34,7 +34,7 @@ Tone = Literal["holds", "marginal", "fails", "cannot-tell", "none"]
 
 
 @dataclass(frozen=True)
-class Answer:
+class AnswerBox:
     """The box at the top of a page: the verdict in a word, the conclusion, and the values behind it."""
 
     text: str
@@ -56,7 +56,7 @@ class Chapter:
     figures: list[Figure]
     notice: str | None = None
     """A warning to read before the rest."""
-    answer: Answer | None = None
+    answer: AnswerBox | None = None
     doubt: str | None = None
     """Why the result is doubtful."""
     notes: Sequence[str] = ()
@@ -100,12 +100,14 @@ TONES: dict[Finding, Tone] = {
 """The colours of the answers that tell, and of the one that cannot."""
 
 
-def _answer(result: Comparison) -> Answer | None:
+def _answer(result: Comparison) -> AnswerBox | None:
     """Return the box of a comparison; None if its document has no conclusion."""
     if not result.conclusion or result.outcome is None:
         return None
     values = [] if result.values is None else [result.values]
-    return Answer(result.conclusion, result.outcome, TONES.get(result.outcome, "none"), values, result.next)
+    return AnswerBox(
+        result.conclusion, result.outcome, TONES.get(result.outcome, "none"), values, result.next
+    )
 
 
 def chapter_of(result: Comparison, sides: Sequence[Side], title: str = "") -> Chapter:
@@ -126,7 +128,7 @@ def operation_chapters(
 ) -> list[Chapter]:
     """Return a chapter with the tables of all operations, then one with figures for each operation."""
     conclusion = microbenchmark_conclusion(benchmarks)
-    answer = None if conclusion is None else Answer(conclusion)
+    answer = None if conclusion is None else AnswerBox(conclusion)
     chapters = [Chapter("", [], microbenchmark_grids(benchmarks), [], answer=answer)]
     for part, sides, pairs in parts:
         baselines = list(dict.fromkeys(baseline.label for _, baseline in pairs))
@@ -136,7 +138,7 @@ def operation_chapters(
 
 def timing_chapter(found: HowOften) -> Chapter:
     """Return the chapter with tables and figures of frequencies, responses and searches over the period."""
-    answer = Answer(" ".join(f"{sentence}." for sentence in found.sentences)) if found.sentences else None
+    answer = AnswerBox(" ".join(f"{sentence}." for sentence in found.sentences)) if found.sentences else None
     return Chapter("How often", [], list(found.tables), list(found.figures), answer=answer)
 
 
