@@ -16,7 +16,7 @@ from pydantic import AliasChoices, Field, ValidationError
 
 from rtgauge.analysis.gate import looks
 from rtgauge.analysis.gate_options import GateOptions
-from rtgauge.cli.options import Measured
+from rtgauge.cli.options import MeasuringOptions
 from rtgauge.cli.progress import make_display
 from rtgauge.cli.question import gate_question
 from rtgauge.cli.resumer import ResumeOptions, Resumer
@@ -160,7 +160,7 @@ def asked_search(
     repository: Path,
     ends: tuple[str, str],
     command: list[str],
-    measured: tuple[str, Measured],
+    measured: tuple[str, MeasuringOptions],
     decides: GateOptions,
 ) -> BisectState:
     """Return a new search. `measured`: the plan's name and the options that change the plan.

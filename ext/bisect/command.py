@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rtgauge.cli.options import Deciding, Json, Measured, WaitForLock, grouped, wait_s
+from rtgauge.cli.options import Deciding, Json, MeasuringOptions, WaitForLock, grouped, wait_s
 from rtgauge.errors import InputError
 
 
@@ -27,7 +27,7 @@ def bisect(
     plan: Annotated[
         str, typer.Option(metavar="PLAN", help="What to measure: a preset or a TOML file.")
     ] = "quick",
-    measured: Measured,
+    measured: MeasuringOptions,
     deciding: Deciding,
     larger_than: Annotated[
         str, typer.Option(metavar="PERCENT", help="How much worse the bad end must be.")

@@ -15,7 +15,7 @@ import typer
 from rtgauge.cli.options import (
     Deciding,
     Json,
-    Measured,
+    MeasuringOptions,
     Out,
     WaitForLock,
     duration_option,
@@ -91,7 +91,7 @@ def gate(
         str | None,
         typer.Option(metavar="TEXT", help=("Text that the kernel release of the candidate must contain.")),
     ] = None,
-    measured: Measured,
+    measured: MeasuringOptions,
     known: Annotated[
         Path | None, typer.Option(metavar="FILE", help="Accepted changes and muted series (TOML).")
     ] = None,

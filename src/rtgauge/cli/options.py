@@ -151,7 +151,7 @@ def _written(field: Field[Any], annotation: Any) -> str:
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuringOptions:
     """Options for what each run of a side or a commit measures."""
 
     target: Annotated[
