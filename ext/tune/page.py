@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rtgauge.report.compare.page import AnswerBox, Chapter, Tone, html
 from rtgauge.report.conclusion import reason_text
-from rtgauge.report.figure_data import Measured, measured
+from rtgauge.report.figure_data import CpuHistograms, measured
 from rtgauge.report.figures.exceedance import corner_note, named_chart
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.record_view import Bound
@@ -145,7 +145,7 @@ def figures(record: Record) -> list[Figure]:
     bound = played.options.bound
     required = Bound(bound.bound_ns / 1_000, float(bound.allowed))
     settings = {"before": (), **({"after": final} if (final := played.search.result.final) else {})}
-    loads: dict[str, dict[str, Measured]] = {}
+    loads: dict[str, dict[str, CpuHistograms]] = {}
     for name, wanted in settings.items():
         for step in steps_with(record, played, wanted):
             numbers = {
@@ -153,7 +153,7 @@ def figures(record: Record) -> list[Figure]:
             }
             for part in measured(record.windows(step), numbers).values():
                 of_load = loads.setdefault(step.key.load, {})
-                of_load[name] = of_load.get(name, Measured()).plus(part)
+                of_load[name] = of_load.get(name, CpuHistograms()).plus(part)
     drawn = {load: named_chart(parts, bound.metric, required) for load, parts in loads.items()}
     charts = {load: chart for load, chart in drawn.items() if chart is not None}
     title = "Before and after" if len(settings) > 1 else "Before"

@@ -54,7 +54,7 @@ def cpu_order(cpus: set[str]) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Measured:
+class CpuHistograms:
     """The results of one CPU under one condition, summed over repeats: histograms of measured and missed
     activations, and the exact largest value.
 
@@ -66,10 +66,10 @@ class Measured:
     max_ns: int | None = None
     unplaced: int = 0
 
-    def plus(self, other: Measured) -> Measured:
+    def plus(self, other: CpuHistograms) -> CpuHistograms:
         """Return the sum of both results."""
         known = [value for value in (self.max_ns, other.max_ns) if value is not None]
-        return Measured(
+        return CpuHistograms(
             self.plain.plus(other.plain),
             self.missed.plus(other.missed),
             max(known, default=None),
@@ -77,28 +77,28 @@ class Measured:
         )
 
 
-def measured(windows: Windows, cpus: Mapping[int, str]) -> dict[str, Measured]:
+def measured(windows: Windows, cpus: Mapping[int, str]) -> dict[str, CpuHistograms]:
     """Return each CPU's results in a step, without the warm-up. `cpus`: from `time_series`."""
-    by_cpu: dict[str, Measured] = {}
+    by_cpu: dict[str, CpuHistograms] = {}
     for series, cpu in cpus.items():
         merged = merge(windows, series)
         placed = Histogram(merged.bins, merged.counts)
         missed = Histogram(merged.missed_bins, merged.missed_counts)
-        part = Measured(placed, missed, merged.max_ns, merged.count - merged.placed)
-        by_cpu[cpu] = by_cpu.get(cpu, Measured()).plus(part)
+        part = CpuHistograms(placed, missed, merged.max_ns, merged.count - merged.placed)
+        by_cpu[cpu] = by_cpu.get(cpu, CpuHistograms()).plus(part)
     return by_cpu
 
 
-def by_cpu(record: Record, condition: Condition) -> dict[str, Measured]:
+def by_cpu(record: Record, condition: Condition) -> dict[str, CpuHistograms]:
     """Return the results of each CPU and of `ALL` under a condition; empty if nothing was measured in ns."""
-    by_cpu: dict[str, Measured] = {}
+    by_cpu: dict[str, CpuHistograms] = {}
     for step in condition.steps:
         cpus = time_series(step)
         if cpus:
             for cpu, part in measured(record.windows(step), cpus).items():
-                by_cpu[cpu] = by_cpu.get(cpu, Measured()).plus(part)
+                by_cpu[cpu] = by_cpu.get(cpu, CpuHistograms()).plus(part)
     ordered = {cpu: by_cpu[cpu] for cpu in cpu_order(set(by_cpu))}
-    return {ALL: functools.reduce(Measured.plus, ordered.values()), **ordered} if ordered else {}
+    return {ALL: functools.reduce(CpuHistograms.plus, ordered.values()), **ordered} if ordered else {}
 
 
 @dataclass(frozen=True)
@@ -364,7 +364,7 @@ class Source:
 
     view: RecordView
     conditions: dict[str, Condition]
-    measured: dict[str, dict[str, Measured]]
+    measured: dict[str, dict[str, CpuHistograms]]
     bounds: dict[str, Bound]
     whole: RecordView
     """The view with all of the record's steps."""

@@ -11,7 +11,7 @@ from rtgauge.analysis.comparison_document import QuantileDifference
 from rtgauge.analysis.sides import Side
 from rtgauge.record.reader import Record
 from rtgauge.report.fact_rows import system_lines
-from rtgauge.report.figure_data import Measured
+from rtgauge.report.figure_data import CpuHistograms
 from rtgauge.report.figures.exceedance import named_chart
 from rtgauge.report.figures.factors import Factor, factors_figure
 from rtgauge.report.figures.vega import Figure
@@ -19,7 +19,7 @@ from rtgauge.report.table import applying
 
 
 def _exceedance(sides: Sequence[Side]) -> Figure | None:
-    drawn = {side.label: Measured(side.histogram, max_ns=side.filled.max_ns) for side in sides}
+    drawn = {side.label: CpuHistograms(side.histogram, max_ns=side.filled.max_ns) for side in sides}
     chart = named_chart(drawn, sides[0].quantity)
     return None if chart is None else Figure.described("exceedances", "Exceedance", {"": chart}, [])
 

@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from rtgauge.record.histogram import lower_ns, upper_ns
-from rtgauge.report.figure_data import ALL, Curve, Measured, Source, exceedance
+from rtgauge.report.figure_data import ALL, CpuHistograms, Curve, Source, exceedance
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.record_view import LATENCY, Bound
@@ -98,7 +98,7 @@ def share_layers(
 
 
 def named_chart(
-    curves: Mapping[str, Measured], quantity: str, bound: Bound | None = None
+    curves: Mapping[str, CpuHistograms], quantity: str, bound: Bound | None = None
 ) -> vega.Part | None:
     """Return a chart with a curve per name, with missed activations filled in; None if all are empty."""
     filled = {name: replace(part, plain=part.plain.plus(part.missed)) for name, part in curves.items()}
@@ -112,7 +112,7 @@ def named_chart(
     return vega.layered(layers, height=240, description=_described(filled, quantity, bound))
 
 
-def _described(parts: Mapping[str, Measured], quantity: str, bound: Bound | None) -> str:
+def _described(parts: Mapping[str, CpuHistograms], quantity: str, bound: Bound | None) -> str:
     """Return the numbers of the curves in words: "idle: 1.2 % later than 200 us, none of 20,062 later than
     13.1 ms"; without a bound, the time that 1 % exceed.
     """

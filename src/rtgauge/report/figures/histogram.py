@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from rtgauge.report.figure_data import ALL, Measured, Outline, Source, outlines
+from rtgauge.report.figure_data import ALL, CpuHistograms, Outline, Source, outlines
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.record_view import LATENCY
@@ -109,7 +109,7 @@ def _notes(width: int, frames: list[_Frame], *, latency: bool) -> list[str]:
     )
 
 
-def _largest(cpus: Mapping[str, Measured]) -> str:
+def _largest(cpus: Mapping[str, CpuHistograms]) -> str:
     return ", ".join(_legend_label(cpu, part) for cpu, part in cpus.items() if cpu != ALL)
 
 
@@ -138,5 +138,5 @@ def _spec(source: Source, label: str, cpus: Mapping[str, Outline], frame: _Frame
     return vega.layered(layers, height=210, description=text, meta={"x": frame.axes})
 
 
-def _legend_label(cpu: str, part: Measured) -> str:
+def _legend_label(cpu: str, part: CpuHistograms) -> str:
     return f"{f'CPU {cpu}' if cpu.isdigit() else cpu}: max {us(part.max_ns)} us"
