@@ -62,7 +62,7 @@ class StepResult(NamedTuple):
     windows: Windows
 
 
-class Outcome(Protocol):
+class MeasurerResult(Protocol):
     """The result of any way to measure."""
 
     def settle(self, step: EndedStep) -> StepResult:

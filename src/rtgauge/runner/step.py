@@ -32,7 +32,7 @@ from rtgauge.runner.context import (
     step_files,
 )
 from rtgauge.runner.engine import STREAM, EngineStream, arm_trial, follow, start_engine
-from rtgauge.runner.put_together import EndedStep, Measured, Outcome, StepResult
+from rtgauge.runner.put_together import EndedStep, Measured, MeasurerResult, StepResult
 from rtgauge.runner.scope import in_deployment, with_deployment
 from rtgauge.system.changes import CHANGE_PATHS, changes
 from rtgauge.target.file_batch import Files
@@ -58,7 +58,7 @@ class Measurer(Protocol):
         """Try this way without measuring. Raises InputError or MeasureError if the engine or tool refuses."""
         ...
 
-    def measure(self, step: StepInProgress) -> Outcome:
+    def measure(self, step: StepInProgress) -> MeasurerResult:
         """Measure the step; call `step.begin` when the probe is armed.
 
         Raises InputError or MeasureError if the engine or tool refuses, Abandoned if the user ends the run
@@ -194,7 +194,7 @@ class StepRun:
         """
         if self._context.interrupt.requested:
             raise Abandoned
-        self._outcome: Outcome = self._measurer.measure(self._step)
+        self._outcome: MeasurerResult = self._measurer.measure(self._step)
 
     def end(self) -> StepResult:
         """End the load; return the windows, and the step without its deployment's report.
