@@ -15,7 +15,7 @@ from rtgauge.record.stream import StreamResult
 from rtgauge.record.windows import Windows
 from rtgauge.runner.context import StepContext, StepInProgress, step_files
 from rtgauge.runner.engine import STREAM, BackgroundEngine, EngineStream, arm_and_stop, follow
-from rtgauge.runner.put_together import Measured
+from rtgauge.runner.put_together import EngineMeasurement
 from rtgauge.target.target import ClockOffset, Guarded, Target, clock_offset
 from rtgauge_ext.signal.parameters import Role, other_role, signal_step
 
@@ -80,7 +80,7 @@ def try_arm(context: StepContext) -> None:
             raise refused.reword(f"the {role} on {end.target.name}: {refused}") from None
 
 
-def measure(step: StepInProgress) -> Measured:
+def measure(step: StepInProgress) -> EngineMeasurement:
     """Measure with one engine on each machine. The load begins when both are armed.
 
     Raises InputError or MeasureError if either end refuses. If the slave dies, the step ends and keeps the
@@ -119,7 +119,7 @@ def measure(step: StepInProgress) -> Measured:
         result.marks.append(MarkKind.SLAVE_DIED.mark(detail))
         if result.end is not None:
             result.end = result.end.model_copy(update={"reason": "slave-died"})
-    return Measured(result, windows, (master, slave.program), files_on, report)
+    return EngineMeasurement(result, windows, (master, slave.program), files_on, report)
 
 
 def _peer_role(key: StepKey) -> Role:

@@ -20,7 +20,7 @@ from rtgauge.record.window_table import WindowTable
 from rtgauge.record.windows import Windows
 from rtgauge.runner.context import StepContext, StepInProgress, step_files
 from rtgauge.runner.engine import STREAM, BackgroundEngine, EngineStream, arm_and_stop
-from rtgauge.runner.put_together import Measured
+from rtgauge.runner.put_together import EngineMeasurement
 from rtgauge_ext.signal.parameters import SignalParameters, signal_step
 
 OUTER_TABLE = "windows-outer"
@@ -122,7 +122,7 @@ def try_engine(context: StepContext) -> None:
 
 def measure_both(
     step: StepInProgress, measure_outer: Callable[[InstrumentStep], InstrumentResult]
-) -> Measured:
+) -> EngineMeasurement:
     """Measure with an engine on the target and an instrument on this machine. The load begins when both are
     ready.
 
@@ -157,7 +157,7 @@ def measure_both(
     return _merge(instrument_step, outer, died=died)
 
 
-def _merge(step: InstrumentStep, outer: InstrumentResult, *, died: bool) -> Measured:
+def _merge(step: InstrumentStep, outer: InstrumentResult, *, died: bool) -> EngineMeasurement:
     """Combine both results. If the engine is the slave, the outer series comes first, otherwise last."""
     first = 1 if step.makes_stimuli else 0
     result = step.engine.stream.result.moved(first, {"machine": step.key.targets["self"]})
@@ -171,7 +171,7 @@ def _merge(step: InstrumentStep, outer: InstrumentResult, *, died: bool) -> Meas
         result.marks.append(MarkKind.SLAVE_DIED.mark(detail))
     windows = _windows(step, outer)
     reason = outer.end_reason if step.makes_stimuli or outer.end_reason == DIED else None
-    return Measured(
+    return EngineMeasurement(
         result,
         Windows.together(windows if step.makes_stimuli else windows[::-1]),
         (step.engine.program,),

@@ -18,7 +18,7 @@ from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import ExactFigures, InstrumentReport, LeftOut, Mark, StepKey
 from rtgauge.record.windows import Windows, add_bins
 from rtgauge.runner.context import StepContext, StepInProgress
-from rtgauge.runner.put_together import Measured
+from rtgauge.runner.put_together import EngineMeasurement
 from rtgauge.target.target import Target
 from rtgauge.units import plural
 from rtgauge_ext.instrument.latmon import MAX_CELLS, Bulk, Cells, LatmonSession
@@ -53,7 +53,7 @@ def try_arm(context: StepContext) -> None:
     try_engine(context)
 
 
-def measure(step: StepInProgress) -> Measured:
+def measure(step: StepInProgress) -> EngineMeasurement:
     """Measure with an engine and a latmon. Raises as `measure_both` does."""
     step.context.progress.phase("the instrument is prepared")
     return measure_both(step, _outer_view)

@@ -28,7 +28,7 @@ from rtgauge.record.stream import Summary
 from rtgauge.record.window_builder import Phase, PhaseTotals, WindowBuilder, summary_line
 from rtgauge.record.window_table import WindowTable
 from rtgauge.runner.context import StepContext, StepInProgress
-from rtgauge.runner.put_together import Measured
+from rtgauge.runner.put_together import EngineMeasurement
 from rtgauge.target.target import Target, clock_offset
 from rtgauge.units import NS_PER_S, plural
 from rtgauge_ext.instrument.configuration import configuration_of
@@ -76,7 +76,7 @@ def try_arm(context: StepContext) -> None:
     try_engine(context)
 
 
-def measure(step: StepInProgress) -> Measured:
+def measure(step: StepInProgress) -> EngineMeasurement:
     """Measure with an engine and an instrument. Raises as `measure_both` does."""
     step.context.progress.phase("the instrument is prepared")
     with closing(Session.open(str(signal_step(step.key).parameters.instrument))) as session:

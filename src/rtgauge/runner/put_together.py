@@ -71,7 +71,7 @@ class MeasurerResult(Protocol):
 
 
 @dataclass(frozen=True)
-class Measured:
+class EngineMeasurement:
     """The result of one or more of rtgauge's engines, or of an engine and an instrument, combined."""
 
     result: StreamResult
@@ -125,7 +125,7 @@ class Measured:
         return StepResult(done, self.windows)
 
 
-def _put_together(ended: EndedStep, measured: Measured) -> Step:
+def _put_together(ended: EndedStep, measured: EngineMeasurement) -> Step:
     """Return the record's step. Raises MeasureError if the engine sent nothing."""
     from rtgauge.record.explain_report import explain_marks, explain_report
     from rtgauge.record.summary import summarise_step
@@ -206,7 +206,7 @@ def load_marks(report: LoadReport) -> list[Mark]:
     ]
 
 
-def _end_marks(measured: Measured, key: StepKey, requested: bool) -> list[Mark]:
+def _end_marks(measured: EngineMeasurement, key: StepKey, requested: bool) -> list[Mark]:
     result = measured.result
     if measured.end_reason is not None:  # the instrument's reason, because the instrument stopped the engine
         requested = requested and measured.end_reason == "stopped"

@@ -32,7 +32,7 @@ from rtgauge.runner.context import (
     step_files,
 )
 from rtgauge.runner.engine import STREAM, EngineStream, arm_trial, follow, start_engine
-from rtgauge.runner.put_together import EndedStep, Measured, MeasurerResult, StepResult
+from rtgauge.runner.put_together import EndedStep, EngineMeasurement, MeasurerResult, StepResult
 from rtgauge.runner.scope import in_deployment, with_deployment
 from rtgauge.system.changes import CHANGE_PATHS, changes
 from rtgauge.target.file_batch import Files
@@ -81,7 +81,7 @@ class OneEngine:
         """Arm and stop the probe. Raises InputError or MeasureError if the engine refuses."""
         arm_trial(context)
 
-    def measure(self, step: StepInProgress) -> Measured:
+    def measure(self, step: StepInProgress) -> EngineMeasurement:
         """Measure with the engine. If the step was picked up, the engine already runs.
 
         Raises InputError, MeasureError.
@@ -105,7 +105,7 @@ class OneEngine:
             program, step, step.folder / STREAM, begin=None if step.picked_up is not None else begin
         )
         stream.check(context.target)
-        return Measured(stream.result, stream.table.windows(), (program,), context.target)
+        return EngineMeasurement(stream.result, stream.table.windows(), (program,), context.target)
 
 
 ONE_ENGINE = OneEngine()

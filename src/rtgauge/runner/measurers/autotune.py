@@ -20,7 +20,7 @@ from rtgauge.record.stream import StreamResult
 from rtgauge.record.windows import Windows
 from rtgauge.runner.context import Abandoned, NotHere, StepContext, StepInProgress
 from rtgauge.runner.engine import EngineStream, arm_trial, follow, start_engine
-from rtgauge.runner.put_together import Measured
+from rtgauge.runner.put_together import EngineMeasurement
 from rtgauge.system import rt_core
 from rtgauge.system.cokernel_needs import PROGRAMS
 from rtgauge.target.target import Guarded, Target
@@ -115,7 +115,7 @@ def try_arm(context: StepContext) -> None:
     arm_trial(context)
 
 
-def measure(step: StepInProgress) -> Measured:
+def measure(step: StepInProgress) -> EngineMeasurement:
     """Measure the latency before and after autotune. The load begins when the first measurement is armed.
 
     Raises InputError or MeasureError if an engine refuses, MeasureError if autotune fails, Abandoned if the
@@ -164,4 +164,4 @@ def measure(step: StepInProgress) -> Measured:
     result.results.append(Result(name="autotune", values={"took_ns": took_ns, "kept": kept}))
     table_before, table_after = (ends[role][0].table for role in (before, after))
     windows = Windows.together([table_before.windows(table_after), table_after.windows(table_before)])
-    return Measured(result, windows, tuple(program for _, program in ends.values()), target)
+    return EngineMeasurement(result, windows, tuple(program for _, program in ends.values()), target)
