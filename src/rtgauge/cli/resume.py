@@ -43,7 +43,7 @@ class MoreTime:
 
 
 @dataclass(frozen=True)
-class Files:
+class ResumeFiles:
     """Files to write from the result."""
 
     known: Annotated[
@@ -90,7 +90,10 @@ def asked_by(words: Sequence[str], out: Path) -> str | None:
 
 
 def _refuse_others(
-    kind: str, asks: Callable[[], str], allowed: set[str] | frozenset[str], *given: MoreTime | Files | Shown
+    kind: str,
+    asks: Callable[[], str],
+    allowed: set[str] | frozenset[str],
+    *given: MoreTime | ResumeFiles | Shown,
 ) -> None:
     """Raise InputError, which says what the record asks, if an option is given that this kind of record does
     not take.
@@ -117,7 +120,7 @@ def resume(
         ),
     ] = None,
     more: MoreTime,
-    files: Files,
+    files: ResumeFiles,
     out: Out = RECORDS,
     wait: WaitForLock = "0",
     shown: Shown,
@@ -169,7 +172,7 @@ def resume(
     raise typer.Exit(resumed(folder, options, shown))
 
 
-def _resume_gate(folder: Path, options: RunOptions, more: MoreTime, files: Files, shown: Shown) -> None:
+def _resume_gate(folder: Path, options: RunOptions, more: MoreTime, files: ResumeFiles, shown: Shown) -> None:
     from rtgauge.cli.gate import conclude, known_changes, resumed_gate
 
     changes = known_changes(files.known)
