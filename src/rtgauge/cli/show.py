@@ -71,7 +71,7 @@ class Parts:
 
 
 @dataclass(frozen=True)
-class Files:
+class ShowFiles:
     """Options for files to write."""
 
     page: Annotated[
@@ -98,7 +98,7 @@ def show(
     ],
     judge: Judging,
     parts: Parts,
-    files: Files,
+    files: ShowFiles,
     fraction: Fraction = "0.5",
     confidence: Annotated[
         float, typer.Option(metavar="P", help="With --frequency: confidence of each one-sided bound.")
@@ -143,7 +143,7 @@ def show(
         raise InputError("give one record; to compare several: rtgauge compare RECORD...")
     resumer = resumer_of(records[0])
     if resumer is not None and resumer.show is not None:
-        if part is not None or judge.require is not None or files != Files():
+        if part is not None or judge.require is not None or files != ShowFiles():
             raise InputError(
                 f"{records[0]} is {resumer.kind}, for which rtgauge can show only the answer; name one of "
                 "its records"
@@ -162,7 +162,7 @@ def show(
 def _show_answer(
     record: Record,
     judge: Judging,
-    files: Files,
+    files: ShowFiles,
     options: Options,
     *,
     details: bool,
@@ -197,7 +197,9 @@ def _show_answer(
         raise typer.Exit(exit_status(opened.run.verdicts, opened.steps))
 
 
-def _written(record: Record, files: Files, options: Options, answer: DecidedAnswer | None) -> Sequence[str]:
+def _written(
+    record: Record, files: ShowFiles, options: Options, answer: DecidedAnswer | None
+) -> Sequence[str]:
     """Write the page and the figures, and return a line for each file. `answer`: the answer of a gate or a
     tuning, which has its own page.
     """
