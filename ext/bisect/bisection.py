@@ -21,7 +21,7 @@ from rtgauge.plan.alternation import first_side
 from rtgauge.record.pairs import DEFAULT_PAIRS
 from rtgauge.record.strict_model import Model
 from rtgauge.units import format_change, format_time
-from rtgauge_ext.bisect.placing import Place, Round, error_of_each, place
+from rtgauge_ext.bisect.placing import Placement, Round, error_of_each, place
 
 
 class BisectionOptions(Model):
@@ -81,7 +81,7 @@ class BisectResult:
 
     first_bad: Sequence[str]
     ends: Decision
-    placed: dict[str, Place]
+    placed: dict[str, Placement]
     skipped: dict[str, str]
 
 
@@ -111,17 +111,17 @@ class CommitSearch:
         """
         ends = self._ends()
         error = error_of_each(self.commits.count())
-        placed: dict[str, Place] = {}
+        placed: dict[str, Placement] = {}
         skipped: dict[str, str] = {}
         while (commit := self.commits.next()) is not None:
             found = self._place(commit, error)
-            if not isinstance(found, Place):
+            if not isinstance(found, Placement):
                 skipped[commit] = found
                 self.commits.mark(commit, "skip")
                 self.tell(f"{commit[:12]} skipped: {found}")
                 continue
             placed[commit] = found
-            if found is Place.BETWEEN:
+            if found is Placement.BETWEEN:
                 raise RtgaugeError(
                     f"the value of {commit[:12]} lies between the values of the two ends, so more than one "
                     "commit made the change; search on each side of it with --good or --bad",
@@ -162,7 +162,7 @@ class CommitSearch:
         self.tell(f"the ends differ: {seen}")
         return decision
 
-    def _place(self, commit: str, error: float) -> Place | str:
+    def _place(self, commit: str, error: float) -> Placement | str:
         """Decide which end the commit resembles, or return why it is skipped."""
         options, rounds = self.options, list[Round]()
         while True:
@@ -180,7 +180,7 @@ class CommitSearch:
                 self.tell(f"{commit[:12]}: {format_time(round(run.value_ns))}")
             rounds.append(Round(values[commit], values[options.good], values[options.bad]))
             found = place(self.pairs, rounds, error)
-            if found is not Place.OPEN:
+            if found is not Placement.OPEN:
                 self.pairs += [(each.good, each.bad) for each in rounds]
                 return found
 

@@ -23,7 +23,7 @@ MOST_ROUNDS = 12
 """The most rounds for one commit. If they do not decide, the commit counts as between the ends."""
 
 
-class Place(enum.StrEnum):
+class Placement(enum.StrEnum):
     """What the rounds say about a commit: it behaves like one end, it is still open, or it lies between the
     ends.
     """
@@ -51,7 +51,7 @@ def error_of_each(commits: int) -> float:
     return (ERROR - ALARM) / (math.ceil(math.log2(max(commits, 2))) + 1)
 
 
-def place(ends: Sequence[tuple[float, float]], rounds: Sequence[Round], error: float) -> Place:
+def place(ends: Sequence[tuple[float, float]], rounds: Sequence[Round], error: float) -> Placement:
     """Decide which end the commit measured in `rounds` (values in ns) behaves like: GOOD or BAD; OPEN if more
     rounds are needed; BETWEEN after MOST_ROUNDS without a decision.
 
@@ -69,8 +69,8 @@ def place(ends: Sequence[tuple[float, float]], rounds: Sequence[Round], error: f
     scale = spread * math.sqrt(1.5 / len(rounds))
     ratio = _log_density((offset - half) / scale, degrees) - _log_density((offset + half) / scale, degrees)
     if abs(ratio) >= math.log((1 - error) / error):
-        return Place.BAD if ratio > 0 else Place.GOOD
-    return Place.OPEN if len(rounds) < MOST_ROUNDS else Place.BETWEEN
+        return Placement.BAD if ratio > 0 else Placement.GOOD
+    return Placement.OPEN if len(rounds) < MOST_ROUNDS else Placement.BETWEEN
 
 
 def _log_density(t: float, degrees: int) -> float:

@@ -13,7 +13,7 @@ import pytest
 from rtgauge.errors import InputError, RtgaugeError
 from rtgauge.study.git_commits import BisectedCommits, GitRepository
 from rtgauge_ext.bisect.bisection import BisectionOptions, BisectRun, CommitSearch
-from rtgauge_ext.bisect.placing import Place, Round, error_of_each, place
+from rtgauge_ext.bisect.placing import Placement, Round, error_of_each, place
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -182,11 +182,11 @@ def test_one_of_fifty_searches_may_end_wrong() -> None:
     for _ in range(tries):
         values = np.exp(random.normal((0.0, 0.2), 0.1, (6, 2)))
         rounds: list[Round] = []
-        found = Place.OPEN
-        while found is Place.OPEN:
+        found = Placement.OPEN
+        while found is Placement.OPEN:
             rounds.append(Round(*np.exp(random.normal((0.0, 0.0, 0.2), 0.1))))
             found = place([(good, bad) for good, bad in values], rounds, error)
-        wrong += found is Place.BAD
+        wrong += found is Placement.BAD
     assert wrong <= 0.035 * tries  # the estimated change and spread cost something
     assert error_of_each(64) == pytest.approx(0.0185 / 7)
 
@@ -194,7 +194,7 @@ def test_one_of_fifty_searches_may_end_wrong() -> None:
 def test_a_commit_between_ends_whose_runs_are_alike_is_like_neither() -> None:
     ends = [(50_000.0, 60_000.0)] * 6
     halfway = Round(math.sqrt(50_000.0 * 60_000.0), 50_000.0, 60_000.0)
-    assert place(ends, [halfway] * 11, 0.003) is Place.OPEN
-    assert place(ends, [halfway] * 12, 0.003) is Place.BETWEEN
-    assert place(ends, [Round(50_000.0, 50_000.0, 60_000.0)], 0.003) is Place.GOOD
-    assert place(ends, [Round(60_000.0, 50_000.0, 60_000.0)], 0.003) is Place.BAD
+    assert place(ends, [halfway] * 11, 0.003) is Placement.OPEN
+    assert place(ends, [halfway] * 12, 0.003) is Placement.BETWEEN
+    assert place(ends, [Round(50_000.0, 50_000.0, 60_000.0)], 0.003) is Placement.GOOD
+    assert place(ends, [Round(60_000.0, 50_000.0, 60_000.0)], 0.003) is Placement.BAD
