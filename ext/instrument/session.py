@@ -36,7 +36,7 @@ DUMP_S = 60.0
 SILENCE_S = 10.0
 
 
-class Link(Protocol):
+class Transport(Protocol):
     """The serial line that a session needs; `SerialLink` implements it."""
 
     def read(self, timeout_s: float) -> bytes: ...  # noqa: D102
@@ -51,7 +51,7 @@ class Session:
     method raises MeasureError with the reason if the instrument is gone, does not answer, or refuses.
     """
 
-    def __init__(self, link: Link, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> None:
+    def __init__(self, link: Transport, answer_timeout_s: float = ANSWER_TIMEOUT_S) -> None:
         self._link = link
         self._parser = FrameParser()
         self._timeout_s = answer_timeout_s
