@@ -113,7 +113,7 @@ def read_header(path: Path) -> VcdHeader:
     )
 
 
-class Changes(NamedTuple):
+class SignalChanges(NamedTuple):
     """Changes of signals: their times, the signals' indices among the codes, and whether they go high."""
 
     times_ns: list[int]
@@ -128,7 +128,7 @@ def read_changes(
     *,
     block_tokens: int = BLOCK_TOKENS,
     progress: Callable[[int], None] | None = None,
-) -> Iterator[Changes]:
+) -> Iterator[SignalChanges]:
     """Yield the changes of the signals with these codes after each signal's first level, in blocks.
 
     `progress` is called with the bytes read. Raises InputError for a damaged file.
@@ -138,7 +138,7 @@ def read_changes(
         places.setdefault(code, []).append(place)
     levels: list[bool | None] = [None] * len(codes)
     time_ns = 0
-    changes = Changes([], [], [])
+    changes = SignalChanges([], [], [])
     for number, token in enumerate(_tokens(path, progress), start=1):
         change = token.data
         if token.kind is TokenKind.CHANGE_TIME:
@@ -162,5 +162,5 @@ def read_changes(
                     levels[place] = high
         if number % block_tokens == 0:
             yield changes
-            changes = Changes([], [], [])
+            changes = SignalChanges([], [], [])
     yield changes
