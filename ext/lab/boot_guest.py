@@ -272,7 +272,7 @@ def _say(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
-class Reboots:
+class GuestReboots:
     """Reboots a running guest with other kernel parameters, and at the end with the original parameters."""
 
     def __init__(self, name: str, engines: tuple[Path, ...], say: Callable[[str], None]) -> None:

@@ -15,7 +15,7 @@ from rtgauge.target.kind import GuestKind
 
 if TYPE_CHECKING:
     from rtgauge.target.ssh_address import SshAddress
-    from rtgauge_ext.lab.boot_guest import Reboots
+    from rtgauge_ext.lab.boot_guest import GuestReboots
 
 GUEST = re.compile(r"[a-z0-9][a-z0-9-]{0,31}", re.ASCII)
 
@@ -85,11 +85,11 @@ class LabGuests(GuestKind):
             f"stop it with rtgauge lab stop {address.own_name}, then boot it again"
         )
 
-    def reboots(self, name: str, engines: tuple[Path, ...], say: Callable[[str], None]) -> Reboots:
+    def reboots(self, name: str, engines: tuple[Path, ...], say: Callable[[str], None]) -> GuestReboots:
         """Return what reboots a running guest. Raises InputError if it does not run."""
-        from rtgauge_ext.lab.boot_guest import Reboots
+        from rtgauge_ext.lab.boot_guest import GuestReboots
 
-        return Reboots(name, engines, say)
+        return GuestReboots(name, engines, say)
 
     def stopped_now_and_then(
         self, name: str, length_s: float
