@@ -14,7 +14,7 @@ from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.text import whole
 from rtgauge.units import format_time
-from rtgauge_ext.papers.frequency.frequency import HARDNESS, ConditionRow, Table
+from rtgauge_ext.papers.frequency.frequency import HARDNESS, ConditionRow, FrequencyTable
 from rtgauge_ext.papers.frequency.sustained import SustainedCurve
 
 FIRST_NS = 10
@@ -30,11 +30,11 @@ def caption_of(line: ConditionRow) -> str:
     return f"{line.label}: 95 % within {format_time(at95.ns)}, 100 % within {format_time(at100.ns)}"
 
 
-def _name(table: Table, kind: str) -> str:
+def _name(table: FrequencyTable, kind: str) -> str:
     return "-".join(dict.fromkeys(("timing", table.probe, table.metric, kind)))
 
 
-def log_figure(table: Table) -> Figure | None:
+def log_figure(table: FrequencyTable) -> Figure | None:
     """Return a figure like the paper's figures 3 and 5: 95 % and 100 % of every line on a log axis, with the
     time of 12 serial bytes; None if nothing can be drawn.
     """
@@ -78,7 +78,7 @@ def log_figure(table: Table) -> Figure | None:
     return Figure.single(_name(table, "log"), title, text, layers, height, notes)
 
 
-def timing_figures(tables: Sequence[Table], curves: Sequence[SustainedCurve]) -> list[Figure]:
+def timing_figures(tables: Sequence[FrequencyTable], curves: Sequence[SustainedCurve]) -> list[Figure]:
     """Return the figures in the papers' order: one for each part, then the searches."""
     drawn = [log_figure(table) for table in tables]
     return [figure for figure in (*drawn, sustained_figure(curves)) if figure is not None]

@@ -122,7 +122,7 @@ class ConditionRow(Model):
         return next(limit for limit in self.limits if limit.hardness == float(hardness))
 
 
-class Table(Model):
+class FrequencyTable(Model):
     """The lines of one quantity: response tasks (the paper's tables 4, 5, 8), periodic tasks (6, 7, 9), or
     wakeup.
     """
@@ -246,7 +246,7 @@ def _sides(records: Sequence[Record], scopes: Sequence[Scope]) -> list[Side]:
     return every
 
 
-def gather(records: Sequence[Record], options: Options | None = None) -> list[Table]:
+def gather(records: Sequence[Record], options: Options | None = None) -> list[FrequencyTable]:
     """Return one table for each quantity that can be compared with a period. A search over the period counts
     only with its longest period.
 
@@ -257,10 +257,10 @@ def gather(records: Sequence[Record], options: Options | None = None) -> list[Ta
     scopes: dict[tuple[str, str], list[Scope]] = {}
     for scope in timing_scopes(records):
         scopes.setdefault((scope.probe or "", scope.metric or ""), []).append(scope)
-    tables: list[Table] = []
+    tables: list[FrequencyTable] = []
     for (probe, metric), of_quantity in scopes.items():
         sides = _sides(records, of_quantity)
-        table = Table(
+        table = FrequencyTable(
             title=of_quantity[0].title.partition(",")[0],
             probe=probe,
             metric=metric,
@@ -276,5 +276,5 @@ def gather(records: Sequence[Record], options: Options | None = None) -> list[Ta
 class FrequencyDocument(Model):
     """The tables of latency, response and jitter, and the searches over the period."""
 
-    tables: list[Table] = Field(default_factory=list[Table])
+    tables: list[FrequencyTable] = Field(default_factory=list[FrequencyTable])
     sustained: list[SustainedCurve] = Field(default_factory=list[SustainedCurve])

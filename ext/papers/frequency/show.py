@@ -15,7 +15,7 @@ from rtgauge.report.how_often import Frequencies, HowOften
 if TYPE_CHECKING:
     from rtgauge.analysis.frequency_options import Options
     from rtgauge.record.reader import Record
-    from rtgauge_ext.papers.frequency.frequency import Table
+    from rtgauge_ext.papers.frequency.frequency import FrequencyTable
     from rtgauge_ext.papers.frequency.sustained import SustainedCurve
 
 
@@ -64,7 +64,9 @@ def _show(
         )
 
 
-def _made(records: Sequence[Record], tables: Sequence[Table], curves: Sequence[SustainedCurve]) -> HowOften:
+def _made(
+    records: Sequence[Record], tables: Sequence[FrequencyTable], curves: Sequence[SustainedCurve]
+) -> HowOften:
     from rtgauge_ext.papers.frequency.figures import timing_figures
     from rtgauge_ext.papers.frequency.tables import timing_grids, timing_sentences
 

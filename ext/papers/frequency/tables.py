@@ -15,8 +15,7 @@ from rtgauge.report.presenter import frequency_grids as presenters_grids
 from rtgauge.report.table import Table, applying, numbers, ranked, texts
 from rtgauge.report.text import NONE, us, whole
 from rtgauge.units import format_duration, format_share, format_time
-from rtgauge_ext.papers.frequency.frequency import HARDNESS, ConditionRow, Limit
-from rtgauge_ext.papers.frequency.frequency import Table as FrequencyTable
+from rtgauge_ext.papers.frequency.frequency import HARDNESS, ConditionRow, FrequencyTable, Limit
 from rtgauge_ext.papers.frequency.sustained import RESOLUTION, SustainedCurve, SustainedPoint
 
 FASTER = "†"

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 import pytest
 
-from rtgauge_ext.papers.frequency.frequency import ConditionRow, Limit, Table, highest_hz
+from rtgauge_ext.papers.frequency.frequency import ConditionRow, FrequencyTable, Limit, highest_hz
 from rtgauge_ext.papers.frequency.sustained import RepeatResult, SustainedCurve
 from rtgauge_ext.papers.frequency.tables import frequency_sentence, sustained_sentence
 
@@ -85,8 +85,8 @@ def line(label: str, ns95: int, ns100: int | None, samples: int = 20_000) -> Con
     )  # fmt: skip
 
 
-def table(*lines: ConditionRow, title: str = "Wakeup") -> Table:
-    return Table(
+def table(*lines: ConditionRow, title: str = "Wakeup") -> FrequencyTable:
+    return FrequencyTable(
         title=title,
         probe="wakeup",
         metric="latency",
