@@ -36,9 +36,9 @@ from rtgauge.explain.trace.contexts import (
     CpuTimeline,
     Frame,
     Interrupted,
+    KernelTask,
     Names,
     Span,
-    Task,
     timelines,
 )
 from rtgauge.explain.trace.formats import Symbols
@@ -606,7 +606,7 @@ def _of_frame(frame: Frame) -> Culprit:
             return Culprit(Kind.INTERRUPT, frame.name)
 
 
-def _of_task(kind: Kind, task: Task | None) -> Culprit:
+def _of_task(kind: Kind, task: KernelTask | None) -> Culprit:
     if task is None:
         return Culprit(Kind.UNATTRIBUTED)
     return Culprit(kind, task.name or f"pid {task.pid}", priority=task.priority, pid=task.pid)
@@ -760,7 +760,7 @@ def _running(scene: _Scene, piece: Piece, span: Span) -> Culprit:
         return lock
     spin = next((spin for spin in scene.spins if spin.call.covers(span.start_ns)), None)
     if spin is not None:
-        owner = Task(0, "", None) if spin.owner is None else scene.names.task(spin.owner)
+        owner = KernelTask(0, "", None) if spin.owner is None else scene.names.task(spin.owner)
         return Culprit(Kind.LOCK_SPIN, owner.name, priority=owner.priority, pid=spin.owner)
     if context.fault is not None:
         ends = _ends_in_fault(scene, piece, span)

@@ -36,7 +36,7 @@ _CALLBACKS = {
 
 
 @dataclass(frozen=True)
-class Task:
+class KernelTask:
     """A task of the kernel's scheduler.
 
     `priority` in the kernel's numbers: below 0 for deadline, 0 to 99 for real-time (99 - priority), from 100
@@ -92,7 +92,7 @@ class Context:
     function that turned interrupts off, if this is traced. `fault`: the latest event, if a page fault.
     """
 
-    task: Task | None
+    task: KernelTask | None
     frames: tuple[Frame, ...] = ()
     idle_state: int | None = None
     irqs_off: str | None = None
@@ -166,7 +166,7 @@ class Names:
     """The names and priorities of tasks, collected from all events that have them."""
 
     def __init__(self, events: Iterable[Event]) -> None:
-        self._tasks: dict[int, Task] = {0: Task(0, "idle", None)}
+        self._tasks: dict[int, KernelTask] = {0: KernelTask(0, "idle", None)}
         self._irqs: dict[int, str] = {}
         for event in events:
             if event.name == "sched_switch":
@@ -179,12 +179,12 @@ class Names:
 
     def _learn(self, event: Event, side: str) -> None:
         if (pid := event.number(f"{side}pid")) > 0:
-            task = Task(pid, event.text(f"{side}comm"), event.number(f"{side}prio", 120))
+            task = KernelTask(pid, event.text(f"{side}comm"), event.number(f"{side}prio", 120))
             self._tasks.setdefault(pid, task)
 
-    def task(self, pid: int) -> Task:
+    def task(self, pid: int) -> KernelTask:
         """Return the task; its name is empty if no event has it."""
-        return self._tasks.get(pid, Task(pid, "", None))
+        return self._tasks.get(pid, KernelTask(pid, "", None))
 
     def label(self, pid: int) -> str:
         """Return the task's name, or "pid 7"."""
@@ -254,7 +254,7 @@ def _frame(event: Event, symbols: Symbols) -> tuple[bool, Frame] | None:
 class _State:
     """The state of a CPU as its events are read."""
 
-    task: Task | None
+    task: KernelTask | None
     frames: list[Frame]
     idle_state: int | None = None
     irqs_off: str | None = None
