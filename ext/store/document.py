@@ -95,7 +95,7 @@ class SeriesRow(Model):
     last: str
 
 
-class Point(Model):
+class SeriesPoint(Model):
     """One step's result for a series."""
 
     record: str
@@ -134,7 +134,7 @@ class Course(Model):
 
     series: SeriesRow
     omitted: int
-    points: list[Point]
+    points: list[SeriesPoint]
 
 
 class StoreListed(Model):
@@ -149,7 +149,7 @@ class StoreListed(Model):
     machines: list[MachineRow] | None = None
 
 
-class RecordPoint(Point):
+class RecordPoint(SeriesPoint):
     """A record's result, with the name of its series."""
 
     series: str

@@ -30,11 +30,11 @@ from rtgauge_ext.store.tables import CONFIGURATION, LABEL, RECORD
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from rtgauge_ext.store.document import Point, SeriesRow
+    from rtgauge_ext.store.document import SeriesPoint, SeriesRow
     from rtgauge_ext.store.store import Store
 
 QUANTILES = {name: f"filled_{field_of(name)}" for name in NAMES if name != "p95"}
-"""The quantile -> the field of a Point. Missed activations count."""
+"""The quantile -> the field of a SeriesPoint. Missed activations count."""
 GROUPS = ("kernel", "commit", "day", "boot", "machine")
 LABEL_OF, SETTING_OF = "label:", "setting:"
 MOST_NAMED = 5
@@ -133,7 +133,7 @@ def histories(store: Store, asked: queries.Asked, pattern: str, quantile: str, b
     found: list[History] = []
     for course in queries.courses(store, asked, pattern):
         known = _Known(store, course.points)
-        of_machine: dict[str, list[Point]] = {}
+        of_machine: dict[str, list[SeriesPoint]] = {}
         for point in course.points:
             of_machine.setdefault(point.machine, []).append(point)
         parts = _levels_of_machines(of_machine.values(), quantile)
@@ -165,7 +165,7 @@ def _check_known(store: Store, by: str) -> None:
 class _Known:
     """The known labels and settings of points."""
 
-    def __init__(self, store: Store, points: Sequence[Point]) -> None:
+    def __init__(self, store: Store, points: Sequence[SeriesPoint]) -> None:
         with clear_problems(store.path), store.engine.begin() as connection:
             keys = {point.configuration for point in points}
             self._settings: Mapping[str, Mapping[str, object]] = {
@@ -180,7 +180,7 @@ class _Known:
             for record, key, value in connection.execute(labels):
                 self._labels.setdefault(record, {})[key] = value
 
-    def of(self, point: Point) -> dict[str, str]:
+    def of(self, point: SeriesPoint) -> dict[str, str]:
         """Return everything that may explain a change, as name -> value."""
         named = {"kernel": point.kernel, "commit": point.commit}
         labels = {f"{LABEL_OF}{key}": value for key, value in self._labels.get(point.record, {}).items()}
@@ -189,7 +189,7 @@ class _Known:
         }
         return {key: value for key, value in named.items() if value is not None} | labels | settings
 
-    def group_of(self, by: str) -> Callable[[Point], str]:
+    def group_of(self, by: str) -> Callable[[SeriesPoint], str]:
         """Return the function that gives the name of a point's group."""
         if by.startswith((LABEL_OF, SETTING_OF)) or by in ("kernel", "commit"):
             return lambda point: self.of(point).get(by, "unknown")
@@ -200,12 +200,12 @@ class _Known:
         return lambda point: point.started[:10]
 
 
-def _boot_of(point: Point) -> str:
+def _boot_of(point: SeriesPoint) -> str:
     """Return the boot of a run; if it is unknown, the record, because few records span boots."""
     return point.boot_id or point.record
 
 
-def _resolution(boots: Sequence[Sequence[Point]], quantile: str) -> list[float]:
+def _resolution(boots: Sequence[Sequence[SeriesPoint]], quantile: str) -> list[float]:
     """Return the step in which each boot's logarithm is known: a bin of the histogram, or the largest power
     of ten in ns of which all values are multiples.
     """
@@ -216,18 +216,18 @@ def _resolution(boots: Sequence[Sequence[Point]], quantile: str) -> list[float]:
     return [max(gate.RESOLUTION, step_ns / min(of_boot)) for of_boot in values]
 
 
-def _boots(points: Sequence[Point], quantile: str) -> list[list[Point]]:
+def _boots(points: Sequence[SeriesPoint], quantile: str) -> list[list[SeriesPoint]]:
     """Return the runs with a figure, grouped by boot."""
     certain = [point for point in points if _value(point, quantile) is not None]
     return [list(runs) for _, runs in groupby(certain, key=_boot_of)]
 
 
-def _levels(boots: Sequence[Sequence[Point]], quantile: str) -> list[float]:
+def _levels(boots: Sequence[Sequence[SeriesPoint]], quantile: str) -> list[float]:
     """Return each boot's mean logarithm of the quantile."""
     return [float(np.mean([math.log(_value(run, quantile) or 1) for run in runs])) for runs in boots]
 
 
-def _levels_of_machines(machines: Iterable[Sequence[Point]], quantile: str) -> list[list[float]]:
+def _levels_of_machines(machines: Iterable[Sequence[SeriesPoint]], quantile: str) -> list[list[float]]:
     """Return the levels of each machine's boots; a machine without boots is left out."""
     levels = (_levels(_boots(points, quantile), quantile) for points in machines)
     return [of_machine for of_machine in levels if of_machine]
@@ -245,7 +245,7 @@ def _spread_of_means(parts: Sequence[Sequence[float]]) -> float | None:
 
 
 def _history(
-    points: Sequence[Point], quantile: str, known: _Known, by: str, series: SeriesRow, *, shared: bool
+    points: Sequence[SeriesPoint], quantile: str, known: _Known, by: str, series: SeriesRow, *, shared: bool
 ) -> History:
     boots = _boots(points, quantile)
     levels = _levels(boots, quantile)
@@ -281,7 +281,7 @@ def _history(
     )
 
 
-def _value(point: Point, quantile: str) -> int | None:
+def _value(point: SeriesPoint, quantile: str) -> int | None:
     """Return a run's quantile; None if it is doubtful, unknown, a bound, or not above 0."""
     field = QUANTILES[quantile]
     value: int | None = getattr(point, field)
@@ -299,7 +299,7 @@ def _pooled_spread(parts: Sequence[Sequence[float]]) -> float | None:
     return math.sqrt(squares / freedom)
 
 
-def _group(name: str, points: Sequence[Point], quantile: str) -> HistoryGroup:
+def _group(name: str, points: Sequence[SeriesPoint], quantile: str) -> HistoryGroup:
     boots = _boots(points, quantile)
     low, high = map(_ns, median_interval(_levels(boots, quantile)) or (None, None))
     return HistoryGroup(
@@ -323,7 +323,7 @@ def _group(name: str, points: Sequence[Point], quantile: str) -> HistoryGroup:
     )
 
 
-def _median_ns(points: Sequence[Point], quantile: str) -> int | None:
+def _median_ns(points: Sequence[SeriesPoint], quantile: str) -> int | None:
     levels = _levels(_boots(points, quantile), quantile)
     return _ns(float(np.median(levels))) if levels else None
 
@@ -333,7 +333,11 @@ def _ns(log: float | None) -> int | None:
 
 
 def _change(
-    place: int, last: Point, first: Point, levels: tuple[Sequence[float], Sequence[float]], known: _Known
+    place: int,
+    last: SeriesPoint,
+    first: SeriesPoint,
+    levels: tuple[Sequence[float], Sequence[float]],
+    known: _Known,
 ) -> SuspectedChange:
     before, after = levels
     of_last, of_first = known.of(last), known.of(first)

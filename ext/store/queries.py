@@ -11,7 +11,7 @@ from sqlalchemy import Connection, distinct, func, select
 
 from rtgauge.record.model import Severity, worst_severity
 from rtgauge_ext.store.database import clear_problems
-from rtgauge_ext.store.document import Course, MachineRow, Point, RecordPoint, RecordRow, SeriesRow
+from rtgauge_ext.store.document import Course, MachineRow, RecordPoint, RecordRow, SeriesPoint, SeriesRow
 from rtgauge_ext.store.tables import CONFIGURATION, LABEL, MACHINE, RECORD, RESULT, SERIES, STEP, VERDICT
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 Query = Any
 """A SELECT whose type parameter holds the types of the columns."""
-FROM_RESULT = [name for name in Point.model_fields if name in RESULT.c]
+FROM_RESULT = [name for name in SeriesPoint.model_fields if name in RESULT.c]
 """Columns of a result that a point takes over unchanged."""
 
 
@@ -202,7 +202,7 @@ def courses(store: Store, asked: Asked, pattern: str) -> list[Course]:
         query = query.order_by(STEP.c.started.desc(), RESULT.c.id.desc())
         query = query.limit(asked.last) if asked.last else query
         with clear_problems(store.path), store.engine.begin() as connection:
-            points = [Point(**each) for each in connection.execute(query).mappings()][::-1]
+            points = [SeriesPoint(**each) for each in connection.execute(query).mappings()][::-1]
         found.append(Course(series=row, omitted=row.results - len(points), points=points))
     return found
 

@@ -32,7 +32,7 @@ from rtgauge_ext.store.cli.options import (
 
 if TYPE_CHECKING:
     from rtgauge_ext.store.adding import Said
-    from rtgauge_ext.store.document import Added, Course, Point, RecordPoint, RecordRow
+    from rtgauge_ext.store.document import Added, Course, RecordPoint, RecordRow, SeriesPoint
     from rtgauge_ext.store.store import Store
 
 HELP = """Keep the figures of many records in one store: query them, see their history, publish a site.
@@ -347,7 +347,7 @@ def _us(value_ns: int | None) -> str:
 FIGURES = ("p50", "p99", "p99.9", "max")
 
 
-def _figures(point: Point | RecordPoint) -> list[str]:
+def _figures(point: SeriesPoint | RecordPoint) -> list[str]:
     """Return p50, p99, p99.9 and the maximum in us. A quantile that too few samples exceed says how much
     longer the measurement must be.
     """

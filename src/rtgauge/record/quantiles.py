@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """Defines the quantiles of a distribution, their fields, and how many samples each of them needs.
 
-A further quantile is one name here, and a field of `record.model.Distribution` and of `store.document.Point`
+A further quantile is one name here, and a field of `record.model.Distribution` and of `store.document.SeriesPoint`
 with a migration of the store.
 """
 
