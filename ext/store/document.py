@@ -129,7 +129,7 @@ class SeriesPoint(Model):
     lower_bounds: list[str]
 
 
-class Course(Model):
+class SeriesHistory(Model):
     """A series with its results, the oldest first. `omitted`: how many older results are not listed."""
 
     series: SeriesRow
@@ -161,7 +161,7 @@ class StoreShown(Model):
     store: str
     record: RecordRow | None = None
     results: list[RecordPoint] | None = None
-    courses: list[Course] | None = None
+    courses: list[SeriesHistory] | None = None
 
 
 DOCUMENT = Document(

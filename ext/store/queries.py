@@ -11,7 +11,14 @@ from sqlalchemy import Connection, distinct, func, select
 
 from rtgauge.record.model import Severity, worst_severity
 from rtgauge_ext.store.database import clear_problems
-from rtgauge_ext.store.document import Course, MachineRow, RecordPoint, RecordRow, SeriesPoint, SeriesRow
+from rtgauge_ext.store.document import (
+    MachineRow,
+    RecordPoint,
+    RecordRow,
+    SeriesHistory,
+    SeriesPoint,
+    SeriesRow,
+)
 from rtgauge_ext.store.tables import CONFIGURATION, LABEL, MACHINE, RECORD, RESULT, SERIES, STEP, VERDICT
 
 if TYPE_CHECKING:
@@ -192,9 +199,9 @@ def _points() -> Query:
     )
 
 
-def courses(store: Store, asked: Asked, pattern: str) -> list[Course]:
+def courses(store: Store, asked: Asked, pattern: str) -> list[SeriesHistory]:
     """Return every series that this name or pattern matches, with its results; empty if no series matches."""
-    found: list[Course] = []
+    found: list[SeriesHistory] = []
     for number, row in series(store, asked, pattern).items():
         query = asked.among(_points()).where(RESULT.c.series_id == number)
         if asked.machine is not None:
@@ -203,7 +210,7 @@ def courses(store: Store, asked: Asked, pattern: str) -> list[Course]:
         query = query.limit(asked.last) if asked.last else query
         with clear_problems(store.path), store.engine.begin() as connection:
             points = [SeriesPoint(**each) for each in connection.execute(query).mappings()][::-1]
-        found.append(Course(series=row, omitted=row.results - len(points), points=points))
+        found.append(SeriesHistory(series=row, omitted=row.results - len(points), points=points))
     return found
 
 

@@ -27,7 +27,7 @@ from rtgauge_ext.store.cli.options import (
 
 if TYPE_CHECKING:
     from rtgauge.cli.console import Console
-    from rtgauge_ext.store.document import Course
+    from rtgauge_ext.store.document import SeriesHistory
     from rtgauge_ext.store.history import History
     from rtgauge_ext.store.page.site import SeriesPage
     from rtgauge_ext.store.queries import Asked
@@ -124,7 +124,7 @@ def site(
     typer.echo(f"page    {page}")
 
 
-def _print_last(found: Sequence[History], courses: Sequence[Course], quantile: str) -> None:
+def _print_last(found: Sequence[History], courses: Sequence[SeriesHistory], quantile: str) -> None:
     """List the series with their last values, the marks on these, and the number of suspected changes."""
     from rtgauge.record.quantiles import field_of, times_longer
     from rtgauge.units import format_time, plural

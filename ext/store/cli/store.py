@@ -32,7 +32,7 @@ from rtgauge_ext.store.cli.options import (
 
 if TYPE_CHECKING:
     from rtgauge_ext.store.adding import Said
-    from rtgauge_ext.store.document import Added, Course, RecordPoint, RecordRow, SeriesPoint
+    from rtgauge_ext.store.document import Added, RecordPoint, RecordRow, SeriesHistory, SeriesPoint
     from rtgauge_ext.store.store import Store
 
 HELP = """Keep the figures of many records in one store: query them, see their history, publish a site.
@@ -360,7 +360,7 @@ def _figures(point: SeriesPoint | RecordPoint) -> list[str]:
     return cells
 
 
-def _print_course(course: Course, parameters: str) -> None:
+def _print_course(course: SeriesHistory, parameters: str) -> None:
     row = course.series
     about = (
         f"{row.series}: {plural(row.results, 'result')} of {plural(row.machines, 'machine')}, "
