@@ -93,7 +93,7 @@ class Offer:
 
 
 @dataclass(frozen=True)
-class Scope:
+class AllowedSettings:
     """The settings that the user allows. `cpus`: the real-time CPUs as a list. `isolate`: instead, up to this
     many of the last CPUs. `pid`: the watched program. `only`, `without`: ids of rules. `by_boot`: whether the
     machine may be booted for each set of settings. `interface`: the network interface in use, or the IP
@@ -109,7 +109,7 @@ class Scope:
     interface: str | None = None
 
 
-def read_offer(target: str, scope: Scope) -> Offer:
+def read_offer(target: str, scope: AllowedSettings) -> Offer:
     """Return what can be tried on a target. This reads the target once and changes nothing. Raises
     InputError, MeasureError.
     """
@@ -119,7 +119,7 @@ def read_offer(target: str, scope: Scope) -> Offer:
     return offer(facts, files, machine, scope)
 
 
-def offer(facts: Facts, files: Files, machine: Machine, scope: Scope) -> Offer:
+def offer(facts: Facts, files: Files, machine: Machine, scope: AllowedSettings) -> Offer:
     """Return what can be tried. `files`: files for the rules' checks. `machine`: files for their trials.
 
     Raises InputError for an unknown rule, and for CPUs that are not online.
@@ -195,7 +195,7 @@ def _part(rule: Rule, trial: Trial, cpus: str | None) -> str:
     return trial.deployment.replace(TAKEN_CPUS, cpus or "")
 
 
-def _why_not(rule: Rule, judged: Finding, machine: Machine, scope: Scope, facts: Facts) -> str | None:
+def _why_not(rule: Rule, judged: Finding, machine: Machine, scope: AllowedSettings, facts: Facts) -> str | None:
     """Return why a rule is not tried: None if it is tried, empty if the machine already meets it."""
     trial, cpus = rule.trial, scope.cpus
     if trial is None:

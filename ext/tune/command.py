@@ -20,7 +20,7 @@ from rtgauge.record.records_folder import RECORDS
 from rtgauge.target.address import LOCAL
 from rtgauge.target.kind import guest_kind, name_in_scheme
 from rtgauge.units import format_cpu_list, parse_cpu_list, parse_percent, plural
-from rtgauge_ext.tune.candidates import Scope, read_offer
+from rtgauge_ext.tune.candidates import AllowedSettings, read_offer
 
 if TYPE_CHECKING:
     from rtgauge.plan.plan import Plan
@@ -207,7 +207,7 @@ def tune(
                 "--isolate chooses the CPUs itself and cannot move a program; leave out --cpu and the program"
             )
         chosen = names_option("--only", only), names_option("--without", without)
-        scope = Scope(cpus_option(cpu), watched, *chosen, by_boot, isolate, interface)
+        scope = AllowedSettings(cpus_option(cpu), watched, *chosen, by_boot, isolate, interface)
         offer = read_offer(target, scope)
         if dry_run:
             _print_offer(offer, details=details)
@@ -353,7 +353,7 @@ def _loads(option: str, text: str) -> list[str]:
 def _plan(
     require: str,
     offer: Offer,
-    scope: Scope,
+    scope: AllowedSettings,
     loads: tuple[str, str],
     times: tuple[str, str],
     larger_than: str,

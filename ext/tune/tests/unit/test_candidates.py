@@ -14,14 +14,14 @@ from rtgauge.system.deployment.machine_state import Machine
 from rtgauge.system.facts import facts
 from rtgauge.target.file_batch import Files
 from rtgauge.units import format_cpu_list
-from rtgauge_ext.tune.candidates import Offer, Scope, offer
+from rtgauge_ext.tune.candidates import AllowedSettings, Offer, offer
 from rtgauge_ext.tune.known import rule_of
 from rtgauge_ext.tune.offer_tables import offer_tables
 from rtgauge_ext.tune.study import deployment_name
 
 
 def offered(files: Files, cpus: str | None = None, **options: Any) -> Offer:
-    return offer(facts(files), files, Machine(files), Scope(cpus, **options))
+    return offer(facts(files), files, Machine(files), AllowedSettings(cpus, **options))
 
 
 def names(found: Offer) -> set[str]:
