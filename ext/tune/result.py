@@ -31,7 +31,7 @@ from rtgauge.verdict.run_verdict import exposure_of
 from rtgauge.verdict.worst import worst
 from rtgauge_ext.tune.costs import costs, isolated_in, of_the_rest
 from rtgauge_ext.tune.gain import format_gain
-from rtgauge_ext.tune.search import FALSE_KEEP, Found, Purpose, Test, rule_id
+from rtgauge_ext.tune.search import FALSE_KEEP, Found, PairTest, Purpose, rule_id
 from rtgauge_ext.tune.study import Played, deployment, play
 
 
@@ -184,7 +184,7 @@ class TuneResult(Model):
         return self.model_copy(update=update)
 
 
-def figures(test: Test) -> TestFigures:
+def figures(test: PairTest) -> TestFigures:
     """Return a test as the document shows it."""
     decision = test.decision
     enough = decision.spread is not None and decision.pairs >= BLOCK

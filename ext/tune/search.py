@@ -78,7 +78,7 @@ class Seen:
 
 
 @dataclass(frozen=True)
-class Test:
+class PairTest:
     """A test of `candidate` against `baseline`. `decision` is about ln(baseline / candidate). Its interval
     has the error of the test.
     """
@@ -130,8 +130,8 @@ class Tuned:
     met_before: bool = False
     kept: Settings = ()
     together: Settings = ()
-    tests: list[Test] = field(default_factory=list[Test])
-    confirmation: Test | None = None
+    tests: list[PairTest] = field(default_factory=list[PairTest])
+    confirmation: PairTest | None = None
     refused: dict[str, str] = field(default_factory=dict[str, str])
     left: Settings = ()
     left_runs: int = 0
@@ -226,7 +226,7 @@ class TuningSearch:
                 fitting = (*fitting, name)
         return fitting
 
-    def _proven(self, name: str) -> Generator[Sequence[Visit], Sequence[Seen], Test]:
+    def _proven(self, name: str) -> Generator[Sequence[Visit], Sequence[Seen], PairTest]:
         """Test one setting in addition to the kept ones; keep it if it helps."""
         base = self.result.kept
         purpose = Purpose.REMEDY if name in self.suspects else Purpose.PROOF
@@ -338,7 +338,7 @@ class TuningSearch:
         aim: Found = Found.BETTER,
         loads: Sequence[str] | None = None,
         reserved: int = 2 * BLOCK,
-    ) -> Generator[Sequence[Visit], Sequence[Seen], Test]:
+    ) -> Generator[Sequence[Visit], Sequence[Seen], PairTest]:
         """Measure pairs of runs of both sides until the test decides.
 
         `reserved`: how many runs to leave for the confirmation. Raises _OutOfBudget if the budget is too
@@ -414,7 +414,7 @@ class TuningSearch:
         gains: Sequence[float],
         error: float,
         meets: Mapping[int, bool],
-    ) -> Test:
+    ) -> PairTest:
         better, worse = self._decisions(gains, error)
         found, decision = Found.NO_DIFFERENCE, better
         if not self._accepted(_changed(baseline, candidate)):
@@ -432,7 +432,7 @@ class TuningSearch:
                 error=error,
                 one_error=True,
             )
-        return Test(
+        return PairTest(
             purpose,
             baseline,
             candidate,
