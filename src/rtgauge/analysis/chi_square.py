@@ -28,7 +28,7 @@ class Scale(StrEnum):
     PERCENT = "percent"
 
 
-class Test(Model):
+class ChiSquareTest(Model):
     """One chi-square test. If it cannot be computed, `cannot` says why and the other fields are None."""
 
     scale: Scale
@@ -95,7 +95,7 @@ def _empty(side: Histogram, baseline: Histogram) -> str | None:
 
 def paper_test(
     side: Histogram, baseline: Histogram, *, alpha: float = 0.05, scale: Scale = Scale.PERCENT
-) -> Test:
+) -> ChiSquareTest:
     """Return the paper's test: the sum of (O - E)^2 / E over the baseline's bins, with as many degrees of
     freedom as bins.
 
@@ -109,14 +109,14 @@ def paper_test(
             "tell any other histogram from it"
         )
     if cannot is not None:
-        return Test(scale=scale, cannot=cannot)
+        return ChiSquareTest(scale=scale, cannot=cannot)
     observed, expected, bins = reshape(side, baseline), baseline.counts, len(baseline.bins)
     total = 100.0 if scale is Scale.PERCENT else float(observed.sum())
     observed_share, expected_share = observed / observed.sum() * total, expected / expected.sum() * total
     statistic = float(((observed_share - expected_share) ** 2 / expected_share).sum())
     empty = int(baseline.bins[-1] - baseline.bins[0]) + 1 - bins
     critical = critical_value(bins, alpha)
-    return Test(
+    return ChiSquareTest(
         scale=scale,
         statistic=statistic,
         degrees_of_freedom=bins,

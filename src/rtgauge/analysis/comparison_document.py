@@ -9,7 +9,7 @@ from enum import StrEnum
 from pydantic import BaseModel, Field, RootModel
 
 from rtgauge.analysis import change_words
-from rtgauge.analysis.chi_square import Test
+from rtgauge.analysis.chi_square import ChiSquareTest
 from rtgauge.analysis.extreme_value import TailAssumption, TailLevel
 from rtgauge.analysis.microbenchmarks import Microbenchmarks
 from rtgauge.record.model import Distribution, Model, Severity, Verdict
@@ -57,7 +57,7 @@ class Pair(Model):
 
     side: str
     baseline: str
-    paper: Test
+    paper: ChiSquareTest
 
 
 class Selection(Model):

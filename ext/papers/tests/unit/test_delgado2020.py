@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rtgauge.analysis.chi_square import Scale
+from rtgauge.analysis.chi_square import ChiSquareTest, Scale
 from rtgauge.analysis.comparison_document import Comparison, Pair, Selection, SideFigures
-from rtgauge.analysis.comparison_document import Test as Outcome
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.plan.study_state import newest_record
@@ -62,9 +61,9 @@ def comparison(statistics: dict[str, float | None], critical: float = 33.924) ->
             filled=NOTHING,
         )
 
-    def test(value: float | None) -> Outcome:
+    def test(value: float | None) -> ChiSquareTest:
         rejected = value is not None and value > critical
-        return Outcome(
+        return ChiSquareTest(
             scale=Scale.PERCENT,
             statistic=value,
             critical=critical,

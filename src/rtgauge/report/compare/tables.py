@@ -8,13 +8,13 @@ from dataclasses import dataclass, replace
 
 from rtgauge.analysis.comparison_conclusion import finding, word
 from rtgauge.analysis.comparison_document import (
+    ChiSquareTest,
     Comparison,
     Finding,
     Pair,
     QuantileDifference,
     Selection,
     TailLevel,
-    Test,
 )
 from rtgauge.analysis.quantile_difference import QUANTILES
 from rtgauge.analysis.side_labels import EMULATED
@@ -267,7 +267,7 @@ def _where(result: Comparison, values: Sequence[str]) -> list[str]:
     return names
 
 
-def _test(test: Test) -> list[str]:
+def _test(test: ChiSquareTest) -> list[str]:
     scale = test.scale.value
     if test.cannot is not None:
         return [scale, NONE, NONE, NONE, NONE, "cannot be tested"]
