@@ -29,8 +29,7 @@ from tests.unit.records import run as empty_run
 from tests.unit.records import step as drawn_step
 
 from rtgauge.analysis import gate
-from rtgauge.analysis.comparison import Options as ComparisonOptions
-from rtgauge.analysis.comparison import quantile_differences
+from rtgauge.analysis.comparison import ComparisonOptions, quantile_differences
 from rtgauge.analysis.confidence import Counted, design_effect, upper_bound
 from rtgauge.analysis.frequency_options import Options as FrequencyOptions
 from rtgauge.analysis.median_of_runs import median_interval

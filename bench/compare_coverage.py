@@ -24,7 +24,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.support.repeated_runs import System, side
 
-from rtgauge.analysis.comparison import Options, quantile_differences
+from rtgauge.analysis.comparison import ComparisonOptions, quantile_differences
 from rtgauge.analysis.comparison_conclusion import Finding, finding, worse
 
 ALPHA = 0.05
@@ -62,7 +62,7 @@ def measure(system: System, runs: tuple[int, int], trials: int, seed: int) -> Co
     found: Counter[str] = Counter()
     for _ in range(trials):
         one, other = side("one", system, runs[0], rng), side("other", system, runs[1], rng)
-        rows = quantile_differences([(one, other)], Options(alpha=ALPHA))
+        rows = quantile_differences([(one, other)], ComparisonOptions(alpha=ALPHA))
         for row in rows:
             if row.p_different is None:
                 continue

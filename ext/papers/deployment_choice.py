@@ -6,7 +6,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from rtgauge.analysis.baselines import UNIPROCESSOR, pairs
-from rtgauge.analysis.comparison import Options, compare
+from rtgauge.analysis.comparison import ComparisonOptions, compare
 from rtgauge.analysis.comparison_document import Comparison, Pair
 from rtgauge.analysis.side_labels import EMULATED
 from rtgauge.analysis.sides import Side, sides_of
@@ -85,7 +85,7 @@ def choose_deployment(record: Record) -> ComparedDeployments:
             ChosenDeployment(UNIPROCESSOR, "Single is the only deployment that this machine supports"),
         )
     compared = pairs(sides, UNIPROCESSOR)
-    comparison = compare(sides, compared, Options())
+    comparison = compare(sides, compared, ComparisonOptions())
     choice = choose(comparison)
     if any(side.traits["processor"] == EMULATED for side in sides):
         choice = replace(

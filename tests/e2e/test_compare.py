@@ -11,7 +11,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from rtgauge.analysis.baselines import pairs
-from rtgauge.analysis.comparison import Options, compare
+from rtgauge.analysis.comparison import ComparisonOptions, compare
 from rtgauge.analysis.comparison_document import Comparison
 from rtgauge.analysis.sides import sides_of
 from rtgauge.cli.main import main
@@ -67,7 +67,7 @@ def deployments(record: Path, names: list[str]) -> Path:
 
 def compared(*records: Path, baseline: str | None = None, **options) -> Comparison:
     sides = sides_of([Record.open(record) for record in records])
-    return compare(sides, pairs(sides, baseline), Options(**{"tails": False, **options}))
+    return compare(sides, pairs(sides, baseline), ComparisonOptions(**{"tails": False, **options}))
 
 
 def run(monkeypatch, capsys, *arguments: object) -> tuple[int, str, str]:

@@ -36,7 +36,7 @@ from rtgauge.record.quantiles import field_of, share_of
 
 
 @dataclass(frozen=True)
-class Options:
+class ComparisonOptions:
     """`alpha`: the level of every test. `within_ns`: a difference up to this counts as the same. `scale`: the
     unit of the paper's statistic. `intervals`, `tails`: whether to estimate intervals and rare latencies.
     """
@@ -48,7 +48,7 @@ class Options:
     tails: bool = True
 
 
-def _pair(side: Side, baseline: Side, options: Options) -> Pair:
+def _pair(side: Side, baseline: Side, options: ComparisonOptions) -> Pair:
     side_us, baseline_us = (chi_square.microseconds(*each.histogram) for each in (side, baseline))
     return Pair(
         side=side.label,
@@ -81,7 +81,7 @@ def _is_lower(figures: Distribution, than: Distribution) -> bool:
     return all(getattr(figures, name) < getattr(than, name) for name in names)
 
 
-def _says(corrected: tuple[float, float, float], options: Options, row: QuantileDifference) -> str:
+def _says(corrected: tuple[float, float, float], options: ComparisonOptions, row: QuantileDifference) -> str:
     different, not_within, not_beyond = corrected
     within = f"{options.within_ns / 1_000:g} us"
     where = row.quantile if row.repeated else f"{row.quantile} in these runs"
@@ -132,7 +132,7 @@ def _bin_width(side: Side, ns: int) -> int:
     return max(int(upper_ns(bin_number) - lower_ns(bin_number)) + 1, side.resolution_ns)
 
 
-def _row(side: Side, baseline: Side, quantile: str, options: Options) -> QuantileDifference:
+def _row(side: Side, baseline: Side, quantile: str, options: ComparisonOptions) -> QuantileDifference:
     """Return the figures of one quantile, without an interval."""
     name = field_of(quantile)
     of_side, side_ns = _figures(side, quantile)
@@ -156,7 +156,7 @@ def _row(side: Side, baseline: Side, quantile: str, options: Options) -> Quantil
     )  # fmt: skip
 
 
-def _interval(side: Side, baseline: Side, row: QuantileDifference, options: Options) -> Interval:
+def _interval(side: Side, baseline: Side, row: QuantileDifference, options: ComparisonOptions) -> Interval:
     if len(row.side_runs_ns) == len(row.baseline_runs_ns) == 1:
         difference = between_two_runs(side.window_counts, baseline.window_counts, share_of(row.quantile))
     else:
@@ -171,7 +171,9 @@ def _bounds(side: Side, runs_ns: Sequence[int]) -> RunFigures:
 
 
 def quantile_differences(
-    pairs: Sequence[tuple[Side, Side]], options: Options, progress: Callable[[int, int], None] | None = None
+    pairs: Sequence[tuple[Side, Side]],
+    options: ComparisonOptions,
+    progress: Callable[[int, int], None] | None = None,
 ) -> list[QuantileDifference]:
     """Return each quantile of each side minus its baseline's, with an interval if possible.
 
@@ -219,7 +221,7 @@ def tail_estimate(side: Side, *, confidence: float = 0.95) -> TailEstimate:
 def compare(
     sides: Sequence[Side],
     pairs: Sequence[tuple[Side, Side]],
-    options: Options,
+    options: ComparisonOptions,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> Comparison:
     """Compare the sides.

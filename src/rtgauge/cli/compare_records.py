@@ -14,7 +14,7 @@ from rich.text import Text
 
 from rtgauge.analysis.baselines import pairs
 from rtgauge.analysis.chi_square import Scale
-from rtgauge.analysis.comparison import Options
+from rtgauge.analysis.comparison import ComparisonOptions
 from rtgauge.analysis.comparison import compare as compare_sides
 from rtgauge.analysis.comparison_document import Comparison, Finding, compared_document
 from rtgauge.analysis.comparison_scope import scopes_of
@@ -169,13 +169,13 @@ def compare_records(
     return _status(verdicts, results if fail_if_worse else None)
 
 
-def _options(statistics: ComparisonStatistics) -> Options:
+def _options(statistics: ComparisonStatistics) -> ComparisonOptions:
     within_ns = duration_option("--within", statistics.within)
     if not 0 < statistics.alpha < 1:
         raise InputError(f"--alpha {statistics.alpha:g} is not between 0 and 1; try 0.05")
     if statistics.scale not in set(Scale):
         raise InputError(f"--scale {statistics.scale} is neither percent nor counts; give one of these")
-    return Options(
+    return ComparisonOptions(
         statistics.alpha, within_ns, Scale(statistics.scale), statistics.intervals, statistics.tails
     )
 
@@ -188,7 +188,12 @@ def _verdicts(requirement: Requirement, records: Sequence[Record]) -> dict[str, 
 
 
 def _compared(
-    asked: ComparedSides, records: Sequence[Record], parts: Sequence[Scope], options: Options, *, alone: bool
+    asked: ComparedSides,
+    records: Sequence[Record],
+    parts: Sequence[Scope],
+    options: ComparisonOptions,
+    *,
+    alone: bool,
 ) -> list[Compared]:
     """Compare each part that has several sides.
 

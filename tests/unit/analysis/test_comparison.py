@@ -13,7 +13,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from rtgauge.analysis.baselines import pairs
-from rtgauge.analysis.comparison import Options, compare
+from rtgauge.analysis.comparison import ComparisonOptions, compare
 from rtgauge.analysis.comparison_conclusion import Conclusion, conclude
 from rtgauge.analysis.comparison_document import Comparison, Finding, QuantileDifference
 from rtgauge.analysis.record_names import record_names, system_name
@@ -53,7 +53,7 @@ def body(seed: int, *, shift: float = 0, windows: int = 60) -> list[np.ndarray]:
 
 
 def compared(sides: list[Side], **options) -> Comparison:
-    return compare(sides, [(side, sides[0]) for side in sides[1:]], Options(tails=False, **options))
+    return compare(sides, [(side, sides[0]) for side in sides[1:]], ComparisonOptions(tails=False, **options))
 
 
 # --- many sides
@@ -127,7 +127,9 @@ def test_a_rejected_side_that_is_better_everywhere_is_named(record):
     single = side_of("Single", body(1), record)
     near, better = side_of("M", body(2, shift=100), record), side_of("HM", body(3, shift=-2_000), record)
     result = compare(
-        [single, near, better], [(near, single), (better, single)], Options(tails=False, intervals=False)
+        [single, near, better],
+        [(near, single), (better, single)],
+        ComparisonOptions(tails=False, intervals=False),
     )
     paper = result.selections[0]
     assert (paper.best, paper.rejected_but_lower) == ("M", ["HM"])

@@ -12,7 +12,7 @@ import pytest
 from rich.console import Console
 
 from rtgauge.analysis.baselines import pairs
-from rtgauge.analysis.comparison import Options, compare
+from rtgauge.analysis.comparison import ComparisonOptions, compare
 from rtgauge.analysis.comparison_document import Comparison
 from rtgauge.analysis.sides import sides_of
 from rtgauge.errors import InputError
@@ -52,7 +52,7 @@ def test_emulated_machines_are_compared_with_one_another(tmp_path: Path) -> None
 
 def compared(records: list[Record]) -> Comparison:
     sides = sides_of(records, force=True)
-    return compare(sides, pairs(sides, None), Options(intervals=False, tails=False))
+    return compare(sides, pairs(sides, None), ComparisonOptions(intervals=False, tails=False))
 
 
 def test_machine_kernel_and_load_are_one_table_in_which_the_emulated_are_named(tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import t, ttest_ind
 
-from rtgauge.analysis.comparison import Options, quantile_differences
+from rtgauge.analysis.comparison import ComparisonOptions, quantile_differences
 from rtgauge.analysis.comparison_conclusion import finding, worse
 from rtgauge.analysis.comparison_document import Finding
 from rtgauge.analysis.quantile_difference import Difference, RunFigures, between_runs, holm
@@ -143,7 +143,7 @@ def test_like_is_rarely_called_different_from_like(system, runs):
         one, other = (
             side(name, system, number, rng) for name, number in zip(("one", "other"), runs, strict=True)
         )
-        rows = quantile_differences([(one, other)], Options())
+        rows = quantile_differences([(one, other)], ComparisonOptions())
         different += any(finding(row, alpha=0.05) in {Finding.WORSE, Finding.BETTER} for row in rows)
         told = [row for row in rows if row.p_different is not None]
         covered += sum(
@@ -160,7 +160,7 @@ def test_a_system_that_is_slower_is_called_worse():
     rng = np.random.default_rng(12)
     system = System(windows=20, run_shift=0.05)
     slow, fast = side("slow", system, 5, rng, factor=1.3), side("fast", system, 5, rng)
-    rows = quantile_differences([(slow, fast)], Options())
+    rows = quantile_differences([(slow, fast)], ComparisonOptions())
     assert worse(rows, alpha=0.05) == ["slow"]
     median = rows[0]
     assert len(median.side_runs_ns) == len(median.baseline_runs_ns) == 5
@@ -174,9 +174,9 @@ def test_sides_that_are_alike_are_the_same_within_what_their_runs_allow():
     rng = np.random.default_rng(13)
     system = System(windows=20, run_shift=0.01)
     one, other = (side(name, system, 6, rng) for name in ("one", "other"))
-    median = quantile_differences([(one, other)], Options(within_ns=2_000))[0]
+    median = quantile_differences([(one, other)], ComparisonOptions(within_ns=2_000))[0]
     assert finding(median, alpha=0.05) is Finding.SAME
     assert (
-        finding(quantile_differences([(one, other)], Options(within_ns=10))[0], alpha=0.05)
+        finding(quantile_differences([(one, other)], ComparisonOptions(within_ns=10))[0], alpha=0.05)
         is Finding.NOT_SHOWN
     )

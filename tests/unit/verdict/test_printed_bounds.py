@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from ext.tire.tests.synthetic import paced
 from rtgauge.analysis import extreme_value, gate
-from rtgauge.analysis.comparison import Options as ComparisonOptions
-from rtgauge.analysis.comparison import quantile_differences
+from rtgauge.analysis.comparison import ComparisonOptions, quantile_differences
 from rtgauge.analysis.confidence import Counted, design_effect, lower_bound, range_coverage, upper_bound
 from rtgauge.analysis.gate_rate import PairCounts, decide_rate
 from rtgauge.analysis.median_of_runs import median_interval
