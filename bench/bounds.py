@@ -31,7 +31,7 @@ from tests.unit.records import step as drawn_step
 from rtgauge.analysis import gate
 from rtgauge.analysis.comparison import ComparisonOptions, quantile_differences
 from rtgauge.analysis.confidence import Counted, design_effect, upper_bound
-from rtgauge.analysis.frequency_options import Options as FrequencyOptions
+from rtgauge.analysis.frequency_options import FrequencyOptions
 from rtgauge.analysis.median_of_runs import median_interval
 from rtgauge.analysis.quantile_difference import RunFigures, between_pairs, between_runs
 from rtgauge.plan.alternation import first_sides

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from rtgauge.analysis.frequency_options import Options
+from rtgauge.analysis.frequency_options import FrequencyOptions
 from rtgauge.probe.registry import preset_of
 from rtgauge.record.model import Model
 from rtgauge.record.reader import Record
@@ -51,7 +51,7 @@ def _rare(
     """Yield a question if the extreme-value estimate reaches the bound and the sample does not."""
     if requirement.allowed != 0:
         return
-    for table in gather(records, Options(confidence=float(requirement.confidence))):
+    for table in gather(records, FrequencyOptions(confidence=float(requirement.confidence))):
         for line in table.lines if table.metric == requirement.metric else []:
             if not any((line.record, step) in used for step in line.steps):
                 continue

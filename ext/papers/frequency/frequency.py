@@ -18,7 +18,7 @@ from pydantic import Field
 from rtgauge.analysis import extreme_value
 from rtgauge.analysis.comparison_scope import timing_scopes
 from rtgauge.analysis.dependent_quantile import cautious_error_of_sum
-from rtgauge.analysis.frequency_options import HALF, Options
+from rtgauge.analysis.frequency_options import HALF, FrequencyOptions
 from rtgauge.analysis.order_statistics import Quantile, Ranked, quantile, ranked
 from rtgauge.analysis.period_searches import without_searches
 from rtgauge.analysis.sides import Scope, Side, sides_of
@@ -157,7 +157,7 @@ def _interval(side: Side) -> int | None:
     return period // 2 if isinstance(period, int) and period > 1 else None  # the task acts twice per period
 
 
-def _extremes(side: Side, options: Options) -> tuple[list[Extreme], str | None]:
+def _extremes(side: Side, options: FrequencyOptions) -> tuple[list[Extreme], str | None]:
     if not options.tails:
         return [], None
     tail = extreme_value.estimate(*side.maxima, confidence=options.confidence)
@@ -190,7 +190,7 @@ def _rank_error(side: Side, ns: int, share: Fraction, confidence: float) -> floa
     return error * float(stdtrit(freedom, (1 + confidence) / 2))
 
 
-def _limits(side: Side, values: Ranked, options: Options) -> tuple[list[Limit], bool]:
+def _limits(side: Side, values: Ranked, options: FrequencyOptions) -> tuple[list[Limit], bool]:
     """Return the limits at each share, and whether their bounds assume independent samples."""
     limits: list[Limit] = []
     supposed = False
@@ -205,7 +205,7 @@ def _limits(side: Side, values: Ranked, options: Options) -> tuple[list[Limit], 
     return limits, supposed
 
 
-def line_of(side: Side, options: Options) -> ConditionRow | None:
+def line_of(side: Side, options: FrequencyOptions) -> ConditionRow | None:
     """Return the table line of one side; None if the side has no samples."""
     values = ranked(side.merged, resolution_ns=side.resolution_ns, absolute=True)
     if not values.count:
@@ -246,13 +246,13 @@ def _sides(records: Sequence[Record], scopes: Sequence[Scope]) -> list[Side]:
     return every
 
 
-def gather(records: Sequence[Record], options: Options | None = None) -> list[FrequencyTable]:
+def gather(records: Sequence[Record], options: FrequencyOptions | None = None) -> list[FrequencyTable]:
     """Return one table for each quantity that can be compared with a period. A search over the period counts
     only with its longest period.
 
     Raises RecordError for a damaged record.
     """
-    options = options or Options()
+    options = options or FrequencyOptions()
     records = [without_searches(record) for record in records]
     scopes: dict[tuple[str, str], list[Scope]] = {}
     for scope in timing_scopes(records):

@@ -13,14 +13,14 @@ from rtgauge.errors import InputError
 from rtgauge.report.how_often import Frequencies, HowOften
 
 if TYPE_CHECKING:
-    from rtgauge.analysis.frequency_options import Options
+    from rtgauge.analysis.frequency_options import FrequencyOptions
     from rtgauge.record.reader import Record
     from rtgauge_ext.papers.frequency.frequency import FrequencyTable
     from rtgauge_ext.papers.frequency.sustained import SustainedCurve
 
 
 def _show(
-    records: Sequence[Record], options: Options, page: Path | None, figures: Path | None, json: bool
+    records: Sequence[Record], options: FrequencyOptions, page: Path | None, figures: Path | None, json: bool
 ) -> None:
     """Print the highest frequency at which a task can run, and write a page and figures.
 
@@ -77,7 +77,7 @@ def _made(
     )
 
 
-def _calculate(records: Sequence[Record], options: Options | None) -> HowOften:
+def _calculate(records: Sequence[Record], options: FrequencyOptions | None) -> HowOften:
     from rtgauge_ext.papers.frequency.frequency import gather
     from rtgauge_ext.papers.frequency.sustained import curves
 

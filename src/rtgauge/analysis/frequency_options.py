@@ -14,7 +14,7 @@ CONFIDENCE = 0.95
 
 
 @dataclass(frozen=True)
-class Options:
+class FrequencyOptions:
     """`fraction`: the share of a period that a lateness may take. `confidence`: the confidence of one-sided
     bounds. `tails`: whether to estimate rare latencies.
     """

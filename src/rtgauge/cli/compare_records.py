@@ -18,7 +18,7 @@ from rtgauge.analysis.comparison import ComparisonOptions
 from rtgauge.analysis.comparison import compare as compare_sides
 from rtgauge.analysis.comparison_document import Comparison, Finding, compared_document
 from rtgauge.analysis.comparison_scope import scopes_of
-from rtgauge.analysis.frequency_options import Options as FrequencyOptions
+from rtgauge.analysis.frequency_options import FrequencyOptions
 from rtgauge.analysis.microbenchmarks import Microbenchmarks, has_several_operations, microbenchmarks
 from rtgauge.analysis.record_names import record_names
 from rtgauge.analysis.sides import EVERYTHING, Scope, Side, sides_of

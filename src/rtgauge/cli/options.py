@@ -22,7 +22,7 @@ from rtgauge.target.kind import forms
 from rtgauge.units import NS_PER_S, NS_PER_UNIT, parse_duration_ns, parse_percent
 
 if TYPE_CHECKING:
-    from rtgauge.analysis.frequency_options import Options
+    from rtgauge.analysis.frequency_options import FrequencyOptions
     from rtgauge.analysis.gate_options import GateOptions
     from rtgauge.plan.plan import Overrides
 
@@ -356,13 +356,13 @@ class PrintedComparison:
     figures: Figures = None
 
 
-def frequency_options(fraction: str, confidence: float = 0.95) -> Options:
+def frequency_options(fraction: str, confidence: float = 0.95) -> FrequencyOptions:
     """Return the options of frequency tables and figures. Raises InputError if an option is wrong."""
-    from rtgauge.analysis.frequency_options import Options, check_fraction
+    from rtgauge.analysis.frequency_options import FrequencyOptions, check_fraction
 
     if not 0.5 <= confidence < 1:
         raise InputError(f"--confidence {confidence:g}: give at least 0.5 and less than 1, e.g. 0.95")
-    return Options(check_fraction(fraction), confidence)
+    return FrequencyOptions(check_fraction(fraction), confidence)
 
 
 def wait_s(text: str) -> float:

@@ -26,7 +26,7 @@ from rtgauge.errors import InputError, RecordError
 from rtgauge.record.records_folder import RECORDS
 
 if TYPE_CHECKING:
-    from rtgauge.analysis.frequency_options import Options
+    from rtgauge.analysis.frequency_options import FrequencyOptions
     from rtgauge.cli.decided import DecidedAnswer
     from rtgauge.record.reader import Record
 
@@ -163,7 +163,7 @@ def _show_answer(
     record: Record,
     judge: Judging,
     files: ShowFiles,
-    options: Options,
+    options: FrequencyOptions,
     *,
     details: bool,
     json: bool,
@@ -198,7 +198,7 @@ def _show_answer(
 
 
 def _written(
-    record: Record, files: ShowFiles, options: Options, answer: DecidedAnswer | None
+    record: Record, files: ShowFiles, options: FrequencyOptions, answer: DecidedAnswer | None
 ) -> Sequence[str]:
     """Write the page and the figures, and return a line for each file. `answer`: the answer of a gate or a
     tuning, which has its own page.

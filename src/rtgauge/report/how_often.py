@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
-from rtgauge.analysis.frequency_options import Options
+from rtgauge.analysis.frequency_options import FrequencyOptions
 from rtgauge.extension import load, registered
 from rtgauge.record.reader import Record
 from rtgauge.report.figures.vega import Figure
@@ -29,11 +29,11 @@ class HowOften:
 class Frequencies:
     """Calculates how often a task can run."""
 
-    calculate: Callable[[Sequence[Record], Options | None], HowOften]
+    calculate: Callable[[Sequence[Record], FrequencyOptions | None], HowOften]
     """Raises RecordError for a damaged record."""
     searches: Callable[[Record], list[str]]
     """Returns a sentence for each search over the period in a record."""
-    show: Callable[[Sequence[Record], Options, Path | None, Path | None, bool], None]
+    show: Callable[[Sequence[Record], FrequencyOptions, Path | None, Path | None, bool], None]
     """Prints it for `rtgauge show --frequency`, as JSON or not, and writes a page and figures."""
 
 
@@ -43,7 +43,7 @@ def frequencies() -> Frequencies | None:
     return None if name is None else cast("Frequencies", load("frequencies", name, Frequencies))
 
 
-def how_often(records: Sequence[Record], options: Options | None = None) -> HowOften:
+def how_often(records: Sequence[Record], options: FrequencyOptions | None = None) -> HowOften:
     """Return how often a task can run. Raises RecordError for a damaged record."""
     found = frequencies()
     return HowOften() if found is None else found.calculate(records, options)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from tests.support.repeated_runs import System, runs, side, side_of
 from tests.support.timing import Drawn, Series, facts, record
 
-from rtgauge.analysis.frequency_options import Options, check_fraction
+from rtgauge.analysis.frequency_options import FrequencyOptions, check_fraction
 from rtgauge.analysis.order_statistics import Quantile
 from rtgauge.errors import InputError
 from rtgauge_ext.papers.frequency.figures import SERIAL_NS, timing_figures
@@ -227,7 +227,7 @@ def test_a_fraction_is_a_part_of_the_period_or_refused(text: str):
 
 
 def test_the_options_are_the_papers_by_default():
-    assert Options().fraction == Fraction(1, 2)
+    assert FrequencyOptions().fraction == Fraction(1, 2)
 
 
 # --- bounds of samples that depend on each other
@@ -243,7 +243,7 @@ def test_the_bounds_hold_for_samples_that_come_in_bursts_and_for_other_runs(syst
     truth = 20_000 * np.exp(1.645 * np.hypot(0.35, system.run_shift))
     held = 0
     for _ in range(30):
-        line = line_of(side("one", system, runs, rng), Options(tails=False))
+        line = line_of(side("one", system, runs, rng), FrequencyOptions(tails=False))
         assert line is not None
         assert not line.supposes_independence
         limit = line.limits[0]
@@ -252,7 +252,7 @@ def test_the_bounds_hold_for_samples_that_come_in_bursts_and_for_other_runs(syst
 
 
 def test_one_run_of_one_window_supposes_independent_samples():
-    line = line_of(side("one", System(windows=1), 1, np.random.default_rng(1)), Options(tails=False))
+    line = line_of(side("one", System(windows=1), 1, np.random.default_rng(1)), FrequencyOptions(tails=False))
     assert line is not None
     assert line.supposes_independence
 
@@ -260,7 +260,7 @@ def test_one_run_of_one_window_supposes_independent_samples():
 @settings(max_examples=60, deadline=None)
 @given(runs())
 def test_no_limit_excludes_its_own_estimate(values: list[np.ndarray]) -> None:
-    line = line_of(side_of("one", values), Options(tails=False))
+    line = line_of(side_of("one", values), FrequencyOptions(tails=False))
     assert line is not None
     for limit in line.limits:
         assert limit.ns is not None
