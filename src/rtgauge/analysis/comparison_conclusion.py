@@ -26,7 +26,7 @@ MOST_NAMED = 4
 
 
 @dataclass(frozen=True)
-class Conclusion:
+class ComparisonConclusion:
     """The answer of a comparison: a word, a sentence without a full stop, both sides' values, and the command
     that shows more.
     """
@@ -137,7 +137,7 @@ def _leading(row: QuantileDifference, alpha: float, under: str) -> str:
 
 def _one(
     rows: Sequence[QuantileDifference], findings: Sequence[Finding], alpha: float, within: str, under: str
-) -> Conclusion:
+) -> ComparisonConclusion:
     """Return the conclusion of a single pair. The largest difference comes first."""
     side, baseline, runs = rows[0].side, rows[0].baseline, _of_runs(rows[0])
     by_finding: dict[Finding, list[QuantileDifference]] = {}
@@ -153,7 +153,7 @@ def _one(
             f"the runs do not show whether {side} differs from {baseline}{under}{why}; the measured "
             f"difference is {measured}"
         )
-        return Conclusion(whole, text)
+        return ComparisonConclusion(whole, text)
     same = f"; the same within {within} at {at[Finding.SAME]}" if Finding.SAME in at else ""
     nothing = f"; no difference shown at {at[Finding.NOT_SHOWN]}" if Finding.NOT_SHOWN in at else ""
     shown = sorted(
@@ -171,13 +171,13 @@ def _one(
             f"{first.quantile}: {baseline} {format_time(first.baseline_ns)} -> {side} "
             f"{format_time(first.side_ns)}"
         )
-        return Conclusion(whole, f"{runs}{side}: {'; '.join(figures)}{same}{nothing}", values)
+        return ComparisonConclusion(whole, f"{runs}{side}: {'; '.join(figures)}{same}{nothing}", values)
     if whole is Finding.SAME:
         both = f"{side} and {baseline} are the same within {within}{under}"
-        return Conclusion(whole, f"{runs}{both} at {at[Finding.SAME]}")
+        return ComparisonConclusion(whole, f"{runs}{both} at {at[Finding.SAME]}")
     both = f"{runs}{side} and {baseline} do not clearly differ"
     between = f"{both}{under} at {at[Finding.NOT_SHOWN]}"
-    return Conclusion(whole, f"{between}{same or f'; they may still differ by more than {within}'}")
+    return ComparisonConclusion(whole, f"{between}{same or f'; they may still differ by more than {within}'}")
 
 
 def _common(labels: Sequence[str]) -> list[str]:
@@ -188,7 +188,7 @@ def _common(labels: Sequence[str]) -> list[str]:
 
 def _several(
     pairs: Mapping[tuple[str, str], list[QuantileDifference]], alpha: float, within: str
-) -> Conclusion:
+) -> ComparisonConclusion:
     """Return the conclusion of several pairs: the worst first, single runs last."""
     sides, baselines = [side for side, _ in pairs], list(dict.fromkeys(baseline for _, baseline in pairs))
     of_sides = _common(sides)
@@ -223,7 +223,7 @@ def _several(
     sentence = f"{against}: {'; '.join(clauses)}"
     shown = {kind for repeated, kind in groups if repeated or not any(every_repeated)}
     outcome = next(kind for kind in MOST_SERIOUS if kind in shown)
-    return Conclusion(outcome, sentence if any(every_repeated) else f"In single runs, {sentence}")
+    return ComparisonConclusion(outcome, sentence if any(every_repeated) else f"In single runs, {sentence}")
 
 
 MOST_SERIOUS = (
@@ -240,14 +240,14 @@ def conclude(
     within_ns: int,
     load: str | None = None,
     repeat: str | None = None,
-) -> Conclusion:
+) -> ComparisonConclusion:
     """Return the answer of a comparison, from its quantile differences with corrected p-values. Runs of a
     side that has only one cannot tell.
 
     `load`: the load of all sides, or None. `repeat`: the command to suggest if a side has a single run.
     """
     if not rows:
-        return Conclusion(
+        return ComparisonConclusion(
             Finding.UNKNOWN, "the sides cannot be compared, because one of them measured nothing"
         )
     within = f"{within_ns / 1_000:g} us"

@@ -14,7 +14,7 @@ from jsonschema import Draft202012Validator
 
 from rtgauge.analysis.baselines import pairs
 from rtgauge.analysis.comparison import ComparisonOptions, compare
-from rtgauge.analysis.comparison_conclusion import Conclusion, conclude
+from rtgauge.analysis.comparison_conclusion import ComparisonConclusion, conclude
 from rtgauge.analysis.comparison_document import Comparison, Finding, QuantileDifference
 from rtgauge.analysis.record_names import record_names, system_name
 from rtgauge.analysis.sides import Scope, Side, sides_of
@@ -227,7 +227,9 @@ BEYOND, DIFFERENT, SAME = (0.001, 1.0, 0.001), (0.001, 1.0, 1.0), (1.0, 0.001, 1
     ],
 )
 def test_the_answer_of_two_sides(rows, outcome, sentence, values):
-    assert conclude(rows, alpha=0.05, within_ns=2_000, load="cpu") == Conclusion(outcome, sentence, values)
+    assert conclude(rows, alpha=0.05, within_ns=2_000, load="cpu") == ComparisonConclusion(
+        outcome, sentence, values
+    )
 
 
 def test_the_answer_says_in_how_many_pairs_the_difference_has_its_sign():
@@ -314,7 +316,7 @@ def test_the_sentence_of_two_records_names_the_loads_the_worst_first():
             ("memory", 500, (1.0, 1.0, 1.0)),
         )
     ]
-    assert conclude(rows, alpha=0.05, within_ns=2_000) == Conclusion(
+    assert conclude(rows, alpha=0.05, within_ns=2_000) == ComparisonConclusion(
         Finding.WORSE,
         "after against before: 2 worse: network (+38.0 ms at p99), cpu (+4.00 us at p99); 1 the "
         "same within 2 us: idle; 1 no difference shown: memory",
