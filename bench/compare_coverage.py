@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from tests.support.repeated_runs import System, side
 
 from rtgauge.analysis.comparison import ComparisonOptions, quantile_differences
-from rtgauge.analysis.comparison_conclusion import Finding, finding, worse
+from rtgauge.analysis.comparison_conclusion import ComparisonFinding, finding, worse
 
 ALPHA = 0.05
 SYSTEMS = {
@@ -72,7 +72,7 @@ def measure(system: System, runs: tuple[int, int], trials: int, seed: int) -> Co
                 row.high_ns is None or row.high_ns >= 0
             )
         found["different"] += any(
-            finding(row, alpha=ALPHA) in {Finding.WORSE, Finding.BETTER} for row in rows
+            finding(row, alpha=ALPHA) in {ComparisonFinding.WORSE, ComparisonFinding.BETTER} for row in rows
         )
         found["worse"] += bool(worse(rows, alpha=ALPHA))
     return found

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from rtgauge.analysis.comparison_document import Finding, QuantileDifference
+from rtgauge.analysis.comparison_document import ComparisonFinding, QuantileDifference
 from rtgauge.record.alternation import alternation_of
 from rtgauge.record.pairs import BLOCK
 from rtgauge.record.reader import Record
@@ -31,38 +31,44 @@ class ComparisonConclusion:
     that shows more.
     """
 
-    outcome: Finding
+    outcome: ComparisonFinding
     text: str
     values: str | None = None
     next: str | None = None
 
 
-OF_SINGLE_RUNS = {Finding.WORSE: "higher", Finding.MIXED: "higher and lower", Finding.BETTER: "lower"}
+OF_SINGLE_RUNS = {
+    ComparisonFinding.WORSE: "higher",
+    ComparisonFinding.MIXED: "higher and lower",
+    ComparisonFinding.BETTER: "lower",
+}
 """The words for single runs, which cannot show that a side is better or worse."""
 
 
-def word(kind: Finding, *, repeated: bool) -> str:
+def word(kind: ComparisonFinding, *, repeated: bool) -> str:
     """Return the words for a finding."""
     return kind.value if repeated else OF_SINGLE_RUNS.get(kind, kind.value)
 
 
-def finding(row: QuantileDifference, *, alpha: float) -> Finding:
+def finding(row: QuantileDifference, *, alpha: float) -> ComparisonFinding:
     """Return what the difference of one quantile shows at level `alpha`. Lower values are better."""
     if row.p_different is None or row.p_not_within is None or row.p_not_beyond is None:
-        return Finding.UNKNOWN
+        return ComparisonFinding.UNKNOWN
     if row.difference_ns is None:
-        return Finding.UNKNOWN
+        return ComparisonFinding.UNKNOWN
     if row.p_not_within < alpha:
-        return Finding.SAME
+        return ComparisonFinding.SAME
     if min(row.p_not_beyond, row.p_different) < alpha:
-        return Finding.WORSE if row.difference_ns > 0 else Finding.BETTER
-    return Finding.NOT_SHOWN
+        return ComparisonFinding.WORSE if row.difference_ns > 0 else ComparisonFinding.BETTER
+    return ComparisonFinding.NOT_SHOWN
 
 
 def worse(rows: Sequence[QuantileDifference], *, alpha: float) -> list[str]:
     """Return the sides that repeated runs show to be worse at a quantile."""
     repeated = (row for row in rows if row.repeated)
-    return list(dict.fromkeys(row.side for row in repeated if finding(row, alpha=alpha) is Finding.WORSE))
+    return list(
+        dict.fromkeys(row.side for row in repeated if finding(row, alpha=alpha) is ComparisonFinding.WORSE)
+    )
 
 
 def undetermined(sides: Sequence[str], rows: Sequence[QuantileDifference]) -> list[str]:
@@ -80,17 +86,17 @@ def _and(parts: Sequence[str]) -> str:
     return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
 
 
-def _of_pair(findings: Sequence[Finding]) -> Finding:
+def _of_pair(findings: Sequence[ComparisonFinding]) -> ComparisonFinding:
     """Return what all quantiles of one pair show together."""
-    different = set(findings) & {Finding.WORSE, Finding.BETTER}
+    different = set(findings) & {ComparisonFinding.WORSE, ComparisonFinding.BETTER}
     if len(different) == 2:
-        return Finding.MIXED
+        return ComparisonFinding.MIXED
     if different:
         return different.pop()
-    for weaker in (Finding.NOT_SHOWN, Finding.SAME):
+    for weaker in (ComparisonFinding.NOT_SHOWN, ComparisonFinding.SAME):
         if weaker in findings:
             return weaker
-    return Finding.UNKNOWN
+    return ComparisonFinding.UNKNOWN
 
 
 def _largest(rows: Sequence[QuantileDifference]) -> QuantileDifference:
@@ -136,16 +142,20 @@ def _leading(row: QuantileDifference, alpha: float, under: str) -> str:
 
 
 def _one(
-    rows: Sequence[QuantileDifference], findings: Sequence[Finding], alpha: float, within: str, under: str
+    rows: Sequence[QuantileDifference],
+    findings: Sequence[ComparisonFinding],
+    alpha: float,
+    within: str,
+    under: str,
 ) -> ComparisonConclusion:
     """Return the conclusion of a single pair. The largest difference comes first."""
     side, baseline, runs = rows[0].side, rows[0].baseline, _of_runs(rows[0])
-    by_finding: dict[Finding, list[QuantileDifference]] = {}
+    by_finding: dict[ComparisonFinding, list[QuantileDifference]] = {}
     for row, of_row in zip(rows, findings, strict=True):
         by_finding.setdefault(of_row, []).append(row)
     at = {kind: _and([row.quantile for row in found]) for kind, found in by_finding.items()}
     whole = _of_pair(findings)
-    if whole is Finding.UNKNOWN:
+    if whole is ComparisonFinding.UNKNOWN:
         why = next((row.no_interval for row in rows if row.no_interval), None)
         measured = ", ".join(f"{row.quantile} {signed(row.difference_ns)}" for row in rows)
         why = f" ({why})" if why else ""
@@ -154,10 +164,20 @@ def _one(
             f"difference is {measured}"
         )
         return ComparisonConclusion(whole, text)
-    same = f"; the same within {within} at {at[Finding.SAME]}" if Finding.SAME in at else ""
-    nothing = f"; no difference shown at {at[Finding.NOT_SHOWN]}" if Finding.NOT_SHOWN in at else ""
+    same = (
+        f"; the same within {within} at {at[ComparisonFinding.SAME]}" if ComparisonFinding.SAME in at else ""
+    )
+    nothing = (
+        f"; no difference shown at {at[ComparisonFinding.NOT_SHOWN]}"
+        if ComparisonFinding.NOT_SHOWN in at
+        else ""
+    )
     shown = sorted(
-        (row for kind in (Finding.WORSE, Finding.BETTER) for row in by_finding.get(kind, [])),
+        (
+            row
+            for kind in (ComparisonFinding.WORSE, ComparisonFinding.BETTER)
+            for row in by_finding.get(kind, [])
+        ),
         key=_size,
         reverse=True,
     )
@@ -172,11 +192,11 @@ def _one(
             f"{format_time(first.side_ns)}"
         )
         return ComparisonConclusion(whole, f"{runs}{side}: {'; '.join(figures)}{same}{nothing}", values)
-    if whole is Finding.SAME:
+    if whole is ComparisonFinding.SAME:
         both = f"{side} and {baseline} are the same within {within}{under}"
-        return ComparisonConclusion(whole, f"{runs}{both} at {at[Finding.SAME]}")
+        return ComparisonConclusion(whole, f"{runs}{both} at {at[ComparisonFinding.SAME]}")
     both = f"{runs}{side} and {baseline} do not clearly differ"
-    between = f"{both}{under} at {at[Finding.NOT_SHOWN]}"
+    between = f"{both}{under} at {at[ComparisonFinding.NOT_SHOWN]}"
     return ComparisonConclusion(whole, f"{between}{same or f'; they may still differ by more than {within}'}")
 
 
@@ -193,7 +213,7 @@ def _several(
     sides, baselines = [side for side, _ in pairs], list(dict.fromkeys(baseline for _, baseline in pairs))
     of_sides = _common(sides)
     of_baselines = _common(baselines) if len(baselines) > 1 else [baselines[0]]
-    groups: dict[tuple[bool, Finding], list[tuple[int, str]]] = {}
+    groups: dict[tuple[bool, ComparisonFinding], list[tuple[int, str]]] = {}
     every_repeated = [rows[0].repeated for rows in pairs.values()]
     for (side, _), rows in pairs.items():
         repeated = rows[0].repeated
@@ -202,19 +222,19 @@ def _several(
         name = " ".join(part for part in side.split(", ") if part not in of_sides or part == side)
         group = groups.setdefault((repeated, whole), [])
         each = list(zip(rows, findings, strict=True))
-        worse_rows = [row for row, of_row in each if of_row is Finding.WORSE]
-        better_rows = [row for row, of_row in each if of_row is Finding.BETTER]
+        worse_rows = [row for row, of_row in each if of_row is ComparisonFinding.WORSE]
+        better_rows = [row for row, of_row in each if of_row is ComparisonFinding.BETTER]
         shown = [_largest(found) for found in (worse_rows, better_rows) if found]
         if shown:
             name += f" ({_and([f'{signed(row.difference_ns)} at {row.quantile}' for row in shown])})"
         group.append((-max((abs(row.difference_ns or 0) for row in shown), default=0), name))
     clauses: list[str] = []
-    for repeated, kind in itertools.product((True, False), Finding):
+    for repeated, kind in itertools.product((True, False), ComparisonFinding):
         members = [text for _, text in sorted(groups.get((repeated, kind), []), key=lambda member: member[0])]
         if not members:
             continue
-        words = "unknown" if kind is Finding.UNKNOWN else word(kind, repeated=repeated)
-        words += f" within {within}" if kind is Finding.SAME else ""
+        words = "unknown" if kind is ComparisonFinding.UNKNOWN else word(kind, repeated=repeated)
+        words += f" within {within}" if kind is ComparisonFinding.SAME else ""
         words += " in single runs" if not repeated and any(every_repeated) else ""
         more = f" and {len(members) - MOST_NAMED} more" if len(members) > MOST_NAMED else ""
         clauses.append(f"{len(members)} {words}: {', '.join(members[:MOST_NAMED])}{more}")
@@ -227,8 +247,8 @@ def _several(
 
 
 MOST_SERIOUS = (
-    *(Finding.WORSE, Finding.MIXED, Finding.BETTER),
-    *(Finding.NOT_SHOWN, Finding.SAME, Finding.UNKNOWN),
+    *(ComparisonFinding.WORSE, ComparisonFinding.MIXED, ComparisonFinding.BETTER),
+    *(ComparisonFinding.NOT_SHOWN, ComparisonFinding.SAME, ComparisonFinding.UNKNOWN),
 )
 """The findings, the one that decides the word for several pairs first."""
 
@@ -248,7 +268,7 @@ def conclude(
     """
     if not rows:
         return ComparisonConclusion(
-            Finding.UNKNOWN, "the sides cannot be compared, because one of them measured nothing"
+            ComparisonFinding.UNKNOWN, "the sides cannot be compared, because one of them measured nothing"
         )
     within = f"{within_ns / 1_000:g} us"
     pairs: dict[tuple[str, str], list[QuantileDifference]] = {}
@@ -260,8 +280,8 @@ def conclude(
         conclusion = _one(rows, findings, alpha, within, under)
     else:
         conclusion = _several(pairs, alpha, within)
-    if conclusion.outcome is Finding.NOT_SHOWN or not any(row.repeated for row in rows):
-        conclusion = replace(conclusion, outcome=Finding.UNKNOWN)
+    if conclusion.outcome is ComparisonFinding.NOT_SHOWN or not any(row.repeated for row in rows):
+        conclusion = replace(conclusion, outcome=ComparisonFinding.UNKNOWN)
     if all(row.repeated for row in rows):
         return conclusion
     if repeat is None:

@@ -17,7 +17,7 @@ from rtgauge.record.model import Distribution, Model, Severity, Verdict
 SCHEMA_VERSION = 1
 
 
-class Finding(StrEnum):
+class ComparisonFinding(StrEnum):
     """What a difference of quantiles, or a whole comparison, shows. The values are the words for repeated
     runs.
     """
@@ -162,7 +162,7 @@ class Comparison(Model):
     )
     alpha: float
     within_ns: int
-    outcome: Finding | None = Field(
+    outcome: ComparisonFinding | None = Field(
         default=None,
         description="the conclusion in a word; `cannot tell` if the runs show no difference, or if each "
         "side has a single run",

@@ -16,7 +16,7 @@ from rtgauge.analysis.baselines import pairs
 from rtgauge.analysis.chi_square import Scale
 from rtgauge.analysis.comparison import ComparisonOptions
 from rtgauge.analysis.comparison import compare as compare_sides
-from rtgauge.analysis.comparison_document import Comparison, Finding, compared_document
+from rtgauge.analysis.comparison_document import Comparison, ComparisonFinding, compared_document
 from rtgauge.analysis.comparison_scope import scopes_of
 from rtgauge.analysis.frequency_options import FrequencyOptions
 from rtgauge.analysis.microbenchmarks import Microbenchmarks, has_several_operations, microbenchmarks
@@ -51,11 +51,11 @@ from rtgauge.verdict.requirement import Requirement, parse_requirement
 from rtgauge.verdict.run_verdict import judge_run
 from rtgauge.verdict.worst import exit_status
 
-STYLES: dict[Finding | None, str] = {
-    Finding.WORSE: "red",
-    Finding.MIXED: "red",
-    Finding.BETTER: "green",
-    Finding.SAME: "green",
+STYLES: dict[ComparisonFinding | None, str] = {
+    ComparisonFinding.WORSE: "red",
+    ComparisonFinding.MIXED: "red",
+    ComparisonFinding.BETTER: "green",
+    ComparisonFinding.SAME: "green",
 }
 """The colours of the answers that tell."""
 

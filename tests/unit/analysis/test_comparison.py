@@ -15,7 +15,7 @@ from jsonschema import Draft202012Validator
 from rtgauge.analysis.baselines import pairs
 from rtgauge.analysis.comparison import ComparisonOptions, compare
 from rtgauge.analysis.comparison_conclusion import ComparisonConclusion, conclude
-from rtgauge.analysis.comparison_document import Comparison, Finding, QuantileDifference
+from rtgauge.analysis.comparison_document import Comparison, ComparisonFinding, QuantileDifference
 from rtgauge.analysis.record_names import record_names, system_name
 from rtgauge.analysis.sides import Scope, Side, sides_of
 from rtgauge.cli.main import main
@@ -317,7 +317,7 @@ def test_the_sentence_of_two_records_names_the_loads_the_worst_first():
         )
     ]
     assert conclude(rows, alpha=0.05, within_ns=2_000) == ComparisonConclusion(
-        Finding.WORSE,
+        ComparisonFinding.WORSE,
         "after against before: 2 worse: network (+38.0 ms at p99), cpu (+4.00 us at p99); 1 the "
         "same within 2 us: idle; 1 no difference shown: memory",
     )

@@ -13,7 +13,7 @@ from scipy.stats import t, ttest_ind
 
 from rtgauge.analysis.comparison import ComparisonOptions, quantile_differences
 from rtgauge.analysis.comparison_conclusion import finding, worse
-from rtgauge.analysis.comparison_document import Finding
+from rtgauge.analysis.comparison_document import ComparisonFinding
 from rtgauge.analysis.quantile_difference import Difference, RunFigures, between_runs, holm
 from tests.support.repeated_runs import System, side
 
@@ -144,7 +144,9 @@ def test_like_is_rarely_called_different_from_like(system, runs):
             side(name, system, number, rng) for name, number in zip(("one", "other"), runs, strict=True)
         )
         rows = quantile_differences([(one, other)], ComparisonOptions())
-        different += any(finding(row, alpha=0.05) in {Finding.WORSE, Finding.BETTER} for row in rows)
+        different += any(
+            finding(row, alpha=0.05) in {ComparisonFinding.WORSE, ComparisonFinding.BETTER} for row in rows
+        )
         told = [row for row in rows if row.p_different is not None]
         covered += sum(
             (row.low_ns is None or row.low_ns <= 0) and (row.high_ns is None or row.high_ns >= 0)
@@ -175,8 +177,8 @@ def test_sides_that_are_alike_are_the_same_within_what_their_runs_allow():
     system = System(windows=20, run_shift=0.01)
     one, other = (side(name, system, 6, rng) for name in ("one", "other"))
     median = quantile_differences([(one, other)], ComparisonOptions(within_ns=2_000))[0]
-    assert finding(median, alpha=0.05) is Finding.SAME
+    assert finding(median, alpha=0.05) is ComparisonFinding.SAME
     assert (
         finding(quantile_differences([(one, other)], ComparisonOptions(within_ns=10))[0], alpha=0.05)
-        is Finding.NOT_SHOWN
+        is ComparisonFinding.NOT_SHOWN
     )

@@ -6,14 +6,14 @@ from __future__ import annotations
 import pytest
 
 from rtgauge.analysis import change_words
-from rtgauge.analysis.comparison_document import Finding
+from rtgauge.analysis.comparison_document import ComparisonFinding
 from rtgauge.verdict.gate_result import STATUS, GateOutcome
 from rtgauge_ext.fleet.fleet import GATE_WORDS
 
 WORDS = {value for name, value in vars(change_words).items() if name.isupper()}
 
 
-@pytest.mark.parametrize("words", [set(GateOutcome), set(Finding), set(GATE_WORDS.values())])
+@pytest.mark.parametrize("words", [set(GateOutcome), set(ComparisonFinding), set(GATE_WORDS.values())])
 def test_each_answer_is_one_of_the_common_words(words: set[str]) -> None:
     assert words <= WORDS
 

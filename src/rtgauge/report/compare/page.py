@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from rtgauge.analysis.comparison_document import Comparison, Finding
+from rtgauge.analysis.comparison_document import Comparison, ComparisonFinding
 from rtgauge.analysis.microbenchmarks import Microbenchmarks
 from rtgauge.analysis.sides import Scope, Side
 from rtgauge.record.model import Verdict
@@ -90,12 +90,12 @@ def comparison_grids(result: Comparison, sides: Sequence[Side], width: int = PAG
     return tables
 
 
-TONES: dict[Finding, Tone] = {
-    Finding.WORSE: "fails",
-    Finding.MIXED: "fails",
-    Finding.BETTER: "holds",
-    Finding.SAME: "holds",
-    Finding.UNKNOWN: "cannot-tell",
+TONES: dict[ComparisonFinding, Tone] = {
+    ComparisonFinding.WORSE: "fails",
+    ComparisonFinding.MIXED: "fails",
+    ComparisonFinding.BETTER: "holds",
+    ComparisonFinding.SAME: "holds",
+    ComparisonFinding.UNKNOWN: "cannot-tell",
 }
 """The colours of the answers that tell, and of the one that cannot."""
 

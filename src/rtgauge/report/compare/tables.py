@@ -10,7 +10,7 @@ from rtgauge.analysis.comparison_conclusion import finding, word
 from rtgauge.analysis.comparison_document import (
     ChiSquareTest,
     Comparison,
-    Finding,
+    ComparisonFinding,
     Pair,
     QuantileDifference,
     Selection,
@@ -369,11 +369,11 @@ def _interval(row: QuantileDifference) -> str:
 def _shows(row: QuantileDifference, result: Comparison) -> str:
     """Return the finding for one quantile, in a few words."""
     shown, within = finding(row, alpha=result.alpha), f"{result.within_ns / 1_000:g} us"
-    if shown is Finding.UNKNOWN:
+    if shown is ComparisonFinding.UNKNOWN:
         return "no interval"
-    if shown is Finding.NOT_SHOWN:
+    if shown is ComparisonFinding.NOT_SHOWN:
         return "nothing shown"
-    if shown is Finding.SAME:
+    if shown is ComparisonFinding.SAME:
         return f"the same within {within}"
     name = word(shown, repeated=row.repeated)
     beyond = row.p_not_beyond is not None and row.p_not_beyond < result.alpha
@@ -450,7 +450,7 @@ def quantile_grid(result: Comparison) -> Table:
         bins = f"At {where}, histogram bins are up to {widest} wide"
         within = f"within {result.within_ns / 1_000:g} us"
         notes.append(f"{bins}, so this comparison cannot show that two sides are the same {within}.")
-    if any(finding(row, alpha=result.alpha) is Finding.NOT_SHOWN for row in tested):
+    if any(finding(row, alpha=result.alpha) is ComparisonFinding.NOT_SHOWN for row in tested):
         notes.append(
             f"nothing shown: the sides may still differ by more than {result.within_ns / 1_000:g} us; longer "
             "or more runs may show it."
