@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from rtgauge.probe.common_parameters import MeasuringParameters, OneCpuParameters
 from rtgauge.probe.descriptor import Metric
-from rtgauge.probe.simple_probe import Cost, Microbenchmark, timed
+from rtgauge.probe.simple_probe import CostColumn, Microbenchmark, timed
 from rtgauge.validation import DurationNs, between
 
 
@@ -62,7 +62,7 @@ PROBE = Microbenchmark(
         "time for which a timer is set, or the moment before a task on another CPU posts."
     ),
     metrics=(Metric(name="preemption", plural="preemptions"),),
-    cost=Cost(
+    cost=CostColumn(
         name="preemption",
         operation=_operation,
         result="preemptions",

@@ -11,7 +11,7 @@ from pydantic import Field
 
 from rtgauge.probe.common_parameters import MeasuringParameters, OneCpuParameters
 from rtgauge.probe.descriptor import Metric
-from rtgauge.probe.simple_probe import Cost, Microbenchmark, timed
+from rtgauge.probe.simple_probe import CostColumn, Microbenchmark, timed
 
 
 class SemaphoreParameters(OneCpuParameters, MeasuringParameters):
@@ -44,7 +44,7 @@ PROBE = Microbenchmark(
         "after it returns from its wait. The value is the time in between."
     ),
     metrics=(Metric(name="hand-over", plural="hand-overs"),),
-    cost=Cost(
+    cost=CostColumn(
         name="semaphore",
         operation=_operation,
         result="hand-overs",

@@ -42,7 +42,7 @@ class SimpleProbe(Probe[C]):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Cost:
+class CostColumn:
     """An operation's column in the tables of Garre et al. 2014, and how often it went as intended."""
 
     name: str
@@ -65,10 +65,10 @@ class Cost:
 class Microbenchmark(SimpleProbe[C]):
     """A probe in the tables of the microbenchmarks (Garre et al. 2014, sec. 3)."""
 
-    cost: Cost | None = None
+    cost: CostColumn | None = None
     """The operation whose cost the probe measures; None if it does not measure just one."""
 
 
-def cost_of(probe: Probe[Any]) -> Cost | None:
+def cost_of(probe: Probe[Any]) -> CostColumn | None:
     """Return the operation whose cost a probe measures; None if it does not measure just one."""
     return probe.cost if isinstance(probe, Microbenchmark) else None

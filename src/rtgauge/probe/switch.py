@@ -7,7 +7,7 @@ from pydantic import Field
 
 from rtgauge.probe.common_parameters import MeasuringParameters, OneCpuParameters
 from rtgauge.probe.descriptor import Metric
-from rtgauge.probe.simple_probe import Cost, Microbenchmark, timed
+from rtgauge.probe.simple_probe import CostColumn, Microbenchmark, timed
 
 
 class SwitchParameters(OneCpuParameters, MeasuringParameters):
@@ -42,7 +42,7 @@ PROBE = Microbenchmark(
     ),
     metrics=(Metric(name="switch", plural="switches"),),
     cross_checked=frozenset({"xenomai-switchtest", "rtai-switches"}),
-    cost=Cost(
+    cost=CostColumn(
         name="task switch",
         operation=_operation,
         result="yields",
