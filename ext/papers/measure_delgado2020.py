@@ -17,7 +17,7 @@ from rtgauge.cli.conclusion import document_of, print_head, settle, status
 from rtgauge.cli.console import Console
 from rtgauge.cli.live import listening
 from rtgauge.cli.progress import Display, make_display
-from rtgauge.cli.run import Shown, Start
+from rtgauge.cli.run import DisplayOptions, Start
 from rtgauge.errors import MeasureError
 from rtgauge.record.model import Run, RunDocument, StepKey
 from rtgauge.record.reader import Record
@@ -70,7 +70,7 @@ def _chapter(result: Comparison, sides: Sequence[Side], pairs: Sequence[tuple[Si
 
 
 def measure_study(
-    study: AdaptiveStudy, start: Start, resumed: Record | None, require: str | None, shown: Shown
+    study: AdaptiveStudy, start: Start, resumed: Record | None, require: str | None, shown: DisplayOptions
 ) -> int:
     """Measure the study delgado2020, or continue it if `resumed` is its record, and return the exit status.
     `require`: the run's requirement, or None.

@@ -16,7 +16,7 @@ import typer
 from rtgauge.cli import completion
 from rtgauge.cli.options import Out, WaitForLock, grouped, wait_s
 from rtgauge.cli.resumer import ResumeOptions, resumer_of
-from rtgauge.cli.run import Shown, hold_ns, resumed
+from rtgauge.cli.run import DisplayOptions, hold_ns, resumed
 from rtgauge.errors import InputError, RtgaugeError
 from rtgauge.record.records_folder import RECORDS
 
@@ -93,7 +93,7 @@ def _refuse_others(
     kind: str,
     asks: Callable[[], str],
     allowed: set[str] | frozenset[str],
-    *given: MoreTime | ResumeFiles | Shown,
+    *given: MoreTime | ResumeFiles | DisplayOptions,
 ) -> None:
     """Raise InputError, which says what the record asks, if an option is given that this kind of record does
     not take.
@@ -123,7 +123,7 @@ def resume(
     files: ResumeFiles,
     out: Out = RECORDS,
     wait: WaitForLock = "0",
-    shown: Shown,
+    shown: DisplayOptions,
 ) -> None:
     """Continue what was interrupted, or give it more time: a run, study, gate, tuning, bisection or fleet.
 
@@ -172,7 +172,9 @@ def resume(
     raise typer.Exit(resumed(folder, options, shown))
 
 
-def _resume_gate(folder: Path, options: RunOptions, more: MoreTime, files: ResumeFiles, shown: Shown) -> None:
+def _resume_gate(
+    folder: Path, options: RunOptions, more: MoreTime, files: ResumeFiles, shown: DisplayOptions
+) -> None:
     from rtgauge.cli.gate import conclude, known_changes, resumed_gate
 
     changes = known_changes(files.known)

@@ -241,7 +241,7 @@ class Alternating:
 
 
 @dataclass(frozen=True)
-class Shown:
+class DisplayOptions:
     """Options for how a run is shown while it measures and at its end."""
 
     live: Live = None
@@ -250,7 +250,7 @@ class Shown:
 
 
 Start = Callable[["Progress", "Interrupt", "More | None"], "RunOutcome"]
-MeasureStudy = Callable[["AdaptiveStudy", Start, "Record | None", str | None, Shown], int]
+MeasureStudy = Callable[["AdaptiveStudy", Start, "Record | None", str | None, DisplayOptions], int]
 """Measures a study, or continues it if the record is its own; the text is its requirement. Returns the exit
 status.
 """
@@ -267,7 +267,11 @@ def hold_ns(text: str | None) -> int | None:
 
 
 def _measure(
-    study: AdaptiveStudy | None, start: Start, resumed: Record | None, shown: Shown, require: str | None
+    study: AdaptiveStudy | None,
+    start: Start,
+    resumed: Record | None,
+    shown: DisplayOptions,
+    require: str | None,
 ) -> int:
     """Measure, judge and print the result, and return the exit status. `require`: the run's requirement."""
     from rtgauge.cli.conclusion import finish
@@ -287,7 +291,7 @@ def _measure(
     return finish(path, result, as_json=shown.json, details=shown.details)
 
 
-def resumed(folder: Path, options: RunOptions, shown: Shown) -> int:
+def resumed(folder: Path, options: RunOptions, shown: DisplayOptions) -> int:
     """Continue a run or a study, and return the exit status."""
     from rtgauge.record.reader import Record
     from rtgauge.runner.run import resume_run
@@ -328,7 +332,7 @@ def run(
             ),
         ),
     ] = None,
-    shown: Shown,
+    shown: DisplayOptions,
 ) -> None:
     """Measure a plan: each probe under each load. Then give a summary, a page and, with --require, a verdict.
 
