@@ -221,7 +221,7 @@ def _thin(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64], points: int) -
 
 
 @dataclass(frozen=True)
-class Phase:
+class StepPhase:
     """One phase of a step, on the course's time axis (s)."""
 
     step: str
@@ -249,7 +249,7 @@ class Course:
     are drawn with the true times between them, instead of one directly after another.
     """
 
-    phases: list[Phase]
+    phases: list[StepPhase]
     points: list[Point]
     bucket_s: float
     continuous: bool
@@ -307,7 +307,7 @@ def course(record: Record, buckets: int = 900) -> Course | None:
     length = sum(span.end_ns - span.start_ns for span in spans)
     window_ns = max(int((span.windows.end_ns - span.windows.start_ns).max()) for span in spans)
     bucket_ns = window_ns * max(1, -(-length // (window_ns * buckets)))
-    phases: list[Phase] = []
+    phases: list[StepPhase] = []
     points: list[Point] = []
     for span, offset in zip(spans, offsets, strict=True):
         phases += _phases(span, offset)
@@ -315,15 +315,17 @@ def course(record: Record, buckets: int = 900) -> Course | None:
     return Course(phases, points, bucket_ns / 1e9, continuous)
 
 
-def _phases(span: _Span, offset: int) -> list[Phase]:
+def _phases(span: _Span, offset: int) -> list[StepPhase]:
     measured = span.windows.measured
     if not measured.any():
-        return [Phase(span.step.id, "warm-up", (span.start_ns - offset) / 1e9, (span.end_ns - offset) / 1e9)]
+        return [
+            StepPhase(span.step.id, "warm-up", (span.start_ns - offset) / 1e9, (span.end_ns - offset) / 1e9)
+        ]
     first, last = int(span.windows.start_ns[measured].min()), int(span.windows.end_ns[measured].max())
-    phases = [Phase(span.step.id, "measure", (first - offset) / 1e9, (last - offset) / 1e9)]
+    phases = [StepPhase(span.step.id, "measure", (first - offset) / 1e9, (last - offset) / 1e9)]
     if first > span.start_ns:
         phases.insert(
-            0, Phase(span.step.id, "warm-up", (span.start_ns - offset) / 1e9, (first - offset) / 1e9)
+            0, StepPhase(span.step.id, "warm-up", (span.start_ns - offset) / 1e9, (first - offset) / 1e9)
         )
     return phases
 
