@@ -34,10 +34,10 @@ from rtgauge.explain.analysis.waits import FAIR, CpuQuota, KernelLockWait, cpu_q
 from rtgauge.explain.trace.contexts import (
     Context,
     CpuTimeline,
-    Frame,
     Interrupted,
     KernelTask,
     Names,
+    NestedActivity,
     Span,
     timelines,
 )
@@ -594,7 +594,7 @@ def _faulted(scene: _Scene, piece: Piece) -> bool:
     return False
 
 
-def _of_frame(frame: Frame) -> Culprit:
+def _of_frame(frame: NestedActivity) -> Culprit:
     match frame.kind:
         case "irq":
             return Culprit(Kind.IRQ, frame.name, frame.key if isinstance(frame.key, int) else None)

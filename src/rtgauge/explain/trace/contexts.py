@@ -72,7 +72,7 @@ class Fault:
 
 
 @dataclass(frozen=True)
-class Frame:
+class NestedActivity:
     """An activity nested in a task.
 
     `kind`: nmi, irq, vector, ipi, softirq or work; for callbacks hrtimer, timer, function call or tasklet.
@@ -93,14 +93,14 @@ class Context:
     """
 
     task: KernelTask | None
-    frames: tuple[Frame, ...] = ()
+    frames: tuple[NestedActivity, ...] = ()
     idle_state: int | None = None
     irqs_off: str | None = None
     preemption_off: str | None = None
     fault: Fault | None = None
 
     @property
-    def interrupt(self) -> Frame | None:
+    def interrupt(self) -> NestedActivity | None:
         """The innermost interrupt or softirq; None in a task."""
         kinds = INTERRUPTS | {"softirq"}
         return next((frame for frame in reversed(self.frames) if frame.kind in kinds), None)
@@ -190,7 +190,7 @@ class Names:
         """Return the task's name, or "pid 7"."""
         return self.task(pid).name or f"pid {pid}"
 
-    def irq(self, frame: Frame) -> Frame:
+    def irq(self, frame: NestedActivity) -> NestedActivity:
         """Return the frame with the name of its interrupt, which the event at the frame's end lacks."""
         if frame.kind != "irq" or frame.name or not isinstance(frame.key, int):
             return frame
@@ -220,33 +220,35 @@ def _with_nmis(events: Sequence[Event]) -> list[Event]:
     return sorted(made, key=lambda event: event.time_ns)
 
 
-def _frame(event: Event, symbols: Symbols) -> tuple[bool, Frame] | None:
+def _frame(event: Event, symbols: Symbols) -> tuple[bool, NestedActivity] | None:
     """Return (whether it begins, the frame) for an event that begins or ends a frame."""
     stem, _, edge = event.name.rpartition("_")
     if event.name in {"workqueue_execute_start", "workqueue_execute_end"}:
         function = symbols.name(event.number("function")) or ""
-        return edge == "start", Frame("work", function, event.number("work"))
+        return edge == "start", NestedActivity("work", function, event.number("work"))
     if edge not in {"entry", "exit"}:
         return None
     begins, since = edge == "entry", event.time_ns if edge == "entry" else None
     if stem == "irq_handler":
-        return begins, Frame("irq", event.text("name"), event.number("irq"), since)
+        return begins, NestedActivity("irq", event.text("name"), event.number("irq"), since)
     if stem == "softirq":
         vector = event.number("vec")
         name = SOFTIRQS[vector] if 0 <= vector < len(SOFTIRQS) else str(vector)
-        return begins, Frame("softirq", name, vector, since)
+        return begins, NestedActivity("softirq", name, vector, since)
     if stem in _CALLBACKS:
         key = next(
             (event.number(name) for name in ("hrtimer", "timer", "csd", "tasklet") if name in event.values), 0
         )
         function = symbols.name(event.number("function", event.number("func"))) or ""
-        return begins, Frame(_CALLBACKS[stem], function, key, since)
+        return begins, NestedActivity(_CALLBACKS[stem], function, key, since)
     if stem == "nmi":
-        return begins, Frame("nmi", symbols.name(event.number("handler")) or "", 0, since)
+        return begins, NestedActivity("nmi", symbols.name(event.number("handler")) or "", 0, since)
     if stem == "ipi":
-        return begins, Frame("ipi", event.text("reason") or "inter-processor interrupt", "ipi", since)
+        return begins, NestedActivity(
+            "ipi", event.text("reason") or "inter-processor interrupt", "ipi", since
+        )
     if "vector" in event.values:
-        return begins, Frame("vector", stem.replace("_", " "), stem, since)
+        return begins, NestedActivity("vector", stem.replace("_", " "), stem, since)
     return None
 
 
@@ -255,7 +257,7 @@ class _State:
     """The state of a CPU as its events are read."""
 
     task: KernelTask | None
-    frames: list[Frame]
+    frames: list[NestedActivity]
     idle_state: int | None = None
     irqs_off: str | None = None
     preemption_off: str | None = None
@@ -272,10 +274,10 @@ class _State:
         )
 
 
-def _open_at_start(events: Sequence[Event], symbols: Symbols) -> list[Frame]:
+def _open_at_start(events: Sequence[Event], symbols: Symbols) -> list[NestedActivity]:
     """Return the frames that end without a beginning, the outermost first."""
     depth: dict[tuple[str, int | str], int] = defaultdict(int)
-    unmatched: list[Frame] = []
+    unmatched: list[NestedActivity] = []
     for event in events:
         edge = _frame(event, symbols)
         if event.name == "sched_switch":
@@ -301,7 +303,7 @@ def _timeline(cpu: int, events: Sequence[Event], names: Names, symbols: Symbols)
     )
     if first is not None and first.name == "cpu_idle" and first.number("state") == IDLE_ENDS:
         state.idle_state = -1
-    kept: dict[int, list[Frame]] = {}
+    kept: dict[int, list[NestedActivity]] = {}
     times: list[int] = []
     contexts = [state.context()]
     for event in events:
@@ -312,7 +314,9 @@ def _timeline(cpu: int, events: Sequence[Event], names: Names, symbols: Symbols)
     return CpuTimeline(cpu, times, contexts, [known for known in stacks if known is not None])
 
 
-def _take(state: _State, event: Event, names: Names, symbols: Symbols, kept: dict[int, list[Frame]]) -> None:
+def _take(
+    state: _State, event: Event, names: Names, symbols: Symbols, kept: dict[int, list[NestedActivity]]
+) -> None:
     """Update a CPU's state with an event.
 
     `kept`: the softirqs and works in which tasks were preempted.
