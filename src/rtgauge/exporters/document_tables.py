@@ -18,7 +18,7 @@ _FIGURES = ("min_ns", "mean_ns", "std_ns", "p99_ns", "p99_9_ns", "max_ns")
 HEADINGS = ("", "count", "missed", *(TITLES[field] for field in _FIGURES))
 
 
-class Cell(NamedTuple):
+class DocumentCell(NamedTuple):
     """The text of a cell, and whether it is a lower bound."""
 
     text: str
@@ -31,21 +31,25 @@ class Row:
 
     name: str
     part: bool
-    cells: list[Cell]
+    cells: list[DocumentCell]
     """The figures; count and missed come first."""
 
 
-def _figure(series: SeriesSummary, name: str) -> Cell:
+def _figure(series: SeriesSummary, name: str) -> DocumentCell:
     times, value = times_longer(name, series.count), getattr(series, name)
     if times is not None:
-        return Cell(f"{times}x longer")
-    return Cell("") if value is None else Cell(f"{value / 1000:.1f}", name in series.lower_bounds)
+        return DocumentCell(f"{times}x longer")
+    return (
+        DocumentCell("")
+        if value is None
+        else DocumentCell(f"{value / 1000:.1f}", name in series.lower_bounds)
+    )
 
 
-def _cells(step: Step, series: SeriesSummary) -> list[Cell]:
+def _cells(step: Step, series: SeriesSummary) -> list[DocumentCell]:
     return [
-        Cell(str(series.count)),
-        Cell("?" if (missed := missed_of(step, series)) is None else str(missed)),
+        DocumentCell(str(series.count)),
+        DocumentCell("?" if (missed := missed_of(step, series)) is None else str(missed)),
         *(_figure(series, name) for name in _FIGURES),
     ]
 
