@@ -26,7 +26,7 @@ class DocumentCell(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Row:
+class DocumentRow:
     """The row of a step or, if `part`, of one of its series."""
 
     name: str
@@ -54,18 +54,18 @@ def _cells(step: Step, series: SeriesSummary) -> list[DocumentCell]:
     ]
 
 
-def _tables(record: Record) -> dict[str, list[Row]]:
+def _tables(record: Record) -> dict[str, list[DocumentRow]]:
     """Return the rows of each quantity: each step, followed by its series."""
-    tables: dict[str, list[Row]] = {}
+    tables: dict[str, list[DocumentRow]] = {}
     for step in record.steps:
         if step.total is None:
             continue
         rows = tables.setdefault(step.total.metric, [])
         mark = "" if step.worst is None else "*"
-        rows.append(Row(step_name(step) + mark, part=False, cells=_cells(step, step.total)))
+        rows.append(DocumentRow(step_name(step) + mark, part=False, cells=_cells(step, step.total)))
         if len(step.series) > 1:
             rows += [
-                Row(series_name(series), part=True, cells=_cells(step, series))
+                DocumentRow(series_name(series), part=True, cells=_cells(step, series))
                 for series in step.series
                 if series.metric == step.total.metric
             ]
