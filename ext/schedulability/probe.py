@@ -14,7 +14,7 @@ from pydantic import Field, TypeAdapter, model_validator
 
 from rtgauge.errors import InputError
 from rtgauge.probe.common_parameters import OnOff, RuntimeParameters, TimedParameters, engine_options
-from rtgauge.probe.descriptor import Command, Metric, Probe, Shown, command_line
+from rtgauge.probe.descriptor import CommandTrait, Metric, Probe, Shown, command_line
 from rtgauge.probe.explain_parameters import NAMES as EXPLAIN_NAMES
 from rtgauge.probe.explain_parameters import ExplainParameters, explain_arguments, explain_cost_ns
 from rtgauge.units import MAX_CPU, format_duration, parse_cpu_list
@@ -268,6 +268,8 @@ deadline misses and preemptions of each task, next to its calculated response.""
         Metric(name="tardiness", plural="tardinesses", compared=False),
         Metric(name="preemptions", plural="preemptions", unit="count", is_delay=False, compared=False),
     ),
-    command=Command(argument="file", argument_metavar="FILE.toml", not_options=frozenset({"task", "name"})),
+    command=CommandTrait(
+        argument="file", argument_metavar="FILE.toml", not_options=frozenset({"task", "name"})
+    ),
     shown=Shown(pooled=False),
 )

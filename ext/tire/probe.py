@@ -20,7 +20,7 @@ from rtgauge.probe.common_parameters import (
 )
 from rtgauge.probe.descriptor import (
     Bound,
-    Command,
+    CommandTrait,
     KeptFile,
     Metric,
     Motion,
@@ -313,7 +313,7 @@ does the same and keeps a record.""",
         Metric(name="step-time", plural="step times", is_delay=False),
     ),
     missed="steps whose release passed before the threads waited for it",
-    command=Command(
+    command=CommandTrait(
         search=Search(
             study=TIRE_SEARCH,
             help=(

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Self
 from pydantic import Field, model_validator
 
 from rtgauge.probe import wakeup
-from rtgauge.probe.descriptor import Command, Metric, Probe, Shown, normalise
+from rtgauge.probe.descriptor import CommandTrait, Metric, Probe, Shown, normalise
 from rtgauge.record.model import StepKey
 from rtgauge.record.parameters import Parameters
 from rtgauge.validation import CpuList, DurationNs, between
@@ -148,7 +148,7 @@ minute.""",
     },
     metrics=(Metric(name="latency", plural="latencies", signed=True),),
     missed="activations whose release time passed before the task was waiting again",
-    command=Command(prints_only_tables=True),
+    command=CommandTrait(prints_only_tables=True),
     shown=Shown(pooled=False, roles={BEFORE: "before autotune", AFTER: "after autotune"}),
     measures_clocks=True,
 )

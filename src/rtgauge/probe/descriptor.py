@@ -118,7 +118,7 @@ class Search:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Command:
+class CommandTrait:
     """Trait: what a probe's command has in addition to an option for each parameter."""
 
     argument: str | None = None
@@ -195,7 +195,7 @@ class Probe(ABC, Generic[P]):
     when_nothing: str | None = "measure for longer (--duration)"
     """What to do if nothing was measured; None if that is a valid result, such as a CPU without gaps."""
 
-    command: Command | None = field(default_factory=Command)
+    command: CommandTrait | None = field(default_factory=CommandTrait)
     """None if the probe's command is `rtgauge NAME`, without a load, instead of `rtgauge probe NAME`."""
     shown: Shown = field(default_factory=Shown)
     pace: Pace | None = None
