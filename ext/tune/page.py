@@ -10,7 +10,7 @@ from rtgauge.report.conclusion import reason_text
 from rtgauge.report.figure_data import CpuHistograms, measured
 from rtgauge.report.figures.exceedance import corner_note, named_chart
 from rtgauge.report.figures.vega import Figure
-from rtgauge.report.record_view import Bound
+from rtgauge.report.record_view import RequiredBound
 from rtgauge.report.table import Cell, Column, Table, numbers, texts
 from rtgauge.report.text import NONE
 from rtgauge.verdict.decision import judged_series
@@ -143,7 +143,7 @@ def figures(record: Record) -> list[Figure]:
     """
     played = play(record)
     bound = played.options.bound
-    required = Bound(bound.bound_ns / 1_000, float(bound.allowed))
+    required = RequiredBound(bound.bound_ns / 1_000, float(bound.allowed))
     settings = {"before": (), **({"after": final} if (final := played.search.result.final) else {})}
     loads: dict[str, dict[str, CpuHistograms]] = {}
     for name, wanted in settings.items():

@@ -17,9 +17,9 @@ from rtgauge.record.model import Step
 from rtgauge.record.reader import Record
 from rtgauge.record.windows import NO_BINS, UNKNOWN, Histogram, Integers, Windows, merge
 from rtgauge.report.record_view import (
-    Bound,
     Condition,
     RecordView,
+    RequiredBound,
     has_distribution,
     quantities,
     quantity_of,
@@ -367,7 +367,7 @@ class Source:
     view: RecordView
     conditions: dict[str, Condition]
     measured: dict[str, dict[str, CpuHistograms]]
-    bounds: dict[str, Bound]
+    bounds: dict[str, RequiredBound]
     whole: RecordView
     """The view with all of the record's steps."""
 
@@ -395,7 +395,7 @@ class Source:
         return replace(self, conditions=kept, measured=measured, bounds=bounds)
 
     @property
-    def bound(self) -> Bound | None:
+    def bound(self) -> RequiredBound | None:
         """The bound on a measured quantity, on latency if there are several; None without one."""
         return next((self.bounds[name] for name in self.quantities if name in self.bounds), None)
 

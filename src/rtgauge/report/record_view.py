@@ -83,7 +83,7 @@ def series_name(summary: SeriesSummary) -> str:
 
 
 @dataclass(frozen=True)
-class Bound:
+class RequiredBound:
     """A required bound: the time (us), and the share of activations that may exceed it."""
 
     us: float
@@ -252,15 +252,15 @@ class RecordView:
         return quantities(self.record.steps)
 
     @cached_property
-    def bounds(self) -> dict[str, Bound]:
+    def bounds(self) -> dict[str, RequiredBound]:
         """The required bound on each quantity, from the verdicts' evidence; empty without a requirement."""
-        bounds: dict[str, Bound] = {}
+        bounds: dict[str, RequiredBound] = {}
         for verdict in self.record.run.verdicts:
             for evidence in (verdict.evidence, *verdict.evidence.get("threads", [])):
                 bound_ns, hardness = evidence.get("bound_ns"), evidence.get("hardness", 1.0)
                 if isinstance(bound_ns, int) and not isinstance(bound_ns, bool) and bound_ns > 0:
                     metric = str(evidence.get("metric", LATENCY))
-                    bounds.setdefault(metric, Bound(bound_ns / 1_000, 1 - float(hardness)))
+                    bounds.setdefault(metric, RequiredBound(bound_ns / 1_000, 1 - float(hardness)))
         return bounds
 
     def is_folded(self, step: Step) -> bool:

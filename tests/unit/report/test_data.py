@@ -17,7 +17,7 @@ from rtgauge.record.window_table import in_blocks
 from rtgauge.record.windows import Histogram
 from rtgauge.record.windows_file import write_windows
 from rtgauge.report.figure_data import ALL, by_cpu, course, exceedance, outline
-from rtgauge.report.record_view import Bound, RecordView
+from rtgauge.report.record_view import RecordView, RequiredBound
 from tests.support.records import Shape, write_record
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def test_idle_stands_first_whatever_the_order(record: Record):
 
 
 def test_the_bound_is_that_of_the_verdicts(record: Record):
-    assert RecordView(record).bounds == {"latency": Bound(200.0)}
+    assert RecordView(record).bounds == {"latency": RequiredBound(200.0)}
     assert not RecordView(replace(record, run=record.run.model_copy(update={"verdicts": []}))).bounds
 
 

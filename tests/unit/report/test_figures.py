@@ -17,7 +17,7 @@ from rtgauge.record.reader import Record
 from rtgauge.report.figure_data import Source
 from rtgauge.report.figures.vega import config, cpu_colours
 from rtgauge.report.page import Drawn, figures
-from rtgauge.report.record_view import Bound, RecordView
+from rtgauge.report.record_view import RecordView, RequiredBound
 from tests.support.figures import save_figures
 from tests.support.records import Shape, write_record
 
@@ -81,7 +81,7 @@ def test_the_histogram_has_a_chart_a_load_and_a_line_a_cpu_with_its_maximum(reco
 
 
 def test_the_bound_can_be_given_and_is_absent_where_none_was(record: Record, tmp_path: Path):
-    bounds = {"latency": Bound(50.0, 0.001)}
+    bounds = {"latency": RequiredBound(50.0, 0.001)}
     drawn = figures(replace(Source.of(RecordView(record)), bounds=bounds))
     for name in ("exceedance", "course", "histogram"):
         assert "bound 50 us" in str(drawn[name].specs)

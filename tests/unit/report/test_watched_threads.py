@@ -11,7 +11,7 @@ from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
 from rtgauge.report.conclusion import conclude
 from rtgauge.report.figures.course import named_course
-from rtgauge.report.record_view import Bound, RecordView
+from rtgauge.report.record_view import RecordView, RequiredBound
 from rtgauge.report.tables import heard_series, series_table
 from rtgauge.report.watched_threads import FIGURES, WATCHED_THREADS
 from tests.unit.records import run, step
@@ -205,7 +205,7 @@ def test_the_distribution_and_the_course_of_each_thread_are_drawn_with_the_bound
     watched = measured.model_copy(update={"series": own})
     view = SimpleNamespace(
         record=SimpleNamespace(windows=lambda _: windows),
-        bounds={"latency": Bound(300.0, 0.01)},
+        bounds={"latency": RequiredBound(300.0, 0.01)},
         labels={watched.id: "idle"},
     )
     distribution, course = WATCHED_THREADS.figures(cast("RecordView", view), [watched])

@@ -11,7 +11,7 @@ from rtgauge.record.windows import UNKNOWN, Windows
 from rtgauge.report.figure_data import ALL, Course, Source, course
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
-from rtgauge.report.record_view import SEVERAL, Bound, RecordView, common_quantity, has_distribution
+from rtgauge.report.record_view import SEVERAL, RecordView, RequiredBound, common_quantity, has_distribution
 from rtgauge.report.table import applying
 from rtgauge.units import format_count, format_duration, format_time
 
@@ -88,7 +88,7 @@ def course_figure(source: Source) -> Figure | None:
 
 
 def named_course(
-    windows: Windows, names: Mapping[int, str], quantity: str, bound: Bound | None = None
+    windows: Windows, names: Mapping[int, str], quantity: str, bound: RequiredBound | None = None
 ) -> vega.Part | None:
     """Return a chart with the largest value in each window over time, with a line for each name; None if
     nothing was measured. `names`: by series number. If there are too many windows to draw, a point is the

@@ -14,7 +14,7 @@ from rtgauge.record.histogram import lower_ns, upper_ns
 from rtgauge.report.figure_data import ALL, CpuHistograms, Curve, Source, exceedance
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
-from rtgauge.report.record_view import LATENCY, Bound
+from rtgauge.report.record_view import LATENCY, RequiredBound
 from rtgauge.report.table import applying
 from rtgauge.report.text import capital
 from rtgauge.units import format_count, format_share, format_time
@@ -70,7 +70,7 @@ def share_layers(
     share_title: str,
     *transform: vega.Part,
     least_us: float = 0.01,
-    bound: Bound | None = None,
+    bound: RequiredBound | None = None,
     **encoding: vega.Part,
 ) -> list[vega.Part]:
     """Return the layers that draw exceedance curves on logarithmic axes, as every figure of shares does, with
@@ -98,7 +98,7 @@ def share_layers(
 
 
 def named_chart(
-    curves: Mapping[str, CpuHistograms], quantity: str, bound: Bound | None = None
+    curves: Mapping[str, CpuHistograms], quantity: str, bound: RequiredBound | None = None
 ) -> vega.Part | None:
     """Return a chart with a curve per name, with missed activations filled in; None if all are empty."""
     filled = {name: replace(part, plain=part.plain.plus(part.missed)) for name, part in curves.items()}
@@ -112,7 +112,7 @@ def named_chart(
     return vega.layered(layers, height=240, description=_described(filled, quantity, bound))
 
 
-def _described(parts: Mapping[str, CpuHistograms], quantity: str, bound: Bound | None) -> str:
+def _described(parts: Mapping[str, CpuHistograms], quantity: str, bound: RequiredBound | None) -> str:
     """Return the numbers of the curves in words: "idle: 1.2 % later than 200 us, none of 20,062 later than
     13.1 ms"; without a bound, the time that 1 % exceed.
     """
@@ -135,7 +135,7 @@ def _described(parts: Mapping[str, CpuHistograms], quantity: str, bound: Bound |
     return f"{capital(share_later(quantity))}, both axes logarithmic. {'; '.join(each)}{allowed}"
 
 
-def corner_note(bound: Bound | None, quantity: str = LATENCY) -> str:
+def corner_note(bound: RequiredBound | None, quantity: str = LATENCY) -> str:
     """Return what the shaded corner means; empty without a bound."""
     if bound is None:
         return ""

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, Self, cast
 
 from rtgauge.escape import escaped
-from rtgauge.report.record_view import Bound
+from rtgauge.report.record_view import RequiredBound
 
 SCHEMA = "https://vega.github.io/schema/vega-lite/v6.4.1.json"
 QUOTED = re.compile(r'[,"\n\r]')
@@ -188,7 +188,7 @@ def rule(
     return layer(csv("at:Q", [[at]]), drawn, **{channel: shown("at:Q")})
 
 
-def bound_layers(bound: Bound | None, *, vertical: bool) -> list[Part]:
+def bound_layers(bound: RequiredBound | None, *, vertical: bool) -> list[Part]:
     """Return the layers of a line at the requirement's bound and of its label; empty without a bound."""
     if bound is None:
         return []
@@ -201,7 +201,7 @@ def bound_layers(bound: Bound | None, *, vertical: bool) -> list[Part]:
     return [rule("y", bound.us), layer(at, drawn, y=shown("at:Q"), x=fixed("width"))]
 
 
-def forbidden_corner(bound: Bound | None, high_us: float, rarest: float) -> list[Part]:
+def forbidden_corner(bound: RequiredBound | None, high_us: float, rarest: float) -> list[Part]:
     """Return the layer that shades what a requirement forbids an exceedance curve: later than the bound, and
     more often than allowed. Empty without a bound.
     """
