@@ -23,7 +23,7 @@ from rtgauge.record.model import Run, RunDocument, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import write_page
 from rtgauge.report.compare.figures import comparison_figures
-from rtgauge.report.compare.page import Chapter, chapter_of, comparison_grids, html
+from rtgauge.report.compare.page import ComparisonChapter, chapter_of, comparison_grids, html
 from rtgauge.report.compare.tables import grids
 from rtgauge.report.terminal import print_summary
 from rtgauge.report.terminal_table import print_tables
@@ -63,7 +63,9 @@ def _tell_choice(compared: ComparedDeployments, display: Display, *, as_json: bo
         typer.echo(f"chosen   {compared.choice.deployment}: {compared.choice.reason}", err=as_json)
 
 
-def _chapter(result: Comparison, sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]]) -> Chapter:
+def _chapter(
+    result: Comparison, sides: Sequence[Side], pairs: Sequence[tuple[Side, Side]]
+) -> ComparisonChapter:
     """Return the comparison's chapter, with the paper's selection and Q-Q plots."""
     figures = [*comparison_figures(sides, quantiles=result.quantiles), *qq_figures(pairs)]
     return replace(chapter_of(result, sides), grids=comparison_grids(result, sides), figures=figures)

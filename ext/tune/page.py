@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rtgauge.report.compare.page import AnswerBox, Chapter, Tone, html
+from rtgauge.report.compare.page import AnswerBox, ComparisonChapter, Tone, html
 from rtgauge.report.conclusion import reason_text
 from rtgauge.report.figure_data import CpuHistograms, measured
 from rtgauge.report.figures.exceedance import corner_note, named_chart
@@ -167,5 +167,5 @@ def page(result: TuneResult, record: Record) -> str:
     tone = TONES.get(result.outcome, "cannot-tell")
     answer = AnswerBox(result.conclusion, result.outcome, tone, both, result.next)
     rest = [line for line in basis(result) if line not in both]
-    chapter = Chapter("", [], tables(result), figures(record), answer=answer, notes=rest)
+    chapter = ComparisonChapter("", [], tables(result), figures(record), answer=answer, notes=rest)
     return html([chapter], [record], title="Tuning")

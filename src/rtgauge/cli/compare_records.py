@@ -31,7 +31,7 @@ from rtgauge.explain.analysis.culprits import blame_of
 from rtgauge.record.model import Verdict
 from rtgauge.record.reader import Record
 from rtgauge.report.compare.page import (
-    Chapter,
+    ComparisonChapter,
     chapter_of,
     comparison_grids,
     operation_chapters,
@@ -97,7 +97,7 @@ def _print_operations(benchmarks: Microbenchmarks) -> None:
 
 def _operation_chapters(
     benchmarks: Microbenchmarks, records: Sequence[Record], parts: Sequence[Scope], asked: ComparedSides
-) -> list[Chapter]:
+) -> list[ComparisonChapter]:
     """Return the chapters with the operations' tables and figures."""
     sides = [
         (part, sides_of(records, part, force=asked.force)) for part in parts if part.operation is not None
@@ -108,7 +108,7 @@ def _operation_chapters(
     )
 
 
-def _timing(records: Sequence[Record], frequency: FrequencyOptions) -> list[Chapter]:
+def _timing(records: Sequence[Record], frequency: FrequencyOptions) -> list[ComparisonChapter]:
     """Return the chapter of frequencies; empty if the records have no step that is compared with a period."""
     chapter = timing_chapter(how_often(records, frequency))
     return [chapter] if chapter.grids else []

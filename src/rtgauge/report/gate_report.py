@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from rtgauge.record.reader import Record
-from rtgauge.report.compare.page import AnswerBox, Chapter, Tone, html
+from rtgauge.report.compare.page import AnswerBox, ComparisonChapter, Tone, html
 from rtgauge.report.conclusion import exposure_text
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.factors import factor_axis
@@ -165,7 +165,7 @@ def markdown(result: GateResult) -> str:
 def page(result: GateResult, record: Record) -> str:
     """Return the page as text: the answer, each pair as a point and as a row, and all series."""
     judged = result.primary is not None
-    chapter = Chapter(
+    chapter = ComparisonChapter(
         "",
         [result.baseline],
         [series_table(result), pairs_table(result)] if judged else [],

@@ -47,7 +47,7 @@ class AnswerBox:
 
 
 @dataclass(frozen=True)
-class Chapter:
+class ComparisonChapter:
     """A comparison's chapter. `title` is empty if the page has only one chapter."""
 
     title: str
@@ -110,9 +110,9 @@ def _answer(result: Comparison) -> AnswerBox | None:
     )
 
 
-def chapter_of(result: Comparison, sides: Sequence[Side], title: str = "") -> Chapter:
+def chapter_of(result: Comparison, sides: Sequence[Side], title: str = "") -> ComparisonChapter:
     """Return the chapter of one comparison, without the tables of OF_PAPER."""
-    return Chapter(
+    return ComparisonChapter(
         title,
         list(dict.fromkeys(pair.baseline for pair in result.pairs)),
         [grid for grid in comparison_grids(result, sides) if grid.title not in OF_PAPER],
@@ -125,25 +125,25 @@ def chapter_of(result: Comparison, sides: Sequence[Side], title: str = "") -> Ch
 
 def operation_chapters(
     benchmarks: Microbenchmarks, parts: Sequence[tuple[Scope, list[Side], list[tuple[Side, Side]]]]
-) -> list[Chapter]:
+) -> list[ComparisonChapter]:
     """Return a chapter with the tables of all operations, then one with figures for each operation."""
     conclusion = microbenchmark_conclusion(benchmarks)
     answer = None if conclusion is None else AnswerBox(conclusion)
-    chapters = [Chapter("", [], microbenchmark_grids(benchmarks), [], answer=answer)]
+    chapters = [ComparisonChapter("", [], microbenchmark_grids(benchmarks), [], answer=answer)]
     for part, sides, pairs in parts:
         baselines = list(dict.fromkeys(baseline.label for _, baseline in pairs))
-        chapters.append(Chapter(part.title, baselines, [], comparison_figures(sides, part.title)))
+        chapters.append(ComparisonChapter(part.title, baselines, [], comparison_figures(sides, part.title)))
     return chapters
 
 
-def timing_chapter(found: HowOften) -> Chapter:
+def timing_chapter(found: HowOften) -> ComparisonChapter:
     """Return the chapter with tables and figures of frequencies, responses and searches over the period."""
     answer = AnswerBox(" ".join(f"{sentence}." for sentence in found.sentences)) if found.sentences else None
-    return Chapter("How often", [], list(found.tables), list(found.figures), answer=answer)
+    return ComparisonChapter("How often", [], list(found.tables), list(found.figures), answer=answer)
 
 
 def html(
-    chapters: Sequence[Chapter],
+    chapters: Sequence[ComparisonChapter],
     records: Sequence[Record],
     verdicts: Mapping[str, Verdict] | None = None,
     title: str = "Comparison",
@@ -175,7 +175,7 @@ def html(
 
 
 def write(
-    chapters: Sequence[Chapter],
+    chapters: Sequence[ComparisonChapter],
     records: Sequence[Record],
     verdicts: Mapping[str, Verdict] | None = None,
     *,
