@@ -198,7 +198,7 @@ def _in_held_deployment(steps: Sequence[StepKey], context: TargetContext, marks:
     return replace(context, group=held.group, isolated=isolated)
 
 
-class Accepted(NamedTuple):
+class AcceptedSteps(NamedTuple):
     """The accepted steps, what the target or its co-kernel lacks for the others, and the median time of
     arming (s).
     """
@@ -208,7 +208,7 @@ class Accepted(NamedTuple):
     arming_s: float
 
 
-def _accepted_steps(steps: Sequence[StepKey], context: TargetContext) -> Accepted:
+def _accepted_steps(steps: Sequence[StepKey], context: TargetContext) -> AcceptedSteps:
     """Try each kind of step, and return the steps that the target accepts.
 
     Raises InputError if the co-kernel supports nothing in the plan, a tool cannot measure its step, or the
@@ -252,7 +252,7 @@ def _accepted_steps(steps: Sequence[StepKey], context: TargetContext) -> Accepte
     left_out = {
         (missing.what, missing.reason): missing for missing in refused.values() if missing is not None
     }
-    return Accepted(accepted, list(left_out.values()), statistics.median(arming_s) if arming_s else 0.0)
+    return AcceptedSteps(accepted, list(left_out.values()), statistics.median(arming_s) if arming_s else 0.0)
 
 
 def _is_tried_by_measuring(steps: Sequence[StepKey]) -> bool:
