@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from rtgauge.record.pairs import BLOCK
-from rtgauge_ext.tune.search import Found, Purpose, SearchOptions, Seen, Tuned, TuningSearch, Visit
+from rtgauge_ext.tune.search import Purpose, SearchOptions, Seen, TestOutcome, Tuned, TuningSearch, Visit
 
 NAMES = tuple(f"s{number}" for number in range(12))
 BOUND_NS = 200_000
@@ -83,9 +83,9 @@ def test_the_remedy_of_the_culprit_is_one_test() -> None:
     found = searched(machine, suspects=["s7"])
     assert (found.kept, found.together) == (("s7",), ())
     test, confirmation = found.tests
-    assert (test.purpose, test.found, test.meets) == (Purpose.REMEDY, Found.BETTER, True)
+    assert (test.purpose, test.found, test.meets) == (Purpose.REMEDY, TestOutcome.BETTER, True)
     assert found.confirmation is confirmation
-    assert confirmation.found is Found.BETTER
+    assert confirmation.found is TestOutcome.BETTER
     assert {visit.loads[0] for visit in machine.visited[-2 * BLOCK :]} == {"memory"}
     assert len(machine.visited) == 1 + 4 * BLOCK
 
@@ -108,14 +108,14 @@ def test_two_settings_that_help_only_together() -> None:
 def test_a_wrong_suspicion_costs_one_test() -> None:
     found = searched(Machine([(["s3"], 2_000_000)]), suspects=["s8"])
     assert found.kept == ("s3",)
-    assert found.tests[0].found is Found.NO_DIFFERENCE
+    assert found.tests[0].found is TestOutcome.NO_DIFFERENCE
 
 
 def test_a_setting_that_hurts_does_not_hide_one_that_helps() -> None:
     machine = Machine([(["s1"], 320_000)], hurt_by=["s10"])
     found = searched(machine, replace(WISH, most_runs=400))
     assert found.kept == ("s1",)
-    assert any(test.found is Found.WORSE and "s10" in test.changed for test in found.tests)
+    assert any(test.found is TestOutcome.WORSE and "s10" in test.changed for test in found.tests)
 
 
 def test_a_setting_with_which_no_run_counts_does_not_stop_the_search() -> None:
@@ -129,7 +129,7 @@ def test_a_setting_that_the_machine_refuses_is_left_out_and_not_tried_again() ->
     assert found.kept == ("s1",)
     assert found.refused == {"s8": "EINVAL", "s11": "EINVAL"}
     first = found.tests[0]
-    assert (first.changed, first.found) == (("s8",), Found.REFUSED)
+    assert (first.changed, first.found) == (("s8",), TestOutcome.REFUSED)
     assert not any("s8" in test.changed for test in found.tests[1:])
     assert sum("s11" in visit.settings for visit in machine.visited) == BLOCK, "in the first group only"
 
@@ -151,11 +151,11 @@ def test_a_test_decides_with_the_error_of_its_interval() -> None:
             low, high = test.decision.low, test.decision.high
             assert low is not None
             assert high is not None
-            if test.found is Found.NO_DIFFERENCE:
+            if test.found is TestOutcome.NO_DIFFERENCE:
                 assert low <= 0, "a gain is printed if it is shown"
             else:
-                assert (low > 0) == (test.found is Found.BETTER)
-                assert (high < 0) == (test.found is Found.WORSE)
+                assert (low > 0) == (test.found is TestOutcome.BETTER)
+                assert (high < 0) == (test.found is TestOutcome.WORSE)
 
 
 def test_a_machine_that_meets_the_requirement_is_left_alone() -> None:
