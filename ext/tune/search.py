@@ -67,7 +67,7 @@ class Visit:
 
 
 @dataclass(frozen=True)
-class Seen:
+class VisitResult:
     """What a run showed: the deciding value (ns), and whether it met the requirement. None: the run does not
     count. `refused`: setting -> the reason why the machine refused it.
     """
@@ -145,7 +145,7 @@ class Tuned:
         return (*self.kept, *self.together)
 
 
-Asked = Generator[Sequence[Visit], Sequence[Seen], None]
+Asked = Generator[Sequence[Visit], Sequence[VisitResult], None]
 
 
 class _OutOfBudget(Exception):  # noqa: N818 - an end like others
@@ -226,7 +226,7 @@ class TuningSearch:
                 fitting = (*fitting, name)
         return fitting
 
-    def _proven(self, name: str) -> Generator[Sequence[Visit], Sequence[Seen], PairTest]:
+    def _proven(self, name: str) -> Generator[Sequence[Visit], Sequence[VisitResult], PairTest]:
         """Test one setting in addition to the kept ones; keep it if it helps."""
         base = self.result.kept
         purpose = Purpose.REMEDY if name in self.suspects else Purpose.PROOF
@@ -237,7 +237,7 @@ class TuningSearch:
 
     def _helping(
         self, base: Settings, group: Settings, purpose: Purpose, *, halves: bool = True
-    ) -> Generator[Sequence[Visit], Sequence[Seen], Settings]:
+    ) -> Generator[Sequence[Visit], Sequence[VisitResult], Settings]:
         """Return the smallest part found of a group that helps in addition to `base`; empty if none does.
 
         `halves`: test the halves of a group that makes no difference, because one may hide the other.
@@ -258,7 +258,7 @@ class TuningSearch:
 
     def _smallest(
         self, base: Settings, group: Settings
-    ) -> Generator[Sequence[Visit], Sequence[Seen], Settings]:
+    ) -> Generator[Sequence[Visit], Sequence[VisitResult], Settings]:
         """Return a group that helps in addition to `base`, without the halves that are not needed."""
         if len(group) == 1:
             return group
@@ -327,7 +327,9 @@ class TuningSearch:
         """Return whether no two of these settings conflict."""
         return not any(other in self._options.candidates[name] for name in settings for other in settings)
 
-    def _measured(self, visits: Sequence[Visit]) -> Generator[Sequence[Visit], Sequence[Seen], list[Seen]]:
+    def _measured(
+        self, visits: Sequence[Visit]
+    ) -> Generator[Sequence[Visit], Sequence[VisitResult], list[VisitResult]]:
         self._runs += len(visits)
         seen = yield visits
         return list(seen)
@@ -342,7 +344,7 @@ class TuningSearch:
         aim: TestOutcome = TestOutcome.BETTER,
         loads: Sequence[str] | None = None,
         reserved: int = 2 * BLOCK,
-    ) -> Generator[Sequence[Visit], Sequence[Seen], PairTest]:
+    ) -> Generator[Sequence[Visit], Sequence[VisitResult], PairTest]:
         """Measure pairs of runs of both sides until the test decides.
 
         `reserved`: how many runs to leave for the confirmation. Raises _OutOfBudget if the budget is too

@@ -24,7 +24,7 @@ from rtgauge.units import NS_PER_S, format_duration, format_span
 from rtgauge.verdict.decision import judged_series
 from rtgauge.verdict.requirement import Requirement
 from rtgauge_ext.tune.refused import refused_in
-from rtgauge_ext.tune.search import Seen, TuningSearch, Visit
+from rtgauge_ext.tune.search import TuningSearch, Visit, VisitResult
 from rtgauge_ext.tune.suspects import culprits_of, suspects
 from rtgauge_ext.tune.tuning_options import KEY, TuningOptions, options_of, plain
 
@@ -161,14 +161,14 @@ def deployment_name(
     return parse_deployment(",".join(words)).name
 
 
-def seen_of(steps: Sequence[Step], visit: Visit, requirement: Requirement) -> Seen:
+def seen_of(steps: Sequence[Step], visit: Visit, requirement: Requirement) -> VisitResult:
     """Return what a run showed under its worst load. A run with a missing or invalid load does not count."""
     by_load = {step.key.load: step for step in steps}
     values = [value_ns(by_load[load], requirement) if load in by_load else None for load in visit.loads]
     if any(value is None for value in values):
-        return Seen(None)
+        return VisitResult(None)
     worst = max(value for value in values if value is not None)
-    return Seen(float(max(worst, 1)), worst <= requirement.bound_ns)
+    return VisitResult(float(max(worst, 1)), worst <= requirement.bound_ns)
 
 
 def value_ns(step: Step, requirement: Requirement) -> int | None:

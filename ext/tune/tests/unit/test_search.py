@@ -11,7 +11,15 @@ from dataclasses import dataclass, field, replace
 import pytest
 
 from rtgauge.record.pairs import BLOCK
-from rtgauge_ext.tune.search import Purpose, SearchOptions, Seen, TestOutcome, Tuned, TuningSearch, Visit
+from rtgauge_ext.tune.search import (
+    Purpose,
+    SearchOptions,
+    TestOutcome,
+    Tuned,
+    TuningSearch,
+    Visit,
+    VisitResult,
+)
 
 NAMES = tuple(f"s{number}" for number in range(12))
 BOUND_NS = 200_000
@@ -40,11 +48,11 @@ class Machine:
     """What a form of a setting mends."""
     visited: list[Visit] = field(default_factory=list[Visit])
 
-    def run(self, visit: Visit) -> Seen:
+    def run(self, visit: Visit) -> VisitResult:
         generator = random.Random(f"{self.seed} {len(self.visited)}")
         self.visited.append(visit)
         if set(visit.settings) & set(self.unset):
-            return Seen(None)
+            return VisitResult(None)
         largest = self.least_ns
         settings = [name for name in visit.settings if name not in self.refused]
         in_force = {mended for name in settings for mended in self.forms.get(name, [name])}
@@ -59,7 +67,7 @@ class Machine:
             noise += 5 * self.spread * math.sin(2 * math.pi * turns)
         value = largest * math.exp(noise)
         refused = {name: "EINVAL" for name in visit.settings if name in self.refused}
-        return Seen(value, value <= BOUND_NS, refused)
+        return VisitResult(value, value <= BOUND_NS, refused)
 
 
 def searched(machine: Machine, options: SearchOptions = WISH, suspects: Sequence[str] = ()) -> Tuned:
