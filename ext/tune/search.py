@@ -145,7 +145,7 @@ class Tuned:
         return (*self.kept, *self.together)
 
 
-Asked = Generator[Sequence[Visit], Sequence[VisitResult], None]
+Visits = Generator[Sequence[Visit], Sequence[VisitResult], None]
 
 
 class _OutOfBudget(Exception):  # noqa: N818 - an end like others
@@ -164,7 +164,7 @@ class TuningSearch:
         """The remedies of the culprits, the worst culprit first. Set this after the first run."""
         self.result = Tuned()
 
-    def visits(self) -> Asked:
+    def visits(self) -> Visits:
         """Yield the next runs, and receive their results in the same order."""
         first = (yield from self._measured([Visit((), self._options.loads, explained=True)]))[0]
         self.result.measured_before = first.value_ns is not None
@@ -181,7 +181,7 @@ class TuningSearch:
                 yield from self._confirm()
         self.result.finished = True
 
-    def _search(self) -> Asked:
+    def _search(self) -> Visits:
         for name in [each for each in self.suspects if each in self._options.candidates][:MOST_REMEDIES]:
             if name not in self.result.refused and self._fits((*self.result.kept, name)):
                 test = yield from self._proven(name)
@@ -274,7 +274,7 @@ class TuningSearch:
         second = yield from self._smallest((*base, *first), group[half:])
         return (*first, *second)
 
-    def _prove_each(self, found: Settings) -> Asked:
+    def _prove_each(self, found: Settings) -> Visits:
         """Keep each of these settings that the others need: without it, the result must be worse."""
         self.result.together = found
         left = found
@@ -286,7 +286,7 @@ class TuningSearch:
                 self.result.kept = (*self.result.kept, name)
             self.result.together = left
 
-    def _fewest(self) -> Asked:
+    def _fewest(self) -> Visits:
         """Find, by halving, a setting's cheapest variant that is as good or also meets the requirement."""
         for name in [each for each in self.result.final if each in self._options.fewer]:
             full, forms = name, self._options.fewer[name]
@@ -310,7 +310,7 @@ class TuningSearch:
                 else:
                     low = middle + 1
 
-    def _confirm(self) -> Asked:
+    def _confirm(self) -> Visits:
         """Test the final settings under loads that the search did not use."""
         final = self.result.final
         self.result.confirmation = yield from self._test(
