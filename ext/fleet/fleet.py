@@ -45,7 +45,7 @@ from rtgauge.verdict.coverage import left_out_of
 from rtgauge.verdict.gate_result import GateResult
 from rtgauge_ext.fleet.archive import archive_of, send
 from rtgauge_ext.fleet.plan import ASIDE, Board, BoardImage, BoardTask, FleetPlan, Job
-from rtgauge_ext.store.adding import Said, add
+from rtgauge_ext.store.adding import GivenLabels, add
 from rtgauge_ext.store.store import Store
 
 COMMAND = (sys.executable, "-P", "-m", "rtgauge")
@@ -317,7 +317,7 @@ class Fleet:
                 add(
                     self._opened,
                     record,
-                    Said(labels=labels, machines={"": task.board.name}),
+                    GivenLabels(labels=labels, machines={"": task.board.name}),
                     one_of_many=True,
                 )
 

@@ -23,7 +23,7 @@ from rtgauge_ext.store.store import AddingOutcome, Store
 
 
 @dataclass(frozen=True)
-class Said:
+class GivenLabels:
     """What the user says about a record; an empty text removes the label or the commit.
 
     `machines`: target -> name; "" is the run's first target. `relabel`: whether these replace what the
@@ -78,7 +78,12 @@ class AddedRecord(NamedTuple):
 
 
 def add(
-    store: Store, path: Path, said: Said | None = None, *, again: bool = False, one_of_many: bool = False
+    store: Store,
+    path: Path,
+    said: GivenLabels | None = None,
+    *,
+    again: bool = False,
+    one_of_many: bool = False,
 ) -> AddedRecord:
     """Add the record in the folder `path`, and keep in the record what the user said about it.
 
@@ -97,7 +102,13 @@ def add(
 
 
 def _add(
-    store: Store, folder: RecordFolder, path: Path, said: Said | None, *, again: bool, one_of_many: bool
+    store: Store,
+    folder: RecordFolder,
+    path: Path,
+    said: GivenLabels | None,
+    *,
+    again: bool,
+    one_of_many: bool,
 ) -> AddedRecord:
     run = read_model(folder.file(RUN), Run)
     kept = said is not None and not _say(store, folder, run, said, one_of_many=one_of_many)
@@ -113,7 +124,7 @@ def _add(
     return AddedRecord(run.id, store.put(digest_of(record, sha256), path, again=again), kept)
 
 
-def _say(store: Store, folder: RecordFolder, run: Run, said: Said, *, one_of_many: bool) -> bool:
+def _say(store: Store, folder: RecordFolder, run: Run, said: GivenLabels, *, one_of_many: bool) -> bool:
     """Write what the user said into the record. Return whether the record now says so."""
     before = read_labels(folder)
     labels = said.merged(before, run.targets)

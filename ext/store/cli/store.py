@@ -31,7 +31,7 @@ from rtgauge_ext.store.cli.options import (
 )
 
 if TYPE_CHECKING:
-    from rtgauge_ext.store.adding import Said
+    from rtgauge_ext.store.adding import GivenLabels
     from rtgauge_ext.store.document import Added, RecordPoint, RecordRow, SeriesHistory, SeriesPoint
     from rtgauge_ext.store.store import Store
 
@@ -57,12 +57,14 @@ def _print_json(document: BaseModel) -> None:
     typer.echo(document.model_dump_json(indent=1))
 
 
-def _said(commit: str | None, labels: list[str] | None, machines: list[str] | None, *, relabel: bool) -> Said:
+def _said(
+    commit: str | None, labels: list[str] | None, machines: list[str] | None, *, relabel: bool
+) -> GivenLabels:
     from rtgauge.record.labels import MOST_LABELS, check_word
-    from rtgauge_ext.store.adding import Said
+    from rtgauge_ext.store.adding import GivenLabels
 
     named = {target: name for name, _, target in (text.partition("@") for text in machines or [])}
-    said = Said(commit, label_pairs("--label", labels), named, relabel)
+    said = GivenLabels(commit, label_pairs("--label", labels), named, relabel)
     for option, texts in (
         ("--commit", [commit] if commit else []),
         ("--label", [text for pair in said.labels.items() for text in pair if text]),

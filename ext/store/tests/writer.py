@@ -23,7 +23,7 @@ from rtgauge_ext.store.digest import Digest, MachineDigest, StepDigest
 from rtgauge_ext.store.store import Store
 
 
-def add(store: str, records: list[Path], said: adding.Said | None = None) -> None:
+def add(store: str, records: list[Path], said: adding.GivenLabels | None = None) -> None:
     opened = Store.open(store, make=True)
     for record in records:
         print(adding.add(opened, record, said)[0], flush=True)
@@ -91,7 +91,7 @@ def main() -> None:
         if how == "add":
             add(store, folders)
         elif how == "label":
-            add(store, folders, adding.Said(labels={label: "x"}))
+            add(store, folders, adding.GivenLabels(labels={label: "x"}))
         else:
             put_rows(store, records)
         return
