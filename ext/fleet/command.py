@@ -46,7 +46,7 @@ def fleet(
     from rtgauge.record.files import clear_errors
     from rtgauge_ext.fleet.fleet import Fleet
     from rtgauge_ext.fleet.plan import FleetPlan
-    from rtgauge_ext.store.queries import Asked
+    from rtgauge_ext.store.queries import RecordFilter
     from rtgauge_ext.store.store import Store
 
     read = FleetPlan.read(plan)
@@ -62,7 +62,9 @@ def fleet(
     done = f"{len(running.statuses)} of {plural(len(running.tasks), 'job')} done"
     typer.echo(f"{done} on {plural(len(read.boards), 'board')}; records in {folder}")
     if read.site is not None and read.store is not None and status != EXIT_INTERRUPTED:
-        page = store_site(Path(read.site), Store.open(read.store, make=True), Asked(), "*", "p99", "kernel")
+        page = store_site(
+            Path(read.site), Store.open(read.store, make=True), RecordFilter(), "*", "p99", "kernel"
+        )
         typer.echo(f"page    {page}")
     for name, reason in running.aside.items():
         typer.echo(

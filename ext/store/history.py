@@ -118,7 +118,9 @@ class StoreHistory(Model):
 DOCUMENT = Document("what rtgauge store history --json prints", (StoreHistory,))
 
 
-def histories(store: Store, asked: queries.Asked, pattern: str, quantile: str, by: str) -> list[History]:
+def histories(
+    store: Store, asked: queries.RecordFilter, pattern: str, quantile: str, by: str
+) -> list[History]:
     """Return a history for each series of this name or pattern, and each machine.
 
     `by`: one of GROUPS, `label:KEY` or `setting:NAME`. Raises InputError for another `by` or another

@@ -30,7 +30,7 @@ FROM_RESULT = [name for name in SeriesPoint.model_fields if name in RESULT.c]
 """Columns of a result that a point takes over unchanged."""
 
 
-class Asked:
+class RecordFilter:
     """Which records a query asks for.
 
     `machine`: its key, the user's name for it, or its host name. `labels`: labels that the record must have.
@@ -70,7 +70,7 @@ def count(store: Store) -> int:
         return connection.scalar(select(func.count()).select_from(RECORD)) or 0
 
 
-def records(store: Store, asked: Asked, name: str | None = None) -> list[RecordRow]:
+def records(store: Store, asked: RecordFilter, name: str | None = None) -> list[RecordRow]:
     """Return the records, the oldest first. `name`: only the record with this name."""
     query = asked.among(select(RECORD)).order_by(RECORD.c.created.desc(), RECORD.c.id.desc())
     query = query.where(RECORD.c.name == name) if name is not None else query
@@ -143,7 +143,7 @@ def _matches(name: str, pattern: str) -> bool:
     return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name) is not None
 
 
-def series(store: Store, asked: Asked, pattern: str | None = None) -> dict[int, SeriesRow]:
+def series(store: Store, asked: RecordFilter, pattern: str | None = None) -> dict[int, SeriesRow]:
     """Return id -> series. `pattern`: a name or a pattern such as `wakeup/latency/*`; None: only the series
     that stand for a whole step.
     """
@@ -199,7 +199,7 @@ def _points() -> Query:
     )
 
 
-def courses(store: Store, asked: Asked, pattern: str) -> list[SeriesHistory]:
+def courses(store: Store, asked: RecordFilter, pattern: str) -> list[SeriesHistory]:
     """Return every series that this name or pattern matches, with its results; empty if no series matches."""
     found: list[SeriesHistory] = []
     for number, row in series(store, asked, pattern).items():

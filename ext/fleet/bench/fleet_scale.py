@@ -102,7 +102,7 @@ def measure(record: Path, boards: int, folder: Path, server: str | None) -> None
     from rtgauge_ext.fleet.fleet import Fleet
     from rtgauge_ext.fleet.plan import FleetPlan
     from rtgauge_ext.store.cli.history import store_site
-    from rtgauge_ext.store.queries import Asked
+    from rtgauge_ext.store.queries import RecordFilter
     from rtgauge_ext.store.store import Store
 
     store = server or str(folder / "store.sqlite")
@@ -144,7 +144,7 @@ def measure(record: Path, boards: int, folder: Path, server: str | None) -> None
     if again != status:
         sys.exit(f"the second start ended with {again}")
     began = time.process_time()
-    store_site(folder / "site", Store.open(store), Asked(), "*", "p99", "kernel")
+    store_site(folder / "site", Store.open(store), RecordFilter(), "*", "p99", "kernel")
     site = time.process_time() - began
     pages = sum(path.stat().st_size for path in (folder / "site").iterdir())
     kind = "PostgreSQL" if server else "SQLite"

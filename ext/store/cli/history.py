@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from rtgauge_ext.store.document import SeriesHistory
     from rtgauge_ext.store.history import History
     from rtgauge_ext.store.page.site import SeriesPage
-    from rtgauge_ext.store.queries import Asked
+    from rtgauge_ext.store.queries import RecordFilter
     from rtgauge_ext.store.store import Store
 
 
@@ -82,7 +82,7 @@ def history(
     from rtgauge_ext.store.store import Store
 
     opened = Store.open(store)
-    asked = queries.Asked(machine, label_pairs("--label", label), last)
+    asked = queries.RecordFilter(machine, label_pairs("--label", label), last)
     found = histories(opened, asked, series or "*", quantile, by)
     if not found:
         raise InputError(unknown_name(opened, series or "*", or_record=False))
@@ -119,7 +119,7 @@ def site(
     from rtgauge_ext.store import queries
     from rtgauge_ext.store.store import Store
 
-    asked = queries.Asked(machine, label_pairs("--label", label), last)
+    asked = queries.RecordFilter(machine, label_pairs("--label", label), last)
     page = store_site(folder, Store.open(store), asked, series, quantile, by)
     typer.echo(f"page    {page}")
 
@@ -167,7 +167,7 @@ def _print(history: History, parameters: str, by: str, console: Console) -> None
     print_tables([history_report.table(history, by)], console)
 
 
-def store_site(folder: Path, store: Store, asked: Asked, pattern: str, quantile: str, by: str) -> Path:
+def store_site(folder: Path, store: Store, asked: RecordFilter, pattern: str, quantile: str, by: str) -> Path:
     """Write the pages of a store, and return the path of the first page.
 
     `pattern`: the series to show; `quantile`, `by`: as for `rtgauge store history`. Raises InputError if an

@@ -159,14 +159,14 @@ def unknown_name(store: Store, name: str, *, or_record: bool) -> str:
     """
     from rtgauge_ext.store import queries
 
-    if queries.courses(store, queries.Asked(last=1), name):
+    if queries.courses(store, queries.RecordFilter(last=1), name):
         return (
             f"none of the records with this --machine or --label has the series {name}; list the records "
             "with: rtgauge store list"
         )
     if not queries.count(store):
         return f"the store {store.path} has no record; add one with: rtgauge store add RECORD"
-    known = [row.series for row in queries.series(store, queries.Asked()).values()]
+    known = [row.series for row in queries.series(store, queries.RecordFilter()).values()]
     close = get_close_matches(name, [*known, *(store.paths() if or_record else ())], n=1)
     hint = f"; did you mean {close[0]}?" if close else "; list the series with: rtgauge store list --series"
     return f"the store has no series{' and no record' if or_record else ''} {name}{hint}"

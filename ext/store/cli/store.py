@@ -192,7 +192,7 @@ def list_store(
     from rtgauge_ext.store.store import Store
 
     opened = Store.open(store)
-    asked = queries.Asked(machine, label_pairs("--label", label), last)
+    asked = queries.RecordFilter(machine, label_pairs("--label", label), last)
     total = queries.count(opened)
     document = StoreListed(store=str(store), total=total)
     if series:
@@ -309,11 +309,11 @@ def show(
     from rtgauge_ext.store.store import Store
 
     opened = Store.open(store)
-    asked = queries.Asked(machine, label_pairs("--label", label), last)
+    asked = queries.RecordFilter(machine, label_pairs("--label", label), last)
     courses = queries.courses(opened, asked, name)
     document = StoreShown(store=str(store), courses=courses)
     if not courses:
-        rows = queries.records(opened, queries.Asked(), _record_name(opened, name))
+        rows = queries.records(opened, queries.RecordFilter(), _record_name(opened, name))
         if not rows:
             raise InputError(unknown_name(opened, name, or_record=True))
         document = StoreShown(

@@ -41,9 +41,9 @@ def small(parent: Path, seed: int, **changes: Any) -> Path:
 def contents(path: str | Path) -> dict[str, Any]:
     """Everything that list and show print of a store."""
     store = Store.open(path)
-    listed = queries.records(store, queries.Asked())
+    listed = queries.records(store, queries.RecordFilter())
     return {
         "records": [row.model_dump() for row in listed],
-        "series": [row.model_dump() for row in queries.series(store, queries.Asked()).values()],
+        "series": [row.model_dump() for row in queries.series(store, queries.RecordFilter()).values()],
         "results": [[point.model_dump() for point in queries.results(store, row.record)] for row in listed],
     }

@@ -79,7 +79,7 @@ def calls(folder: Path) -> list[str]:
 
 
 def stored(folder: Path) -> list[str]:
-    rows = queries.records(Store.open(folder / "store.sqlite"), queries.Asked())
+    rows = queries.records(Store.open(folder / "store.sqlite"), queries.RecordFilter())
     return sorted(machine for row in rows for machine in row.machines)
 
 
@@ -346,7 +346,7 @@ def test_a_board_does_its_jobs_with_each_image(tmp_path: Path) -> None:
     ]  # fmt: skip
     assert first.run() == 3
     assert calls(tmp_path) == ["ssh://fixed quick", "ssh://new quick", "ssh://old quick", "ssh://wrong quick"]
-    rows = queries.records(Store.open(tmp_path / "store.sqlite"), queries.Asked())
+    rows = queries.records(Store.open(tmp_path / "store.sqlite"), queries.RecordFilter())
     assert sorted((row.machines[0], row.labels["image"]) for row in rows) == [
         ("name:fixed", "new"), ("name:guest", "new"), ("name:guest", "old"),
     ]  # fmt: skip
