@@ -15,7 +15,7 @@ from rtgauge.record.model import Model, Step, VerdictWord
 from rtgauge.record.reader import Record
 from rtgauge.record.windows import merge
 from rtgauge.verdict.decision import judge, judged_series
-from rtgauge.verdict.next_step import Done
+from rtgauge.verdict.next_step import PastRun
 from rtgauge.verdict.requirement import Requirement
 from rtgauge_ext.papers.advise.flowchart_file import Thresholds
 
@@ -98,7 +98,7 @@ def evidence(
     kernel: str,
     facts: Facts,
     thresholds: Thresholds,
-    done: Done,
+    done: PastRun,
 ) -> Evidence:
     """Judge one step and return it as evidence. Raises RecordError for a damaged record.
 

@@ -29,7 +29,7 @@ from rtgauge.units import MAX_NS, format_count, format_duration, format_share, f
 from rtgauge.verdict.cannot_tell import cannot_tell
 from rtgauge.verdict.gaps import GAP, judge_gaps
 from rtgauge.verdict.loops import count_of_loop, doubts_of_loop, gaps_of_pollers, judge_loops, worst_of_both
-from rtgauge.verdict.next_step import Done, NextStep, next_for_mark
+from rtgauge.verdict.next_step import NextStep, PastRun, next_for_mark
 from rtgauge.verdict.requirement import Requirement, format_percent
 from rtgauge.verdict.violations import Violations, count_violations
 
@@ -282,7 +282,7 @@ def judge(
     facts: Facts | None = None,
     *,
     margin: Fraction = MARGIN,
-    done: Done | None = None,
+    done: PastRun | None = None,
 ) -> Verdict:
     """Judge one step as `judge_metric` does. For a requirement on jitter, the reason also says whether the
     lateness stays within the bound.
@@ -321,7 +321,7 @@ def judge_metric(
     facts: Facts | None = None,
     *,
     margin: Fraction = MARGIN,
-    done: Done | None = None,
+    done: PastRun | None = None,
 ) -> Verdict:
     """Judge one step by the windows of the series with the requirement's metric.
 
@@ -336,7 +336,7 @@ def judge_metric(
     above the allowed share; otherwise the verdict is "cannot tell". "Holds" becomes "marginal" if the
     requirement would not hold at `margin` of the bound.
     """
-    facts, done = facts or Facts(), done or Done.of_step(step)
+    facts, done = facts or Facts(), done or PastRun.of_step(step)
     series = judged_series(step, requirement.metric)
     refusal = _invalid(requirement, step) or _not_measured(requirement, step, series)
     if refusal is not None:
@@ -400,7 +400,7 @@ def _judge_series(
     facts: Facts,
     *,
     margin: Fraction,
-    done: Done,
+    done: PastRun,
     doubts: Sequence[Mark] | None = None,
 ) -> Verdict:
     """Judge these series of a step. `count` returns the violations of a bound (ns). `doubts`: the doubtful
@@ -439,7 +439,7 @@ def _case(
     facts: Facts,
     *,
     margin: Fraction,
-    done: Done,
+    done: PastRun,
 ) -> _Case:
     known = [summary for summary in series if summary.max_ns is not None]
     largest = max(known, key=_largest_of, default=None)

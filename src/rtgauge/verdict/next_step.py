@@ -67,7 +67,7 @@ class Blame:
 
 
 @dataclass(frozen=True)
-class Done:
+class PastRun:
     """The run's command and its steps' loads, which no advice should repeat.
 
     `blame_of`: finds the culprit of a watched thread, or of the whole step (None); None if the step's
@@ -81,7 +81,7 @@ class Done:
     """What the run left out, such as "load memory" or "deployment MI"."""
 
     @classmethod
-    def of_run(cls, run: Run, steps: Sequence[Step]) -> Done:
+    def of_run(cls, run: Run, steps: Sequence[Step]) -> PastRun:
         """Return what the run measured. For an imported run, the command is `rtgauge run`."""
         command = (
             tuple(run.command) if run.command[1:2] in (["run"], ["probe"], ["watch"]) else ("rtgauge", "run")
@@ -93,7 +93,7 @@ class Done:
         )
 
     @classmethod
-    def of_step(cls, step: Step) -> Done:
+    def of_step(cls, step: Step) -> PastRun:
         """Return what a step measured, if its run is unknown."""
         target = step.key.targets.get("self", LOCAL)
         called = ("rtgauge", "run") if step.key.probe == DEFAULT else tuple(probe_of(step).called.split())
@@ -185,7 +185,7 @@ def _without_priority(step: Step, task: str | None) -> bool:
 class NextStep:
     """Proposes what to try after a step was judged. `task`: the watched thread that was judged."""
 
-    done: Done
+    done: PastRun
     step: Step
     requirement: Requirement
     facts: Facts

@@ -20,7 +20,7 @@ from rtgauge.units import NS_PER_S, format_percentage, plural
 from rtgauge.verdict.answer import answer_words
 from rtgauge.verdict.coverage import condition_of, cpus_left_out, left_out_of, noun_of
 from rtgauge.verdict.decision import MARGIN, interval_remark, judge
-from rtgauge.verdict.next_step import Blame, Done
+from rtgauge.verdict.next_step import Blame, PastRun
 from rtgauge.verdict.requirement import Requirement
 from rtgauge.verdict.worst import ORDER, worst
 
@@ -93,9 +93,9 @@ BlameOf = Callable[[Record, Step, Requirement, str | None], Blame | None]
 """Finds the culprit that made a step, or one thread of a watched program, late by a requirement."""
 
 
-def done_of(record: Record, step: Step, requirement: Requirement, blame_of: BlameOf | None) -> Done:
+def done_of(record: Record, step: Step, requirement: Requirement, blame_of: BlameOf | None) -> PastRun:
     """Return what the step's run measured, and how to find its culprits, for `judge`."""
-    done = Done.of_run(record.run, record.steps)
+    done = PastRun.of_run(record.run, record.steps)
     return done if blame_of is None else replace(done, blame_of=partial(blame_of, record, step, requirement))
 
 

@@ -15,7 +15,7 @@ from rtgauge.probe.descriptor import key_names
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.facts import Facts
 from rtgauge.record.model import LeftOut, Result, Severity
-from rtgauge.verdict.next_step import Blame, Done, NextStep
+from rtgauge.verdict.next_step import Blame, NextStep, PastRun
 from rtgauge.verdict.requirement import parse_requirement
 from tests.unit.records import mark, run, step
 
@@ -71,7 +71,7 @@ def test_every_option_of_an_advice_exists(name, verb):
                 "probe": ["rtgauge", "probe", name],
                 "watch": ["rtgauge", "watch", "--", "cmd", "--own"],
             }[verb]
-            done = Done.of_run(run().model_copy(update={"command": command}), [one])
+            done = PastRun.of_run(run().model_copy(update={"command": command}), [one])
             following = NextStep(done, one, requirement, Facts())
             for facts in (
                 {},
@@ -91,7 +91,7 @@ def test_every_option_of_an_advice_exists(name, verb):
 
 def test_a_note_is_no_reason_to_doubt():
     one, _ = step([5], marks=[mark("steal", Severity.NOTE)])
-    done = Done.of_step(one)
+    done = PastRun.of_step(one)
     facts = Facts.model_validate({"kernel": {"preemption": {"model": "PREEMPT_RT"}}})
     assert "isolate" in NextStep(done, one, parse_requirement("latency<=1us"), facts).for_failure()
 
@@ -99,7 +99,7 @@ def test_a_note_is_no_reason_to_doubt():
 def test_what_the_run_refused_is_not_proposed():
     one, _ = step([5])
     refused = [LeftOut(what=what, reason="-", remedy="-") for what in ("deployment MI", "load memory")]
-    done = Done.of_run(run().model_copy(update={"left_out": refused}), [one])
+    done = PastRun.of_run(run().model_copy(update={"left_out": refused}), [one])
     following = NextStep(done, one, parse_requirement("latency<=1us"), RT)
     assert "MI" not in following.for_failure()
     assert "--load idle,cpu,network" in following.when_held()
@@ -108,7 +108,7 @@ def test_what_the_run_refused_is_not_proposed():
 def test_an_imported_steps_advice_is_about_the_machine_that_was_measured():
     one, _ = step([5])
     one = one.model_copy(update={"end_reason": "imported"})
-    following = NextStep(Done.of_run(run(), [one]), one, parse_requirement("latency<=1us"), RT)
+    following = NextStep(PastRun.of_run(run(), [one]), one, parse_requirement("latency<=1us"), RT)
     for advice in (following.for_failure(), following.when_held(), following.with_more(None)):
         assert advice.endswith("(on the machine that was measured)")
 
@@ -118,7 +118,7 @@ def test_a_watched_thread_without_a_real_time_priority_gets_one_before_marks_are
     one = one.model_copy(
         update={"results": [Result(name="thread", labels={"task": "control"}, values={"policy": "other"})]}
     )
-    following = NextStep(Done.of_step(one), one, parse_requirement("latency<=1us"), RT, "control")
+    following = NextStep(PastRun.of_step(one), one, parse_requirement("latency<=1us"), RT, "control")
     assert following.for_failure().startswith("give thread control a real-time priority")
     assert "priority" not in replace(following, task="other").for_failure()
 
@@ -126,7 +126,7 @@ def test_a_watched_thread_without_a_real_time_priority_gets_one_before_marks_are
 def test_a_program_that_ended_by_itself_has_to_run_for_longer():
     one, _ = step([5])
     one = one.model_copy(update={"end_reason": "program-ended"})
-    following = NextStep(Done.of_step(one), one, parse_requirement("latency<=1us"), RT)
+    following = NextStep(PastRun.of_step(one), one, parse_requirement("latency<=1us"), RT)
     for advice in (following.with_more(None), following.with_more(10**12), following.when_close()):
         assert advice.startswith("let the program run for longer, and ")
 
@@ -136,7 +136,7 @@ def test_a_mark_on_another_metric_is_not_what_to_mend():
     one, _ = step([5], marks=[doubt])
     other = one.series[0].model_copy(update={"series": 1, "metric": "execution"})
     one = one.model_copy(update={"series": [*one.series, other]})
-    advice = NextStep(Done.of_step(one), one, parse_requirement("latency<=1us"), RT).for_failure()
+    advice = NextStep(PastRun.of_step(one), one, parse_requirement("latency<=1us"), RT).for_failure()
     assert "isolate a CPU" in advice
 
 
@@ -144,7 +144,7 @@ def test_a_mark_on_another_metric_is_not_what_to_mend():
 def test_a_poller_never_sleeps_so_deep_c_states_are_not_its_trouble(requirement: str, proposed: bool):
     one, _ = step([5], parameters={"policy": "fifo", "dma_latency_us": -1})
     one = one.model_copy(update={"key": one.key.model_copy(update={"probe": "watch"})})
-    advice = NextStep(Done.of_step(one), one, parse_requirement(requirement), RT).for_failure()
+    advice = NextStep(PastRun.of_step(one), one, parse_requirement(requirement), RT).for_failure()
     assert ("C-states" in advice) is proposed
 
 
@@ -157,7 +157,7 @@ def test_c_states_are_proposed_if_their_exits_matter_for_the_bound(
 ):
     one, _ = step([5], parameters={"policy": "fifo", "dma_latency_us": -1})
     facts = Facts.model_validate({"cpu": {"idle": {"deepest_latency_us": deepest_us}}})
-    advice = NextStep(Done.of_step(one), one, parse_requirement(f"latency<={bound}"), facts).for_failure()
+    advice = NextStep(PastRun.of_step(one), one, parse_requirement(f"latency<={bound}"), facts).for_failure()
     assert ("C-states" in advice) is proposed
 
 
@@ -165,7 +165,7 @@ def test_c_states_are_proposed_if_their_exits_matter_for_the_bound(
 def test_a_culprit_that_alone_breaks_the_bound_comes_before_marks(worst_ns: int, first: bool):
     one, _ = step([5], marks=[mark("steal", Severity.DOUBTFUL)])
     blame = Blame("task hog", 0.3, worst_ns, is_own_work=False, remedy="move hog")
-    done = replace(Done.of_step(one), blame_of=lambda _: blame)
+    done = replace(PastRun.of_step(one), blame_of=lambda _: blame)
     advice = NextStep(done, one, parse_requirement("latency<=1us"), RT).for_failure()
     assert advice.startswith("move hog") is first
 
@@ -173,7 +173,7 @@ def test_a_culprit_that_alone_breaks_the_bound_comes_before_marks(worst_ns: int,
 def test_the_options_of_a_watched_program_stay_its_own():
     one, _ = step([5])
     requirement = parse_requirement("latency<=1ms hardness=100%")
-    done = Done.of_run(
+    done = PastRun.of_run(
         run().model_copy(
             update={"command": ["rtgauge", "watch", "--duration", "5s", "--", "control", "--duration", "1h"]}
         ),

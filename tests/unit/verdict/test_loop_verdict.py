@@ -15,7 +15,7 @@ from rtgauge.record.model import LoadReport, Mark, Result, Step, StepKey, Verdic
 from rtgauge.record.summary import summarise_step
 from rtgauge.record.windows import Windows
 from rtgauge.verdict.decision import judge
-from rtgauge.verdict.next_step import Blame, Done
+from rtgauge.verdict.next_step import Blame, PastRun
 from rtgauge.verdict.requirement import parse_requirement
 from tests.unit.windows import info, row, windows_of
 
@@ -115,7 +115,7 @@ def test_if_more_were_late_than_allowed_the_cause_comes_before_what_would_decide
     thread = Thread(responses=[100 * US] * 1_000 + [9 * MS] * 15, overruns=[0] * 30)
     step, windows = step_of(thread)
     blame = Blame("-", 1.0, 9 * MS, is_own_work=False, remedy="release the lock")
-    done = replace(Done.of_step(step), blame_of=lambda _: blame)
+    done = replace(PastRun.of_step(step), blame_of=lambda _: blame)
     judged = judge(parse_requirement("period=1ms response<=2ms hardness=99%"), step, windows, done=done)
     assert judged.word == CANNOT_TELL
     assert judged.next.startswith("release the lock,")
@@ -164,7 +164,7 @@ def test_the_advice_is_for_the_thread_that_decides() -> None:
     def blame_of(task: str | None) -> Blame:
         return Blame("-", 1.0, 9 * MS, is_own_work=False, remedy=f"mend {task}")
 
-    done = replace(Done.of_step(step), blame_of=blame_of)
+    done = replace(PastRun.of_step(step), blame_of=blame_of)
     verdict = judge(parse_requirement("response<=1ms"), step, windows, done=done)
     assert verdict.word is FAILS
     assert verdict.next.startswith("mend bad,")

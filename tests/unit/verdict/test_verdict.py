@@ -14,7 +14,7 @@ from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
 from rtgauge.verdict.answer import answer_words
 from rtgauge.verdict.decision import LEAST_FOR_EVERY, judge
-from rtgauge.verdict.next_step import Done
+from rtgauge.verdict.next_step import PastRun
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge.verdict.run_verdict import judge_run
 from rtgauge.verdict.violations import count_violations
@@ -525,7 +525,7 @@ def test_advice_repeats_the_command_that_was_given(given, advised):
     one, windows = step([1_000] * 1_000)
     probe = given[1] if given[0] == "probe" else "wakeup"
     one = one.model_copy(update={"key": one.key.model_copy(update={"probe": probe})})
-    done = Done.of_run(run().model_copy(update={"command": ["/usr/bin/rtgauge", *given]}), [one])
+    done = PastRun.of_run(run().model_copy(update={"command": ["/usr/bin/rtgauge", *given]}), [one])
     assert (
         judge(parse_requirement(HARD), one, windows, done=done).next
         == f'measure longer: {advised} --require "{HARD}"'
