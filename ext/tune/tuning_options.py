@@ -31,7 +31,7 @@ WASH_OUT_SHARE = 5
 """Each run's warm-up is the duration divided by this. The previous run's settings wear off in it."""
 
 
-class Choice(Model):
+class TriedSetting(Model):
     """A setting to try: the id of its rule, the value found, and its part of a deployment."""
 
     rule: str
@@ -50,7 +50,7 @@ class TuningOptions(Model):
     interface: str | None = Field(
         default=None, description="the only network interface to change; None: every one without a route"
     )
-    choices: list[Choice]
+    choices: list[TriedSetting]
     daemons: list[str] = Field(default=[], description="running daemons that would undo a setting")
     loads: list[str] = Field(min_length=1)
     confirm_loads: list[str] = Field(min_length=1)
@@ -173,7 +173,7 @@ def tune_plan(
         cpus=cpus,
         pid=pid,
         interface=interface,
-        choices=[Choice(rule=each.id, found=each.found, part=each.part) for each in candidates],
+        choices=[TriedSetting(rule=each.id, found=each.found, part=each.part) for each in candidates],
         daemons=list(daemons),
         fewer={each.id: each.fewer(fewer) for each in candidates if fewer and each.takes_cpus},
         loads=list(loads),
