@@ -12,7 +12,7 @@ from rtgauge.errors import InputError
 from rtgauge.record.facts import UNKNOWN, Facts
 from rtgauge.suggest import nearest
 from rtgauge.system.audit import Finding, judge, purpose_of
-from rtgauge.system.checks import CheckedMachine as Audited
+from rtgauge.system.checks import CheckedMachine
 from rtgauge.system.deployment.apply import read_machine
 from rtgauge.system.deployment.boot_parameters import why_not_by_boot
 from rtgauge.system.deployment.daemons import FOUGHT_BY, running
@@ -140,9 +140,9 @@ def offer(facts: Facts, files: Files, machine: Machine, scope: AllowedSettings) 
             f"{format_cpu_list(machine.online)}"
         )
     purpose = purpose_of(facts)
-    audited = Audited(facts, files)
+    audited = CheckedMachine(facts, files)
     real_time = parse_cpu_list(cpus) if cpus is not None else machine.online[1:]
-    with_isolated = Audited(_as_isolated(facts, real_time), files)
+    with_isolated = CheckedMachine(_as_isolated(facts, real_time), files)
     candidates: list[Candidate] = []
     not_tried: list[NotTried] = []
     for rule in sorted(read_rules(), key=lambda rule: SEVERITIES.index(rule.severity)):
