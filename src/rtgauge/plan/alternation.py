@@ -10,7 +10,8 @@ from functools import cache
 from itertools import product
 
 from rtgauge.errors import InputError
-from rtgauge.plan.plan import MAX_STEPS, Overrides, Plan, load_plan, parse_setting
+from rtgauge.plan.plan import Overrides, Plan, make_plan, parse_setting, read_plan
+from rtgauge.plan.step_entry import MAX_STEPS
 from rtgauge.record.alternation import KEY, Alternation
 from rtgauge.record.model import Run, StepKey
 from rtgauge.record.pairs import BLOCK
@@ -65,10 +66,11 @@ def alternating_plan(source: str, overrides: Overrides, alternation: Alternation
         )
     if alternation.boot_between:
         overrides = replace(overrides, boot="each-deployment")
-    first = load_plan(source, _with_side(alternation.sides[0], replace(overrides, repeats=1)))
+    written, name = read_plan(source)
+    first = make_plan(written, name, _with_side(alternation.sides[0], replace(overrides, repeats=1)))
     # With the same seed, the steps of both sides have the same order.
     seeded = replace(overrides, repeats=1, seed=first.seed)
-    second = load_plan(source, _with_side(alternation.sides[1], seeded))
+    second = make_plan(written, name, _with_side(alternation.sides[1], seeded))
     for side, plan in zip(alternation.sides, (first, second), strict=True):
         if len(plan.targets) > 1:
             raise InputError(

@@ -17,15 +17,7 @@ from rtgauge import extension
 from rtgauge.errors import InputError
 from rtgauge.input_file import read_toml
 from rtgauge.plan.plan_file import CROSS_CHECK_TOOLS, PlanFile, plan_keys
-from rtgauge.plan.step_entry import (
-    COMMAND_LINE,
-    MAX_STEPS,
-    SELF,
-    StepEntry,
-    allowed_keys,
-    combinations,
-    under_each,
-)
+from rtgauge.plan.step_entry import COMMAND_LINE, MAX_STEPS, SELF, step_entries, under_each
 from rtgauge.probe import registry as probes
 from rtgauge.record.files import clean_name
 from rtgauge.record.model import COKERNELS, StepKey
@@ -102,8 +94,8 @@ def presets() -> dict[str, str]:
     return {name: tomllib.loads(texts[name]).get("description", "") for name in sorted(texts)}
 
 
-def _written(source: str) -> tuple[dict[str, Any], str]:
-    """Return the TOML content of a preset or a file, and its name for errors."""
+def read_plan(source: str) -> tuple[dict[str, Any], str]:
+    """Return the TOML content of a preset or a file, and its name for errors. Raises InputError."""
     path = Path(source)
     if "/" not in source and not source.endswith(".toml") and (preset := preset_texts().get(source)):
         return tomllib.loads(preset), f"preset {source}"
@@ -211,8 +203,7 @@ def _check_peers(keys: list[StepKey], targets: list[str], place: str) -> None:
 
 def load_plan(source: str, overrides: Overrides) -> Plan:
     """Read and check the preset or file `source`. Raises InputError, which names the place in the file."""
-    written, source_name = _written(source)
-    return make_plan(written, source_name, overrides)
+    return make_plan(*read_plan(source), overrides)
 
 
 def make_plan(written: dict[str, Any], source_name: str, overrides: Overrides) -> Plan:
@@ -221,19 +212,7 @@ def make_plan(written: dict[str, Any], source_name: str, overrides: Overrides) -
         plan = PlanFile.model_validate(written)
     except ValidationError as error:
         raise explain(error, source_name, plan_keys()) from None
-    # A step may take its probe from the defaults.
-    probe = {"probe": plan.defaults.get("probe", probes.DEFAULT)}
-    entries = [
-        *(StepEntry(probe | keys, f"{source_name}, step {i}") for i, keys in enumerate(plan.step, 1)),
-        *(
-            StepEntry(probe | keys, f"{source_name}, matrix")
-            for keys in combinations(plan.matrix, source_name)
-        ),
-    ]
-    allowed = allowed_keys(entries)
-    entries = [
-        StepEntry(entry.fitting(plan.defaults, allowed), entry.place).given(entry.keys) for entry in entries
-    ]
+    entries, allowed = step_entries(plan, source_name)
     entries = under_each(entries, overrides.loads, overrides.deployments)
     if not entries:
         raise InputError(f"{source_name} does not contain any step; add a [[step]] or a [matrix]")

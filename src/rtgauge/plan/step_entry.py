@@ -4,13 +4,14 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import cast
 
 from rtgauge.errors import InputError
 from rtgauge.load import registry as loads
-from rtgauge.plan.plan_file import STEP_KEYS
+from rtgauge.plan.plan_file import STEP_KEYS, PlanFile
 from rtgauge.probe import registry as probes
 from rtgauge.probe.descriptor import key_names, normalise
 from rtgauge.probe.explain_parameters import KEYS as EXPLAIN_KEYS
@@ -36,26 +37,30 @@ class StepEntry:
     place: str
 
     @property
-    def probe(self) -> str:
+    def probe_name(self) -> str:
         """The name of the step's probe."""
         return str(self.keys.get("probe", probes.DEFAULT))
+
+    @cached_property
+    def probe(self) -> AnyProbe | None:
+        """The step's probe; None if there is none of this name."""
+        return probes.PROBES.get(self.probe_name)
 
     @property
     def in_kernel(self) -> bool:
         """Whether the step's task runs in kernel space."""
         return self.keys.get("space") == "kernel"
 
-    @property
+    @cached_property
     def allowed(self) -> set[str]:
         """The keys that the step may have."""
-        probe = probes.PROBES.get(self.probe)
-        return {*STEP_KEYS, *(key_names(probe) if probe is not None else ())}
+        return {*STEP_KEYS, *(key_names(self.probe) if self.probe is not None else ())}
 
     def given(self, keys: Keys) -> StepEntry:
         """Return the step with these keys set. A key replaces its alternatives too: a count replaces a
         duration.
         """
-        probe = probes.PROBES.get(str(keys.get("probe", self.probe)))
+        probe = StepEntry(keys, self.place).probe if "probe" in keys else self.probe
         groups = probe.parameters.alternatives if probe is not None else ()
         replaced = {other for group in groups if group & keys.keys() for other in group}
         kept = {name: value for name, value in self.keys.items() if name not in replaced}
@@ -73,7 +78,7 @@ class StepEntry:
     def checked(self) -> StepKey:
         """Return the step. Raises InputError if a key is unknown or not valid."""
         try:
-            probe = probes.get(self.probe)
+            probe = self.probe or probes.get(self.probe_name)
             load = str(self.keys.get("load", "idle"))
             loads.get(load)
             deployment = parse_deployment(str(self.keys.get("deployment", AS_IS)))
@@ -134,12 +139,24 @@ def _keep_c_states(deployment: Deployment, written: dict[str, object], probe: An
         )
 
 
-def allowed_keys(entries: Iterable[StepEntry]) -> set[str]:
-    """Return the keys that at least one of the steps may have."""
-    return set[str]().union(*(entry.allowed for entry in {entry.probe: entry for entry in entries}.values()))
+def step_entries(plan: PlanFile, place: str) -> tuple[list[StepEntry], set[str]]:
+    """Return the steps of a plan with the defaults that fit them, and the keys that at least one of them may
+    have. Raises InputError if the matrix is wrong.
+    """
+    # A step may take its probe from the defaults.
+    probe = {"probe": plan.defaults.get("probe", probes.DEFAULT)}
+    entries = [
+        *(StepEntry(probe | keys, f"{place}, step {i}") for i, keys in enumerate(plan.step, 1)),
+        *(StepEntry(probe | keys, f"{place}, matrix") for keys in _combinations(plan.matrix, place)),
+    ]
+    allowed = set[str]().union(*(entry.allowed for entry in {e.probe_name: e for e in entries}.values()))
+    entries = [
+        StepEntry(entry.fitting(plan.defaults, allowed), entry.place).given(entry.keys) for entry in entries
+    ]
+    return entries, allowed
 
 
-def combinations(matrix: Keys, place: str) -> list[dict[str, object]]:
+def _combinations(matrix: Keys, place: str) -> list[dict[str, object]]:
     """Return every combination of the matrix's lists; a value that is not a list is part of every one. Raises
     InputError if a list is empty, or there are too many.
     """
