@@ -95,9 +95,7 @@ def far_out(record: Record) -> Record:
     return replace(record, steps=steps)
 
 
-def test_the_maximum_is_in_sight_at_1200_px_however_wide_a_table_is(
-    chrome: Chrome, pages: dict[str, Path], tmp_path: Path
-) -> None:
+def test_the_maximum_is_in_sight_at_1200_px(chrome: Chrome, pages: dict[str, Path], tmp_path: Path) -> None:
     render(far_out(Record.open(write_record(tmp_path, Shape(seed=5)))), tmp_path / "far.html")
     for page in (tmp_path / "far.html", pages["plain"]):
         visit(chrome, page, width=1200)
@@ -141,7 +139,7 @@ def wait_drawn(chrome: Chrome, state: str) -> None:
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("width", [380, 1280])
 @pytest.mark.parametrize("name", ["plain", "hostile", "many", "short"])
-def test_figures_are_drawn_without_a_complaint_and_nothing_overflows(
+def test_figures_are_drawn_without_complaints_or_overflow(
     chrome: Chrome, pages: dict[str, Path], name: str, width: int, theme: str
 ):
     visit(chrome, pages[name], width, theme)
@@ -222,9 +220,7 @@ def test_no_digit_of_the_first_table_is_cut_on_a_phone(chrome: Chrome, pages: di
     assert chrome.execute_script(cut) == []
 
 
-def test_tables_fit_a_phone_and_name_the_columns_that_they_leave_out(
-    chrome: Chrome, pages: dict[str, Path]
-) -> None:
+def test_tables_fit_a_phone_and_name_missing_columns(chrome: Chrome, pages: dict[str, Path]) -> None:
     visit(chrome, pages["plain"], 390)
     unfold(chrome)
     wider = (
@@ -241,9 +237,7 @@ def test_tables_fit_a_phone_and_name_the_columns_that_they_leave_out(
     )
 
 
-def test_the_page_of_four_loads_is_short_before_a_section_is_opened(
-    chrome: Chrome, pages: dict[str, Path]
-) -> None:
+def test_the_page_of_four_loads_is_short_while_closed(chrome: Chrome, pages: dict[str, Path]) -> None:
     for width in (1280, 768, 390):
         visit(chrome, pages["plain"], width)
         assert chrome.execute_script("return document.documentElement.scrollHeight") <= 5_000
@@ -334,9 +328,7 @@ def test_a_page_that_becomes_narrow_still_fits(chrome: Chrome, pages: dict[str, 
     )
 
 
-def test_every_box_that_scrolls_and_every_switch_is_reached_by_keyboard_and_named(
-    chrome: Chrome, pages: dict[str, Path]
-):
+def test_scrolling_boxes_and_switches_have_names_and_keys(chrome: Chrome, pages: dict[str, Path]):
     visit(chrome, pages["plain"])
     script = (
         "return [...document.querySelectorAll('.scroll')].every((box) => box.tabIndex === 0 && "

@@ -104,9 +104,7 @@ ON_THE_WIRE = [(), ("--space", "kernel", "--context", "irq"), ("--space", "kerne
 
 @pytest.mark.parametrize("name", ["periodic", "response"])
 @pytest.mark.parametrize("where", ON_THE_WIRE, ids=["user", "irq", "thread"])
-def test_over_the_wire_tasks_stay_with_cobalt_and_the_wire_saw_the_same_edges(
-    xenomai_modules: str, name: str, where: tuple[str, ...]
-):
+def test_over_the_wire_tasks_stay_with_cobalt(xenomai_modules: str, name: str, where: tuple[str, ...]):
     step = probe(xenomai_modules, name, "--path", "wire", *where, *SHORT)
     (counted,) = results(step, "cokernel")
     assert counted["values"]["mode_switches"] == 0
@@ -156,7 +154,7 @@ def test_lines_of_an_rtdm_driver_are_named_by_its_chip(loaded_wire: str):
 
 
 @pytest.mark.parametrize("context", ["irq", "thread"])
-def test_the_response_task_in_kernel_space_answers_its_own_stimuli(xenomai_modules: str, context: str):
+def test_the_kernels_response_task_answers_its_own_stimuli(xenomai_modules: str, context: str):
     step = probe(
         xenomai_modules,
         "response",
@@ -187,7 +185,7 @@ THREADS = "grep rtgauge /proc/xenomai/sched/threads; true"
 
 @pytest.mark.parametrize("path", ["none", "wire"])
 @pytest.mark.parametrize("name", ["periodic", "response"])
-def test_a_task_in_the_kernel_has_one_user_and_leaves_nothing_when_that_is_killed(
+def test_a_kernel_task_has_one_user_and_ends_with_it(
     xenomai_modules: str, tmp_path: Path, name: str, path: str
 ):
     words = (
@@ -219,7 +217,7 @@ def test_a_task_in_the_kernel_has_one_user_and_leaves_nothing_when_that_is_kille
     )
 
 
-def test_the_tasks_in_the_kernel_are_loaded_and_removed_again_and_again(xenomai_modules: str):
+def test_kernel_tasks_are_loaded_and_removed_repeatedly(xenomai_modules: str):
     for path in ("none", "wire", "none", "wire"):
         for name in ("periodic", "response"):
             probe(
@@ -373,7 +371,7 @@ def test_autotune_is_run_and_the_gravity_of_before_put_back(xenomai: str, unusua
 
 
 @pytest.mark.parametrize("end", [signal.SIGINT, signal.SIGKILL], ids=["interrupt", "kill"])
-def test_the_gravity_is_put_back_when_the_calibration_is_ended_in_the_middle(
+def test_the_gravity_is_restored_after_a_cut_calibration(
     xenomai: str, unusual: str, tmp_path: Path, end: signal.Signals
 ):
     """Also where it would have been kept."""

@@ -215,7 +215,7 @@ def test_what_ends_in_the_middle_leaves_no_module_and_no_task(rtai: str, tmp_pat
     assert probe(rtai, "switch", *SHORT)["series"][0]["count"] > 0
 
 
-def test_kill_9_of_the_engine_while_a_task_in_the_kernel_measures(rtai_modules: str, tmp_path: Path):
+def test_kill_9_of_the_engine_while_a_kernel_task_measures(rtai_modules: str, tmp_path: Path):
     script = (
         f"echo {shlex.quote(WHEN_MEASURING + KILL_ENGINE)} >/tmp/in-the-middle; setsid sh "
         "/tmp/in-the-middle </dev/null >/dev/null 2>&1 &"
@@ -342,7 +342,7 @@ def test_rtais_latency_measures_the_same(rtai: str, tmp_path: Path):
     assert not any(mark["name"] == "period-assumed" for mark in step["marks"])
 
 
-def test_rtais_latency_in_the_kernel_measures_with_the_period_of_the_step(rtai_modules: str, tmp_path: Path):
+def test_rtais_kernel_latency_uses_the_steps_period(rtai_modules: str, tmp_path: Path):
     (step,) = cross_checked(rtai_modules, "rtai-latency", "latency_rt.ko", IN_KERNEL, tmp_path)
     assert (step["parameters"]["space"], step["parameters"]["interval_ns"]) == ("kernel", 2_000_000)
     assert step["total"]["count"] > 0
@@ -357,7 +357,7 @@ def test_rtais_switches_measure_the_same(rtai: str, tmp_path: Path):
     }
 
 
-def test_ctrl_c_while_rtais_latency_measures_leaves_no_module_and_no_task(rtai: str, tmp_path: Path):
+def test_ctrl_c_during_rtais_latency_leaves_nothing(rtai: str, tmp_path: Path):
     plan = tmp_path / "plan.toml"
     plan.write_text(WAKEUP)
     words = (

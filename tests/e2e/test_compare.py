@@ -80,7 +80,7 @@ def run(monkeypatch, capsys, *arguments: object) -> tuple[int, str, str]:
     return int(ended.value.code or 0), out, err
 
 
-def test_two_records_are_paired_by_load_and_labelled_by_what_differs(old, new):
+def test_two_records_are_paired_by_load_and_labelled(old, new):
     result = compared(old, new)
     assert [side.label for side in result.sides] == [
         f"{kernel}, {load}"
@@ -94,7 +94,7 @@ def test_two_records_are_paired_by_load_and_labelled_by_what_differs(old, new):
     assert "host" not in result.settings
 
 
-def test_a_shift_is_found_with_its_size_and_what_is_equal_is_called_so(old, new):
+def test_a_shift_is_found_with_its_size_and_equals_are_equal(old, new):
     result = compared(old, new)
     medians = {row.side: row for row in result.quantiles if row.quantile == "p50"}
     assert medians["6.12.0-rt, idle"].difference_ns == pytest.approx(6_000, abs=200)
@@ -134,7 +134,7 @@ def test_deployments_of_one_record_are_compared_with_single(tmp_path):
     } == {("HM", "MI"), ("Single", "MI")}
 
 
-def test_loads_of_one_record_are_compared_with_idle_and_repeats_are_one_side(tmp_path):
+def test_loads_of_one_record_are_compared_with_idle(tmp_path):
     record = write_record(tmp_path, Shape(seconds=3, repeats=2, loads=("cpu", "idle")))
     result = compared(record, intervals=False)
     assert [(side.label, len(side.steps)) for side in result.sides] == [("idle", 2), ("cpu", 2)]
@@ -192,9 +192,7 @@ def test_one_side_and_the_same_record_twice_are_refused(tmp_path, old):
         compared(old, old)
 
 
-def test_an_empty_and_an_all_equal_side_and_a_baseline_of_one_bin_are_said_in_words(
-    tmp_path, monkeypatch, capsys
-):
+def test_empty_equal_and_one_bin_sides_are_explained(tmp_path, monkeypatch, capsys):
     record = deployments(write_record(tmp_path, Shape(seconds=3, marks=False)), ["HM", "MI", "Single"])
     replace_windows(record, 0, [row([], index=0)])
     replace_windows(record, 2, [row([5_000] * 1_000, index=i) for i in range(60)])
@@ -296,7 +294,7 @@ def test_wrong_words_are_one_line_and_status_2(old, new, monkeypatch, capsys, ar
     assert err.count("\n") == 1
 
 
-def test_names_from_a_record_do_not_command_the_terminal_or_the_page(tmp_path, old, monkeypatch, capsys):
+def test_names_from_a_record_cannot_command_terminal_or_page(tmp_path, old, monkeypatch, capsys):
     evil = write_record(tmp_path, Shape(seconds=2, seed=3, host="x\x1b[31m<script>alert(1)</script>"))
     page = tmp_path / "page.html"
     status, out, _ = run(monkeypatch, capsys, old, evil, "--no-intervals", "--no-tails", "--page", page)

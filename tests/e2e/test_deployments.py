@@ -171,7 +171,7 @@ def test_after_kill_9_the_guard_puts_everything_back(
 
 
 @several_cpus
-def test_after_kill_9_of_the_guard_too_restore_puts_everything_back(
+def test_restore_undoes_everything_after_kill_9_of_the_guard(
     isolated: subprocess.Popen[str], unchanged: dict[str, Any]
 ) -> None:
     (guard,) = find(isolated.pid, "--lock --restore")

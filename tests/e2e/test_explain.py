@@ -148,7 +148,7 @@ while True:
 """
 
 
-def test_watch_shows_a_program_that_it_starts_and_names_who_preempts_it(tmp_path: Path) -> None:
+def test_watch_starts_a_program_and_names_its_preempter(tmp_path: Path) -> None:
     with hog():
         done = good(
             invoke(
@@ -180,7 +180,7 @@ def test_watch_shows_a_program_that_it_starts_and_names_who_preempts_it(tmp_path
     assert step["explain"]["moments"] > 0
 
 
-def test_watch_waits_for_the_named_threads_of_a_program_that_it_starts(
+def test_watch_waits_for_the_named_threads_it_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("rtgauge.cli.watch.SETTLE_S", 0.0)
@@ -198,7 +198,7 @@ while True:
 """
 
 
-def test_the_gaps_of_a_poller_hold_on_a_machine_that_shows_all_of_its_stops(tmp_path: Path) -> None:
+def test_a_pollers_gaps_hold_if_all_its_stops_are_visible(tmp_path: Path) -> None:
     """The record of this machine, which may be virtual or lack events, as a real machine would have written it.
     A bound on gaps needs 5 s.
     """

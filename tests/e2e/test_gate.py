@@ -20,7 +20,7 @@ GATE = (*SIDES, "--load", "idle", "--quantile", "p50", "--max-pairs", 6, *SHORT)
 
 @pytest.mark.engine
 @pytest.mark.root
-def test_ctrl_c_keeps_what_was_measured_and_resume_goes_on_to_an_answer(tmp_path: Path) -> None:
+def test_ctrl_c_keeps_results_and_resume_reaches_an_answer(tmp_path: Path) -> None:
     log, out = tmp_path / "stderr", tmp_path / "out"
     process = start("gate", *GATE, "--duration", "1s", "--out", out, log=log)
     try:
@@ -53,7 +53,7 @@ def test_ctrl_c_keeps_what_was_measured_and_resume_goes_on_to_an_answer(tmp_path
 
 @pytest.mark.engine
 @pytest.mark.root
-def test_another_kernel_than_wanted_decides_nothing_after_one_pair(tmp_path: Path) -> None:
+def test_an_unwanted_kernel_ends_the_gate_after_one_pair(tmp_path: Path) -> None:
     junit = tmp_path / "gate.xml"
     done = rtgauge(
         "gate", *GATE, "--duration", "100ms", "--candidate-kernel", "no-such-kernel",

@@ -216,7 +216,7 @@ def test_any_text_is_toml_or_one_line(text: str) -> None:
         make_plan(written, "plan x", Overrides())
 
 
-def test_explain_says_that_a_plan_of_kernel_space_has_nothing_for_it(tmp_path: Path) -> None:
+def test_explain_refuses_a_plan_of_kernel_space(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text("[[step]]\nspace = 'kernel'\n")
     done = invoke(

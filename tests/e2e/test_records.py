@@ -156,7 +156,7 @@ def test_a_step_that_points_out_of_the_record_or_is_there_twice(record: Path, st
     assert said in error_line(invoke("show", record), 2)
 
 
-def test_words_that_command_a_terminal_or_a_page_are_shown_as_text(record: Path) -> None:
+def test_control_words_are_shown_as_text(record: Path) -> None:
     run = json.loads((record / "run.json").read_text())
     evil = "\x1b[2J\x07<script>alert(1)</script>"
     run["marks"] = [{"name": evil, "severity": "note", "detail": evil, "series": None}]
@@ -168,7 +168,7 @@ def test_words_that_command_a_terminal_or_a_page_are_shown_as_text(record: Path)
     assert "<script>alert" not in (record / "report.html").read_text()
 
 
-def test_a_record_of_someone_else_is_read_where_it_cannot_be_written(record: Path) -> None:
+def test_a_foreign_record_is_read_if_it_cannot_be_written(record: Path) -> None:
     moved = record.parent.parent / "elsewhere"
     shutil.move(record, moved)
     good(invoke("show", moved))

@@ -90,7 +90,7 @@ def test_killed_in_the_middle_of_a_step_under_load(tmp_path: Path) -> None:
     assert "nothing to resume" in error_line(invoke("resume", "--out", out), 2)
 
 
-def test_a_stopped_step_is_measured_again_and_the_finished_ones_are_not(tmp_path: Path) -> None:
+def test_only_the_stopped_step_is_measured_again(tmp_path: Path) -> None:
     out = tmp_path / "out"
     process = start(
         "run",
@@ -188,7 +188,7 @@ def test_what_cannot_be_resumed(tmp_path: Path, record: Path) -> None:
     assert "step.json" in error_line(invoke("resume", partial), 2)
 
 
-def test_a_run_that_was_killed_between_its_last_word_and_its_name(record: Path) -> None:
+def test_a_run_killed_between_its_end_and_its_renaming(record: Path) -> None:
     partial = record.rename(record.with_name(record.name + ".partial"))
     before = hashes(partial / "steps")
     good(invoke("resume", "--out", record.parent))

@@ -109,7 +109,7 @@ def test_a_requirement_ends_in_its_status(tmp_path: Path, require: str, status: 
     assert word.upper() in shown
 
 
-def test_repeats_come_in_a_random_order_that_its_seed_gives_again(tmp_path: Path) -> None:
+def test_the_random_order_of_repeats_follows_the_seed(tmp_path: Path) -> None:
     plan = tmp_path / "p.toml"
     plan.write_text(
         '[matrix]\ninterval = ["1ms", "2ms", "3ms"]\nduration = "100ms"\nwarm-up = "0"\ncpu = 0\n'
@@ -165,7 +165,7 @@ def test_a_load_runs_beside_its_step_and_says_what_it_reached(tmp_path: Path) ->
     assert (Path(found["record"]) / "steps" / step["id"] / "load.log").stat().st_size > 0
 
 
-def test_a_load_without_its_program_is_left_out_and_that_is_said_everywhere(tmp_path: Path) -> None:
+def test_a_load_without_its_program_is_left_out_everywhere(tmp_path: Path) -> None:
     empty = tmp_path / "bin"
     empty.mkdir()
     words = ("run", "--load", "idle,nowhere", "--duration", "500ms", *SHORT)

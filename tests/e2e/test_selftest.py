@@ -21,7 +21,7 @@ from tests.support.traces import lines_of, slices
 
 @pytest.mark.root
 @pytest.mark.tracefs
-def test_a_hog_of_higher_priority_and_page_faults_are_found_and_named(tmp_path: Path) -> None:
+def test_a_higher_hog_and_page_faults_are_found_and_named(tmp_path: Path) -> None:
     done = rtgauge(
         "selftest", "--kinds", "hog,fault,irqs-off", "--count", 30, "--json", "--out", tmp_path / "records"
     )

@@ -116,7 +116,7 @@ def test_kernel_space_without_headers_is_one_line(board: Machine) -> None:
     assert left_on(board) == ""
 
 
-def test_deployments_of_another_machine_are_shown_and_nothing_is_left(board: Machine) -> None:
+def test_another_machines_deployments_are_shown_without_traces(board: Machine) -> None:
     shown = good(over_ssh(board, "deploy", "show", "--target", board.target)).stdout
     assert "Single" in shown
     line = good(over_ssh(board, "deploy", "cmdline", "Single", "--target", board.target)).stdout
@@ -284,7 +284,7 @@ def test_hold_and_wait_are_times(tmp_path: Path, option: str, text: str) -> None
 
 
 @pytest.mark.parametrize("how", ["close", "let go"])
-def test_settings_are_put_back_at_the_end_and_where_nobody_comes_back(
+def test_settings_are_restored_at_the_end_or_after_the_lease(
     board: Machine, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
     monkeypatch.setenv("PATH", f"{board.client()}:{os.environ['PATH']}")

@@ -127,7 +127,7 @@ def test_killed_and_picked_up(tmp_path: Path, load: str) -> None:
         assert left_on(board) == ""
 
 
-def test_the_target_is_gone_for_long_and_its_measurement_is_picked_up(tmp_path: Path) -> None:
+def test_a_measurement_is_picked_up_after_a_long_absence(tmp_path: Path) -> None:
     with Machine(tmp_path) as board:
         process = begin(board, tmp_path, wait="2min")
         try:

@@ -321,7 +321,7 @@ def test_set_and_restore_of_files_byte_for_byte(agent: Agent, tmp_path: Path) ->
     assert agent.restore("--run", "r1") == (0, [{"type": "restored", "count": 0, "failed": 0}])
 
 
-def test_the_newest_is_put_back_first_and_the_oldest_value_remains(agent: Agent, tmp_path: Path) -> None:
+def test_the_newest_is_restored_first_and_the_oldest_remains(agent: Agent, tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_text("0\n")
     assert agent.set(path, "1", path, "2")[0] == 0
@@ -383,7 +383,7 @@ def test_restore_takes_only_the_run_it_is_told(agent: Agent, tmp_path: Path) -> 
     assert c.read_text() == "0\n"
 
 
-def test_what_a_dead_process_set_is_put_back_and_what_is_held_stays(agent: Agent, tmp_path: Path) -> None:
+def test_a_dead_process_settings_are_restored_not_held_ones(agent: Agent, tmp_path: Path) -> None:
     a, b = tmp_path / "a", tmp_path / "b"
     a.write_text("0\n")
     b.write_text("0\n")
@@ -429,7 +429,7 @@ def rewrite(agent: Agent, **changes: Any) -> None:
     agent.file.write_text(result)
 
 
-def test_after_a_reboot_kernel_settings_are_dropped_and_files_put_back(agent: Agent, tmp_path: Path) -> None:
+def test_after_a_reboot_only_files_are_restored(agent: Agent, tmp_path: Path) -> None:
     a, b = tmp_path / "a", tmp_path / "b"
     a.write_text("0\n")
     b.write_text("0\n")
@@ -457,9 +457,7 @@ def test_an_owner_with_the_same_number_but_another_start_is_dead(agent: Agent, t
     assert agent.restore()[1][-1]["count"] == 1
 
 
-def test_a_setting_that_was_asked_but_perhaps_not_made_is_put_back_anyway(
-    agent: Agent, tmp_path: Path
-) -> None:
+def test_a_setting_perhaps_not_made_is_restored_anyway(agent: Agent, tmp_path: Path) -> None:
     path = tmp_path / "a"
     path.write_text("0\n")
     agent.set(path, "1")
@@ -488,7 +486,7 @@ def test_what_cannot_be_put_back_stays_in_the_journal(agent: Agent, tmp_path: Pa
     assert path.read_text() == "0\n"
 
 
-def test_a_torn_and_a_damaged_entry_are_reported_and_stop_nothing(agent: Agent, tmp_path: Path) -> None:
+def test_torn_and_damaged_entries_are_reported_and_passed(agent: Agent, tmp_path: Path) -> None:
     a, b = tmp_path / "a", tmp_path / "b"
     a.write_text("0\n")
     b.write_text("0\n")
@@ -978,9 +976,7 @@ def test_a_program_that_is_not_there(agent: Agent) -> None:
     assert (ended["event"], ended["reason"], guard.process.wait(PATIENCE_S)) == ("ended", "exec", 3)
 
 
-def test_a_guard_killed_with_9_takes_its_program_along_and_restore_does_the_rest(
-    agent: Agent, tmp_path: Path
-) -> None:
+def test_a_guard_killed_with_9_takes_its_program_along(agent: Agent, tmp_path: Path) -> None:
     path = tmp_path / "setting"
     path.write_text("0\n")
     guard = agent.guard("--restore", "--lock", program=["sleep", "1000"])
@@ -1087,7 +1083,7 @@ def note_program(agent: Agent, pid: int, start: int) -> None:
     agent.file.write_text(kept + agent.file.read_text())
 
 
-def test_a_program_is_in_the_journal_from_before_it_runs_until_it_has_ended(agent: Agent) -> None:
+def test_a_program_is_in_the_journal_for_its_whole_life(agent: Agent) -> None:
     guard = agent.guard(program=["cat", str(agent.file)])
     (entry,) = [json.loads(line) for line in guard.process.communicate(timeout=PATIENCE_S)[0].splitlines()]
     pid = guard.started()["pid"]
@@ -1096,9 +1092,7 @@ def test_a_program_is_in_the_journal_from_before_it_runs_until_it_has_ended(agen
     assert agent.file.read_text() == ""
 
 
-def test_a_program_that_outlives_its_guard_is_ended_before_settings_are_put_back(
-    agent: Agent, tmp_path: Path
-) -> None:
+def test_a_program_without_guard_ends_before_the_restoring(agent: Agent, tmp_path: Path) -> None:
     path = tmp_path / "setting"
     path.write_text("0\n")
     owner = dead_owner()
@@ -1115,7 +1109,7 @@ def test_a_program_that_outlives_its_guard_is_ended_before_settings_are_put_back
     assert (tmp_path / "log").read_text() == "SIGTERM at 1\n"
 
 
-def test_a_process_that_has_the_number_of_a_program_is_left_alone(agent: Agent, tmp_path: Path) -> None:
+def test_another_process_with_a_programs_number_is_left_alone(agent: Agent, tmp_path: Path) -> None:
     path = tmp_path / "setting"
     path.write_text("0\n")
     innocent, owner = dead_owner(), dead_owner()
@@ -1130,7 +1124,7 @@ def test_a_process_that_has_the_number_of_a_program_is_left_alone(agent: Agent, 
 
 
 @pytest.mark.root
-def test_what_a_program_may_use_that_cannot_be_ended_is_not_put_back(agent: Agent, tmp_path: Path) -> None:
+def test_what_an_unkillable_program_uses_is_not_restored(agent: Agent, tmp_path: Path) -> None:
     """The program is root's, the run an ordinary user's: as one that hangs in the kernel it cannot be ended."""
     for folder in (tmp_path, *tmp_path.parents[:-1]):
         folder.chmod(folder.stat().st_mode | 0o55)
@@ -1316,7 +1310,7 @@ def is_in_flock(pid: int) -> bool:
     )
 
 
-def test_who_waits_is_told_how_long_the_holder_needs_and_when_it_changes(agent: Agent) -> None:
+def test_a_waiter_learns_how_long_the_holder_needs(agent: Agent) -> None:
     first = session(agent, run="run-0")
     begun(first)
     tell(first, f"expect {3600 * 10**9}")
@@ -1524,7 +1518,7 @@ leave
 
 
 @pytest.mark.root
-def test_root_and_users_see_each_others_runs_and_root_may_shut_users_out(engine: Path) -> None:
+def test_root_and_users_see_runs_and_root_may_lock_out(engine: Path) -> None:
     """A folder below /var/tmp, because the test hides /tmp and /run."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
         folder = Path(name)
@@ -1561,7 +1555,7 @@ setpriv --reuid=65534 --regid=100 --clear-groups "$engine" guard --run a --lock 
 
 
 @pytest.mark.root
-def test_a_place_of_the_lock_that_another_user_made_first_is_explained(engine: Path) -> None:
+def test_a_lock_file_that_another_user_made_is_explained(engine: Path) -> None:
     """A folder below /var/tmp, because the test hides /tmp and /run."""
     with tempfile.TemporaryDirectory(dir="/var/tmp") as name:
         folder = Path(name)
@@ -1597,7 +1591,7 @@ def silence(agent: Agent) -> None:
 
 
 @pytest.mark.parametrize("stopped", [False, True])
-def test_a_run_whose_host_is_gone_is_ended_with_its_programs_and_settings(
+def test_a_run_without_host_ends_with_programs_and_settings(
     agent: Agent, tmp_path: Path, stopped: bool
 ) -> None:
     path = tmp_path / "setting"
@@ -1629,7 +1623,7 @@ def test_a_run_whose_host_is_gone_is_ended_with_its_programs_and_settings(
     }
 
 
-def test_the_lock_ends_with_a_guard_killed_with_9_though_its_program_has_children(agent: Agent) -> None:
+def test_the_lock_ends_with_a_killed_guard_despite_children(agent: Agent) -> None:
     guard = agent.guard("--lock", program=["sh", "-c", "sleep 3 & echo up; wait"])
     assert guard.output() == "up"
     end(guard.process)
@@ -1682,7 +1676,7 @@ def lock_is_free(agent: Agent) -> bool:
     return begun.returncode == 0
 
 
-def test_a_host_that_is_gone_or_stuck_does_not_stop_the_restoring(agent: Agent, tmp_path: Path) -> None:
+def test_a_stuck_host_does_not_stop_the_restoring(agent: Agent, tmp_path: Path) -> None:
     """More lines than a pipe holds, and nobody who reads them; then nobody at all."""
     files = [tmp_path / f"f{i:03}" for i in range(300)]
     for stuck in (True, False):

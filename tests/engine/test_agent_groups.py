@@ -96,7 +96,7 @@ def test_a_threads_policy_and_affinity_are_set_and_put_back(
     assert os.sched_getaffinity(sleeper.pid) == before
 
 
-def test_a_process_is_stopped_and_goes_on_after_its_owner_is_killed(
+def test_a_stopped_process_continues_after_its_owners_death(
     agent: Agent, sleeper: subprocess.Popen[bytes]
 ) -> None:
     def state() -> str:
@@ -185,7 +185,7 @@ def test_what_was_noted_is_put_back_whatever_stands_there(
         SETTING.write_text(before)
 
 
-def test_settings_made_on_top_of_a_note_are_put_back_to_what_was_noted(agent: Agent) -> None:
+def test_settings_on_top_of_a_note_return_to_the_noted_value(agent: Agent) -> None:
     before = SETTING.read_text().strip()
     try:
         assert agent.set(SETTING, options=("--note",))[0] == 0
@@ -197,7 +197,7 @@ def test_settings_made_on_top_of_a_note_are_put_back_to_what_was_noted(agent: Ag
         SETTING.write_text(before)
 
 
-def test_what_a_run_keeps_of_its_settings_stays_and_the_others_are_put_back(
+def test_kept_settings_stay_and_the_others_are_restored(
     agent: Agent, sleeper: subprocess.Popen[bytes]
 ) -> None:
     before = SETTING.read_text().strip()
@@ -223,7 +223,7 @@ def test_what_a_run_keeps_of_its_settings_stays_and_the_others_are_put_back(
         SETTING.write_text(before)
 
 
-def test_a_group_is_made_filled_and_removed_with_its_tasks_put_back(
+def test_a_group_is_made_filled_and_removed(
     agent: Agent, group: Path, sleeper: subprocess.Popen[bytes]
 ) -> None:
     put_in(group, sleeper.pid)
@@ -335,7 +335,7 @@ def test_after_a_power_cut_threads_and_groups_are_dropped(
     )  # a reboot would have undone it: here it shows that nothing was touched
 
 
-def test_a_setting_of_a_kind_that_a_newer_engine_made_is_kept_for_it(agent: Agent) -> None:
+def test_a_newer_engines_kind_of_setting_is_kept(agent: Agent) -> None:
     before = SETTING.read_text().strip()
     try:
         assert agent.set(SETTING, str(int(before) + 1))[0] == 0

@@ -262,7 +262,7 @@ def test_a_folder_that_is_no_guards_is_refused(engine: Path, tmp_path: Path, wha
     assert json.loads(done.stdout)["type"] == "error"
 
 
-def test_a_session_that_ends_before_it_is_followed_is_still_heard(engine: Path, tmp_path: Path) -> None:
+def test_a_session_that_ends_before_it_is_followed_is_heard(engine: Path, tmp_path: Path) -> None:
     slow = tmp_path / "engine"
     slow.write_text(f'#!/bin/sh\nwhile [ ! -e {tmp_path}/over ]; do sleep 0.05; done\nexec {engine} "$@"\n')
     slow.chmod(0o755)

@@ -87,9 +87,7 @@ def missed_before(stream: Stream, moment: Moment) -> bool:
     return any(begun[-2:])
 
 
-def test_between_the_release_and_the_reading_of_the_clock_the_thread_was_woken(
-    engine: Path, instance: str
-) -> None:
+def test_the_wake_up_lies_between_release_and_reading(engine: Path, instance: str) -> None:
     """The probe's clock and that of the events are one: nothing else orders these three."""
     options = ("--interval-ns=20000000", "--count=100", "--window-ns=100000000")
     asleep: list[Moment] = []
@@ -133,9 +131,7 @@ def test_each_latency_above_the_threshold_is_kept_or_counted(engine: Path, insta
     assert len(stream.all("moment")) <= 400
 
 
-def test_the_largest_latency_of_each_series_is_kept_after_the_others_used_up_the_room(
-    engine: Path, instance: str
-) -> None:
+def test_each_series_keeps_its_largest_latency_in_a_full_room(engine: Path, instance: str) -> None:
     stream = wakeup(engine, f"--explain-instance={instance}", "--explain-above-ns=1", "--count=2000")
     values = explained(stream)
     assert values["over_budget"] > 0
@@ -158,7 +154,7 @@ def test_the_events_are_those_that_were_chosen(engine: Path, instance: str) -> N
     assert {event.partition("/")[0] for event in events} == {"irq", "sched"}
 
 
-def test_stretches_of_the_warm_up_are_by_turns_with_and_without_events(engine: Path, instance: str) -> None:
+def test_the_warm_up_alternates_with_and_without_events(engine: Path, instance: str) -> None:
     stream = wakeup(engine, f"--explain-instance={instance}", "--explain-cost-ns=1600000000", "--count=50")
     stretches = stream.all("stretch")
     assert [line["events"] for line in stretches] == [
@@ -215,7 +211,7 @@ def test_other_probes_have_moments_of_the_thread_that_works(
         assert moment.thread in threads, (moment.number, words[0])
 
 
-def test_without_the_instance_it_is_told_and_the_rest_is_measured(engine: Path) -> None:
+def test_without_the_instance_the_rest_is_measured(engine: Path) -> None:
     stream = wakeup(engine, "--explain-instance=rtgauge-nobody", "--explain-cost-ns=100000000", "--count=100")
     assert stream.reason == "count"
     (mark,) = [line for line in stream.all("mark") if line["name"] == "not-explained"]
@@ -238,9 +234,7 @@ def test_two_engines_do_not_record_in_one_instance(engine: Path, instance: str) 
     assert "another rtgauge" in mark["detail"]
 
 
-def test_names_are_not_noted_at_switches_but_where_somebody_else_records(
-    engine: Path, tmp_path: Path
-) -> None:
+def test_names_are_noted_only_if_somebody_else_records(engine: Path, tmp_path: Path) -> None:
     name = f"rtgauge-test-names-{os.getpid()}"
     with trace_instance(tmp_path) as other:
 

@@ -82,7 +82,7 @@ def check_windows(stream: Stream, series: int) -> None:
         (1100 * MS, 1 * SECOND),
     ],
 )
-def test_count_and_missed_are_the_activations_that_the_duration_holds(
+def test_count_and_missed_are_the_durations_activations(
     engine: Path, interval_ns: int, duration_ns: int
 ) -> None:
     stream = wakeup(engine, f"--interval-ns={interval_ns}", f"--duration-ns={duration_ns}")

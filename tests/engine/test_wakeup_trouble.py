@@ -251,7 +251,7 @@ def test_two_at_once_do_not_disturb_each_others_counts(engine: Path) -> None:
 
 
 @pytest.mark.real_time
-def test_started_as_a_real_time_process_it_drains_as_an_ordinary_one(engine: Path) -> None:
+def test_started_as_real_time_it_drains_as_ordinary(engine: Path) -> None:
     with Live(
         engine,
         "wakeup",

@@ -217,7 +217,7 @@ def results(stream: Stream, name: str) -> list[dict[str, Any]]:
     return [line for line in stream.all("result") if line["name"] == name]
 
 
-def test_the_real_time_thread_is_watched_and_its_times_fit_together(engine: Path, tmp_path: Path) -> None:
+def test_a_watched_real_time_thread_has_consistent_times(engine: Path, tmp_path: Path) -> None:
     with program() as process:
         stream = watch(engine, tmp_path, process.pid, "--duration-ns=1000000000")
     assert stream.reason == "duration"
@@ -269,9 +269,7 @@ def test_threads_are_chosen_by_name(engine: Path, tmp_path: Path) -> None:
         assert "does not have a thread of this name" in said
 
 
-def test_of_too_many_threads_those_with_the_highest_priorities_are_watched(
-    engine: Path, tmp_path: Path
-) -> None:
+def test_of_too_many_threads_the_highest_are_watched(engine: Path, tmp_path: Path) -> None:
     with python(MANY) as process:
         stream = watch(engine, tmp_path, process.pid, "--duration-ns=300000000")
     threads = [line["values"] for line in results(stream, "thread")]
@@ -485,7 +483,7 @@ def group_with_quota() -> Generator[Path]:
         group.rmdir()
 
 
-def test_throttling_by_a_quota_is_known_from_the_timer_that_ends_it(
+def test_quota_throttling_is_known_from_its_timer(
     engine: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with (

@@ -97,7 +97,7 @@ def test_each_release_of_a_grid_is_accounted_for(
     assert abs(releases_of(values) - MEASURED_NS // PERIOD_NS) <= 1
 
 
-def test_a_sleep_until_a_time_of_the_steady_clock_is_not_on_the_wall_clock(
+def test_a_steady_clocks_sleep_is_not_on_the_wall_clock(
     engine: Path, tmp_path: Path, cpp_loops: Path
 ) -> None:
     """C++'s sleep_until passes a relative time on CLOCK_REALTIME."""
@@ -107,7 +107,7 @@ def test_a_sleep_until_a_time_of_the_steady_clock_is_not_on_the_wall_clock(
     assert abs(releases_of(values) - MEASURED_NS // PERIOD_NS) <= 1
 
 
-def test_an_event_loop_with_times_in_whole_milliseconds_is_on_its_grid(engine: Path, tmp_path: Path) -> None:
+def test_an_event_loop_in_milliseconds_is_on_its_grid(engine: Path, tmp_path: Path) -> None:
     with loop([sys.executable, str(SOURCES / "loops.py")], "asyncio", tmp_path) as process:
         values, _ = watched(engine, tmp_path, process)
     assert (values["kind"], values["call"]) == ("periodic", "epoll_wait")
@@ -172,9 +172,7 @@ def test_what_ended_the_program_is_told(engine: Path, tmp_path: Path, how: signa
     assert values.get("rttime_us") == (RTTIME_US if how is signal.SIGKILL else None)
 
 
-def test_a_deadline_thread_over_its_budget_is_throttled_and_not_preempted(
-    engine: Path, tmp_path: Path, loops: Path
-) -> None:
+def test_a_deadline_thread_over_budget_is_throttled(engine: Path, tmp_path: Path, loops: Path) -> None:
     """Only its budget, half a period, can make it give way: nothing has a higher priority."""
     with loop(loops, "deadline", tmp_path, "--long-every", "20", "--long-us", "12000") as process:
         values, stream = watched(engine, tmp_path, process)
@@ -241,9 +239,7 @@ def test_a_thread_is_throttled_only_while_it_is_real_time(engine: Path, tmp_path
     Path("/proc/sys/kernel/sched_rt_runtime_us").read_text().strip() == "-1",
     reason="real-time tasks are not throttled here",
 )
-def test_a_poller_that_starves_an_ordinary_task_is_throttled_and_not_preempted(
-    engine: Path, tmp_path: Path, loops: Path
-) -> None:
+def test_a_starving_poller_is_throttled_and_not_preempted(engine: Path, tmp_path: Path, loops: Path) -> None:
     """Only the kernel's limit on real-time tasks, of which each period lasts 1 s, lets the other run."""
     cpu = max(os.sched_getaffinity(0))
     with (
@@ -353,9 +349,7 @@ def test_threads_that_take_turns_in_one_cycle_are_unclear(engine: Path, tmp_path
     )
 
 
-def test_the_stops_of_a_thread_that_never_sleeps_are_measured_and_named(
-    engine: Path, tmp_path: Path, loops: Path
-) -> None:
+def test_the_stops_of_a_sleepless_thread_are_named(engine: Path, tmp_path: Path, loops: Path) -> None:
     """The kernel interrupts each CPU that runs a task, at least once a second."""
     cpu = str(max(os.sched_getaffinity(0)))
     with loop(loops, "poller", tmp_path, "--cpu", cpu) as process:

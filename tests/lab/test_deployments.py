@@ -73,7 +73,7 @@ def test_after_kill_9_the_guard_puts_everything_back(lab: Lab, tmp_path: Path) -
 
 
 @pytest.mark.ci
-def test_after_kill_9_of_the_engine_too_restore_puts_everything_back(lab: Lab, tmp_path: Path) -> None:
+def test_restore_undoes_everything_after_kill_9_of_the_engine(lab: Lab, tmp_path: Path) -> None:
     lab.boot("debian")
     before = lab.run_in(STATE)
     process = start(

@@ -47,9 +47,7 @@ def self_test(lab: Lab, tmp_path: Path, *words: str) -> tuple[dict[str, dict[str
 
 
 @pytest.mark.ci
-def test_who_keeps_interrupts_or_preemption_off_for_half_a_millisecond_is_named_by_function(
-    lab: Lab, tmp_path: Path
-) -> None:
+def test_a_function_that_holds_off_interrupts_is_named(lab: Lab, tmp_path: Path) -> None:
     tree = headers_tree("x86_64", print)
     (release,) = [release for release in tree.releases() if "-rt-" in release]
     (module,), _ = tree.make(release, KMOD / "test" / "stall", tmp_path, ["-s", "W=1", "KCFLAGS=-Werror"])
@@ -82,9 +80,7 @@ def test_who_keeps_interrupts_or_preemption_off_for_half_a_millisecond_is_named_
 
 
 @pytest.mark.ci
-def test_a_guest_that_is_stopped_from_outside_is_known_to_have_run_no_software(
-    lab: Lab, tmp_path: Path
-) -> None:
+def test_a_guest_stopped_from_outside_ran_no_software(lab: Lab, tmp_path: Path) -> None:
     lab.boot("debian")
     rows, record = self_test(lab, tmp_path, "--kinds", "stopped", "--count", "6")
     assert rows["stopped"]["named"] >= 0.5 * rows["stopped"]["found"], rows

@@ -256,9 +256,7 @@ def test_the_network_and_scheduler_loads_run_in_a_guest(lab: Lab, measured: Meas
     assert not document["run"]["left_out"]
 
 
-def test_a_guest_boots_with_a_command_line_and_its_isolated_cpu_is_measured_too(
-    lab: Lab, measured: Measured
-) -> None:
+def test_a_guest_boots_with_an_isolated_cpu_and_measures_it(lab: Lab, measured: Measured) -> None:
     lab.boot("debian", "isolcpus=2 nosmt")
     facts = json.loads(
         good(invoke("audit", "--facts", "--target", "lab:debian", "--json", env=lab.env)).stdout

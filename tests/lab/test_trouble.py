@@ -180,7 +180,7 @@ def test_a_port_that_is_taken_is_told(lab: Lab) -> None:
     assert lab.listed("debian-rt")["running"] is None
 
 
-def test_a_guest_that_panics_while_it_is_measured_leaves_its_console(lab: Lab, tmp_path: Path) -> None:
+def test_a_guest_that_panics_in_a_step_leaves_its_console(lab: Lab, tmp_path: Path) -> None:
     process = begin(lab, tmp_path, "--duration", "60s")
     try:
         lab.run_in("(sleep 1; echo c >/proc/sysrq-trigger) </dev/null >/dev/null 2>&1 &")
@@ -193,9 +193,7 @@ def test_a_guest_that_panics_while_it_is_measured_leaves_its_console(lab: Lab, t
     assert "rtgauge resume" in (tmp_path / "log").read_text()
 
 
-def test_a_guest_that_never_comes_up_leaves_its_console_with_the_run_and_the_others_free(
-    lab: Lab, tmp_path: Path
-) -> None:
+def test_a_guest_that_never_boots_leaves_the_others_free(lab: Lab, tmp_path: Path) -> None:
     kernel = next(stock_kernel().glob("vmlinuz-*"))
     good(
         rtgauge(

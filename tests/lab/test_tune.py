@@ -26,7 +26,7 @@ def tune(lab: Lab, *words: object) -> dict[str, Any]:
     return result
 
 
-def test_a_power_cut_in_a_trial_leaves_nothing_and_the_tuning_goes_on(lab: Lab, tmp_path: Path) -> None:
+def test_a_tuning_survives_a_power_cut_in_a_trial(lab: Lab, tmp_path: Path) -> None:
     lab.boot("debian")
     before, out = lab.run_in(MIGRATION), tmp_path / "out"
     words = ("--only", "timer-migration", "--require", "latency<=1us hardness=95%", *SHORT)

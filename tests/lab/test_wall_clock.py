@@ -59,7 +59,7 @@ def values(step: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(("kind", "on_wall_clock"), [("condition-wall", True), ("absolute", False)])
-def test_a_clock_that_is_set_back_is_named_if_the_loop_waits_for_its_times(
+def test_a_clock_set_back_is_named_if_the_loop_waits_for_it(
     lab: Lab, tmp_path: Path, request: pytest.FixtureRequest, kind: str, on_wall_clock: bool
 ) -> None:
     lab.boot("debian")

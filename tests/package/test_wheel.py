@@ -111,7 +111,7 @@ def test_it_measures(installed: dict[str, str], tmp_path: Path) -> None:
     assert "monotonic" in done.stdout.lower()
 
 
-def test_it_draws_pages_without_the_package_that_draws_figure_files(installed: dict[str, str]) -> None:
+def test_pages_need_no_package_that_draws_figure_files(installed: dict[str, str]) -> None:
     script = (
         "import sys; sys.modules['vl_convert'] = None\n"
         "from rtgauge.report.page_frame import drawing_code\n"

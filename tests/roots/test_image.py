@@ -44,9 +44,7 @@ def buildah(tmp_path: Path) -> object:
     shutil.rmtree(tmp_path)
 
 
-def test_the_image_measures_with_the_capability_and_names_it_without(
-    buildah: Buildah, tmp_path: Path
-) -> None:
+def test_the_image_measures_with_the_capability_or_names_it(buildah: Buildah, tmp_path: Path) -> None:
     debian = tmp_path / "debian.tar"
     subprocess.run(
         [

@@ -65,21 +65,21 @@ def test_the_statistic_is_scipys_also_where_the_sizes_differ():
     )
 
 
-def test_what_is_outside_of_the_baselines_range_goes_to_its_ends_and_empty_bins_to_the_one_below():
+def test_values_outside_the_baselines_range_go_to_its_ends():
     baseline = Histogram(np.array([3, 4, 7]), np.array([10, 20, 30]))
     side = Histogram(np.array([0, 2, 3, 5, 6, 7, 90]), np.array([1, 2, 4, 8, 16, 32, 64]))
     assert reshape(side, baseline).tolist() == [7, 24, 96]
     assert paper_test(side, baseline).empty_bins_merged == 2
 
 
-def test_identical_histograms_have_no_statistic_and_are_not_rejected():
+def test_identical_histograms_have_no_statistic():
     same = histogram([5, 50, 500, 50, 5])
     test = paper_test(same, same, scale=Scale.COUNTS)
     assert test.statistic == pytest.approx(0)
     assert not test.rejected
 
 
-def test_a_baseline_of_one_bin_an_empty_sample_and_equal_ones_are_refused():
+def test_one_bin_empty_and_equal_samples_are_refused():
     one, more, none = histogram([9]), histogram([5, 50, 5]), histogram([])
     for test, why in (
         (paper_test(more, one), "in one bin"),

@@ -59,7 +59,7 @@ def compared(sides: list[Side], **options) -> Comparison:
 # --- many sides
 
 
-def test_the_papers_eighteen_sides_show_the_one_difference_there_is(record):
+def test_the_papers_eighteen_sides_show_their_one_difference(record):
     sides = [side_of(f"side {n}", body(n, shift=1_500 if n == 11 else 0), record) for n in range(18)]
     result = compared(sides, within_ns=200)
     shown = {row.side for row in result.quantiles if row.quantile == "p50" and "differs" in row.says}
@@ -232,7 +232,7 @@ def test_the_answer_of_two_sides(rows, outcome, sentence, values):
     )
 
 
-def test_the_answer_says_in_how_many_pairs_the_difference_has_its_sign():
+def test_the_answer_counts_the_pairs_with_the_differences_sign():
     runs = {"side_runs_ns": [20, 30, 40, 50, 9, 60], "baseline_runs_ns": [10, 10, 10, 10, 10, 10]}
     paired = difference("p99", 10_000, p=BEYOND).model_copy(update={"paired": True, **runs})
     assert conclude([paired], alpha=0.05, within_ns=2_000).text == (
@@ -295,9 +295,7 @@ def test_the_answer_says_in_how_many_pairs_the_difference_has_its_sign():
         ),
     ],
 )
-def test_of_single_runs_the_sentence_says_what_they_measured_and_the_command_that_tells_more(
-    rows, outcome, sentence
-):
+def test_single_runs_get_a_sentence_and_the_command_for_more(rows, outcome, sentence):
     found = conclude(rows, alpha=0.05, within_ns=2_000, repeat="COMMAND")
     assert (found.outcome, found.text) == (outcome, sentence)
     assert found.next == "this may be chance; repeat the runs to find out: COMMAND"
@@ -306,7 +304,7 @@ def test_of_single_runs_the_sentence_says_what_they_measured_and_the_command_tha
     assert alone.next is None
 
 
-def test_the_sentence_of_two_records_names_the_loads_the_worst_first():
+def test_the_sentence_of_two_records_begins_with_the_worst():
     rows = [
         difference("p99", ns, side=f"after, {load}", baseline=f"before, {load}", p=p)
         for load, ns, p in (
@@ -358,7 +356,7 @@ def test_two_runs_of_one_day_are_split_by_their_time(tmp_path):
     ]
 
 
-def test_of_two_days_the_day_is_named_and_of_one_moment_the_folder(tmp_path):
+def test_different_days_are_named_or_else_the_folders(tmp_path):
     first, second = (made(tmp_path, seed, f"2026-11-2{seed}T10:00:00Z") for seed in (1, 2))
     assert record_names([Record.open(first), Record.open(second)]) == [
         "2026-11-21 10:00:00",
@@ -428,7 +426,7 @@ def over(folder: Path, *paths: str) -> Record:
     return Record.open(path)
 
 
-def test_a_loop_is_compared_with_a_loop_and_the_wire_with_the_wire(tmp_path):
+def test_a_loop_is_compared_with_a_loop_and_wire_with_wire(tmp_path):
     sides = sides_of(
         [over(tmp_path / "stock", "loop:eventfd", "wire"), over(tmp_path / "xenomai", "loop:mqueue", "wire")]
     )
@@ -466,7 +464,7 @@ def run(monkeypatch, capsys, *arguments: object) -> tuple[int, str]:
     return int(ended.value.code or 0), capsys.readouterr().out
 
 
-def test_the_first_line_is_the_conclusion_and_details_are_asked_for(tmp_path, monkeypatch, capsys):
+def test_the_first_line_is_the_conclusion_without_details(tmp_path, monkeypatch, capsys):
     path = write_record(tmp_path, Shape(seconds=25, loads=("idle", "cpu"), marks=False))
     status, out = run(monkeypatch, capsys, "compare", path, "--no-tails")
     assert status == 0
@@ -589,7 +587,7 @@ def mixed(tmp_path: Path, seed: int) -> Path:
     return path
 
 
-def test_each_probe_of_records_with_several_is_compared_separately_on_one_page(tmp_path, monkeypatch, capsys):
+def test_each_probe_is_compared_separately_on_one_page(tmp_path, monkeypatch, capsys):
     first, second = (mixed(tmp_path / str(seed), seed) for seed in (1, 2))
     page = tmp_path / "both.html"
     words = ("compare", "--side", f"stock={first}", "--side", f"rt={second}", "--no-tails")
@@ -609,7 +607,7 @@ def test_each_probe_of_records_with_several_is_compared_separately_on_one_page(t
     assert [comparison["title"] for comparison in document["comparisons"]] == ["Wakeup"]
 
 
-def test_records_without_a_common_probe_are_refused_with_what_differs(tmp_path, monkeypatch):
+def test_records_without_a_common_probe_are_refused(tmp_path, monkeypatch):
     first, second = (
         write_record(tmp_path / str(seed), Shape(seconds=1, seed=seed, loads=("idle",), marks=False))
         for seed in (1, 2)

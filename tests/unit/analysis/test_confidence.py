@@ -52,7 +52,7 @@ def test_rule_of_three(count):
     assert upper_bound(0, count) < 3 / count
 
 
-def test_without_a_violation_95_percent_of_299_support_one_percent():
+def test_without_violations_299_support_one_percent_at_95():
     """The well-known 59 and 299 of the one-sided success-run theorem at 95 %: R = 95 % and 99 %."""
     assert activations_needed(0.05) == 59
     assert activations_needed(0.01) == 299
@@ -106,7 +106,7 @@ def bound(runs, confidence=0.95):
 
 
 @pytest.mark.parametrize("windows", [10, 19, 60])
-def test_the_design_effect_of_bursts_is_what_it_takes_for_a_bound_to_hold(windows):
+def test_bursts_need_their_design_effect_for_a_bound_to_hold(windows):
     """Bursts of 100 violations, 2 a window on average: how often the 95 % bound on their share holds."""
     rng = np.random.default_rng(5)
     plain = held = 0
@@ -119,7 +119,7 @@ def test_the_design_effect_of_bursts_is_what_it_takes_for_a_bound_to_hold(window
     assert held >= 372
 
 
-def test_latencies_that_depend_on_the_one_before_have_a_bound_that_holds():
+def test_dependent_latencies_have_a_bound_that_holds():
     """AR(1) 0.999, 60 windows of 1,000: how often the 95 % bound on the share above their 90 % quantile
     holds.
     """
@@ -181,12 +181,12 @@ def test_independent_violations_hardly_widen_a_bound():
 
 
 @pytest.mark.parametrize("late", [[0] * 60, [10] * 60, [5]])
-def test_without_violations_or_windows_to_see_bursts_in_there_is_no_design_effect(late):
+def test_without_violations_or_windows_no_design_effect(late):
     assert design_effect([[Counted.of_windows(late, [10] * len(late))]]) == 1
 
 
 @pytest.mark.parametrize(("rate", "allowed"), [(0.01, 0.012), (0.02, 0.018)])
-def test_the_activations_named_as_enough_decide_with_80_percent_probability(rate, allowed):
+def test_enough_activations_decide_with_80_percent_probability(rate, allowed):
     count = 10_000
     how = {"violations": round(rate * count), "count": count}
     above = rate > allowed

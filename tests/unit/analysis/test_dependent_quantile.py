@@ -75,7 +75,7 @@ def test_the_error_is_that_of_dependent_values(dependence):
     assert np.mean(squares) == pytest.approx(400 / (1 - dependence) ** 2, rel=0.12)
 
 
-def test_bounds_of_an_independent_run_are_as_wide_as_the_binomial_ones():
+def test_an_independent_runs_bounds_are_binomial():
     """The rank of the true median among n is binomial, with the deviation sqrt(n) / 2.
 
     Its bounds hold it: the true one is 5,000.
@@ -89,7 +89,7 @@ def test_bounds_of_an_independent_run_are_as_wide_as_the_binomial_ones():
     assert np.mean(widths) == pytest.approx(100, rel=0.15)
 
 
-def test_windows_that_differ_widen_the_bounds_beyond_those_of_independent_samples():
+def test_differing_windows_widen_the_bounds():
     rng = np.random.default_rng(2)
     level = np.repeat(rng.integers(0, 10_000, 20), 10)  # ten windows alike, then another level
     together = rng.integers(0, 1_000, (200, 500)) + level[:, None]

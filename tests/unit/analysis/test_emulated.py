@@ -37,7 +37,7 @@ def record(folder: Path, *, emulated: bool, host: str = "bench", kernel: str | N
     return Record.open(path)
 
 
-def test_an_emulated_machine_is_compared_with_others_only_when_forced(tmp_path: Path) -> None:
+def test_an_emulated_machine_is_compared_only_when_forced(tmp_path: Path) -> None:
     records = [record(tmp_path / "a", emulated=False), record(tmp_path / "b", emulated=True)]
     with pytest.raises(InputError, match=r"emulated.*--force"):
         sides_of(records)
@@ -55,7 +55,7 @@ def compared(records: list[Record]) -> Comparison:
     return compare(sides, pairs(sides, None), ComparisonOptions(intervals=False, tails=False))
 
 
-def test_machine_kernel_and_load_are_one_table_in_which_the_emulated_are_named(tmp_path: Path) -> None:
+def test_one_table_has_machine_kernel_and_load(tmp_path: Path) -> None:
     records = [
         record(tmp_path / "a", emulated=False, host="bench"),
         record(tmp_path / "b", emulated=True, host="guest"),
@@ -110,9 +110,7 @@ def said(result: Comparison, tables: list[Table]) -> dict[tuple[str, str], list[
 
 
 @pytest.mark.parametrize("width", [80, 110, 160, 200])
-def test_the_table_of_machines_is_as_wide_as_the_terminal_at_most_and_no_line_of_it_is_broken(
-    five: Comparison, width: int
-) -> None:
+def test_the_machine_table_fits_the_terminal_unbroken(five: Comparison, width: int) -> None:
     tables = machines_grids(five, width)
     lines = printed(tables, width).splitlines()
     assert max(map(len, lines)) <= width

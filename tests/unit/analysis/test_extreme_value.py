@@ -46,7 +46,7 @@ def test_port_pirie_as_published():
 
 
 @pytest.mark.parametrize("p", [1 / 10, 1 / 100])
-def test_the_profile_interval_is_where_scipys_density_loses_as_much_likelihood(p):
+def test_the_profile_interval_agrees_with_scipys_density(p):
     x = np.array(PORT_PIRIE_M)
     fitted = fit(x)
     low, high = level_interval(x, fitted, p)
@@ -68,7 +68,7 @@ def test_the_profile_interval_is_where_scipys_density_loses_as_much_likelihood(p
         assert 2 * (fitted.log_likelihood - best(edge)) == pytest.approx(chi2.ppf(0.95, 1), abs=0.02)
 
 
-def test_the_profile_interval_of_the_100_year_level_is_skewed_as_published():
+def test_the_100_year_levels_profile_interval_is_as_published():
     """The interval by profile likelihood lies further up than the symmetric one of the same book, 4.38 to
     5.00 m.
     """
@@ -112,7 +112,7 @@ def test_the_interval_covers_as_often_as_it_says():
     )  # 570 of 600 and 28.5 of 30 expected at 95 %; fewer have a probability of 2 %
 
 
-def test_the_fit_test_keeps_its_level_and_sees_what_is_no_extreme_value_distribution():
+def test_the_fit_test_keeps_its_level_and_has_power():
     rng = np.random.default_rng(2)
     rejected = sum(fit_test(rng.gumbel(size=100), drawn=199, seed=i).p_value < 0.05 for i in range(100))
     assert rejected <= 13
@@ -131,7 +131,7 @@ def test_a_drift_and_a_serial_correlation_are_seen():
 
 
 @pytest.mark.parametrize(("shape", "number"), [(0.3, 100), (0.6, 50), (-0.3, 50)])
-def test_far_beyond_the_sample_the_interval_is_where_scipys_likelihood_says(shape, number):
+def test_far_beyond_the_sample_scipys_likelihood_agrees(shape, number):
     """Both edges lose what they may, with scipy's density least over location and shape from many
     beginnings.
     """
@@ -228,7 +228,7 @@ def test_the_contradiction_names_what_was_seen():
     assert contradiction([90_000] * 100, 100_000, levels) is None
 
 
-def test_an_upper_bound_that_is_exceeded_too_often_is_a_contradiction_and_one_late_window_is_none():
+def test_a_limit_exceeded_too_often_contradicts_the_fit():
     """Half a window is expected above the level: three have a probability of 1.4 %, one of 39 %."""
     level = TailLevel(activations=10**6, ns=895_000, low_ns=800_000, high_ns=899_000)
     assert "at most 899.0 us" in (contradiction([900_000] * 3 + [90_000] * 97, 500_000, [level]) or "")

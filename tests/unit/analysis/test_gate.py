@@ -48,7 +48,7 @@ def test_the_error_is_spent_in_proportion_to_the_pairs() -> None:
 
 
 @pytest.mark.parametrize("before", [(12,), (12, 24), (8,)])
-def test_a_gate_that_is_given_more_pairs_stays_within_four_thirds_of_the_error(
+def test_more_pairs_keep_the_error_within_four_thirds(
     before: tuple[int, ...],
 ) -> None:
     times = np.array(looks(48, before)) / 48
@@ -95,7 +95,7 @@ def test_an_outcome(change: float, spread: float, outcome: Outcome) -> None:
         (0.0, 0.1, Outcome.PASS),
     ],
 )
-def test_runs_that_all_fall_into_one_bin_show_a_change_to_its_width(
+def test_runs_in_one_bin_show_a_change_to_its_width(
     change: float, larger_than: float, outcome: Outcome
 ) -> None:
     decision = decide([math.log1p(change)] * 6, larger_than=larger_than, max_pairs=6)
@@ -112,7 +112,7 @@ def test_a_significant_change_below_the_wanted_one_passes() -> None:
     assert decision.low > 0
 
 
-def test_it_goes_on_between_looks_and_stops_at_the_first_that_shows_enough() -> None:
+def test_the_gate_stops_at_the_first_look_that_shows_enough() -> None:
     values = log_ratios(0.5, 0.02)
     assert [decide(values[:pairs], larger_than=0.1, max_pairs=12).outcome for pairs in range(6)] == [
         "go on"

@@ -60,9 +60,7 @@ def test_violations_in_every_window_are_still_counted(baseline: float, candidate
 
 
 @pytest.mark.parametrize(("shape", "runs", "most"), [(4, 12, 20), (1, 12, 40), (1, 48, 20), (0.5, 48, 25)])
-def test_a_candidate_that_only_just_breaks_its_bound_seldom_meets_it(
-    shape: float, runs: int, most: int
-) -> None:
+def test_a_candidate_just_over_its_bound_seldom_meets_it(shape: float, runs: int, most: int) -> None:
     generator = np.random.default_rng(4)
     late = generator.poisson(20 * generator.gamma(shape, 1 / shape, (1_000, runs))).astype(float)
     every = np.full(runs, 10_000.0)
@@ -128,7 +126,7 @@ def test_the_least_alarm_is_the_least() -> None:
     assert least_alarm(PairCounts.of([(0, 0)] * 6), max_pairs=6) == math.ceil(-math.log2(ALARM / 2))
 
 
-def test_like_with_like_is_hardly_ever_worse_and_three_times_as_often_is_found() -> None:
+def test_equals_are_hardly_ever_worse_and_triple_is_found() -> None:
     generator = np.random.default_rng(3)
     slow = np.where(generator.random((2_000, 12, 2)) < 0.15, 20, 1)
     same = generator.poisson(2 * slow)

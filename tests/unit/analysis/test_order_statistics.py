@@ -94,7 +94,7 @@ def test_a_lost_answer_is_later_than_any():
     assert values.later_than(10**12) == 3
 
 
-def test_a_missed_activation_counts_with_the_latency_it_would_have_had():
+def test_a_missed_activation_counts_with_its_later_latency():
     values = ranked(merged([10] * 98 + [3_000_000], missed=[2_000_000, 1_000_000]))
     assert values.count == 101
     assert values.later_than(900_000) == 3
@@ -121,7 +121,7 @@ def test_values_keep_their_signs_where_they_are_asked_for(values, data):
     st.lists(st.integers(0, 5_000_000), min_size=1, max_size=40),
     st.data(),
 )
-def test_samples_that_may_lie_anywhere_widen_the_bounds_of_every_rank(placed, hidden, data):
+def test_unplaced_samples_widen_the_bounds_of_every_rank(placed, hidden, data):
     every = sorted(placed + hidden)
     rank = data.draw(st.integers(1, len(every)))
     group = UnplacedGroup(from_ns=every[0], count=len(hidden), max_ns=every[-1])

@@ -49,7 +49,7 @@ def test_figures_without_a_logarithm_are_compared_by_welchs_test(one, other):
     st.lists(st.integers(10**3, 10**7), min_size=2, max_size=10, unique=True),
     st.lists(st.integers(10**3, 10**7), min_size=2, max_size=10, unique=True),
 )
-def test_with_runs_on_both_sides_it_is_welchs_test_on_the_logarithms(one, other):
+def test_runs_on_both_sides_give_welchs_test_of_logarithms(one, other):
     logs, other_logs = np.log(one), np.log(other)
     if min(logs.std(ddof=1), other_logs.std(ddof=1)) < 0.01:
         return
@@ -172,7 +172,7 @@ def test_a_system_that_is_slower_is_called_worse():
     assert median.low_ns < 6_000 < median.high_ns
 
 
-def test_sides_that_are_alike_are_the_same_within_what_their_runs_allow():
+def test_alike_sides_are_the_same_within_their_runs():
     rng = np.random.default_rng(13)
     system = System(windows=20, run_shift=0.01)
     one, other = (side(name, system, 6, rng) for name in ("one", "other"))

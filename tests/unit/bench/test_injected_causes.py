@@ -57,7 +57,7 @@ def test_a_throttling_while_the_counter_is_read_is_told(machine: Machine, is_cou
     assert after < 10_000
 
 
-def test_of_two_throttlings_the_second_may_begin_while_the_counter_is_read(machine: Machine):
+def test_a_second_throttling_may_begin_during_the_reading(machine: Machine):
     readings = 0
 
     def throttled_ns() -> int:
@@ -98,7 +98,7 @@ def test_a_gap_in_which_nothing_was_counted_is_undetermined(machine: Machine):
     assert injected_causes.TOLD == []
 
 
-def test_a_fair_program_may_have_run_before_the_injector_while_all_are_throttled():
+def test_a_fair_program_may_run_before_a_throttled_injector():
     throttling = next(cause for cause in CAUSES if cause.name == "real-time throttling")
     ran = [(0, 10 * MS), (61 * MS, 70 * MS)]
     told = (12 * MS, 60 * MS)

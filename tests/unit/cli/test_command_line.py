@@ -127,7 +127,7 @@ def test_tune_needs_root(
         (["run", "delgado2020"], "response<=1ms", "rtgauge run brown2010 --require"),
     ],
 )
-def test_a_requirement_that_the_plan_cannot_answer_is_refused_with_the_command_that_can(
+def test_an_unanswerable_requirement_names_the_command_that_can(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
     words: list[str],
@@ -189,7 +189,7 @@ def test_watch_refuses_wrong_input_before_it_starts_its_program(
     assert not there.exists()
 
 
-def test_quick_meets_every_phase_of_a_millisecond_and_says_nothing_of_it():
+def test_quick_covers_every_phase_of_a_millisecond_silently():
     steps = load_plan("quick", Overrides()).steps
     intervals = {key.parameters.get("interval_ns") for key in steps}
     assert len(intervals) == 1

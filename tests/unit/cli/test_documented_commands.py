@@ -160,7 +160,7 @@ INLINE = [
 
 
 @pytest.mark.parametrize(("page", "command"), INLINE)
-def test_a_command_within_a_sentence_has_the_options_that_it_names(page: str, command: str) -> None:
+def test_a_command_in_a_sentence_has_the_options_it_names(page: str, command: str) -> None:
     """It may leave out arguments and values, or have a word in capitals for them."""
     try:
         parse(rewritten(shlex.split(command)[1:]))

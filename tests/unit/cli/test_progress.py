@@ -100,7 +100,7 @@ def test_one_bar_is_for_the_whole_run(clock):
         assert task.description == "3/3 wakeup memory"
 
 
-def test_the_time_left_learns_apart_from_steps_with_and_without_a_load(clock):
+def test_time_left_learns_apart_with_and_without_load(clock):
     stream = io.StringIO()
     measure(
         Display(stream), clock, [key(), key("cpu"), key("memory"), key()], [10, 20, 20, 10], [12, 40, 44, 12]
@@ -119,7 +119,7 @@ def of_quick(load, seconds):
 
 @pytest.mark.parametrize("load", ["idle", "cpu"])
 @pytest.mark.parametrize("arming_s", [0.04, 0.2])
-def test_on_a_target_that_answers_quickly_a_step_takes_as_long_as_here(load, arming_s):
+def test_on_a_quick_target_a_step_takes_as_long_as_here(load, arming_s):
     assert expected_s(of_quick(load, 10), WARM_UP_NS, arming_s=arming_s) == expected_s(
         of_quick(load, 10), WARM_UP_NS
     )
@@ -129,9 +129,7 @@ def test_on_a_target_that_answers_quickly_a_step_takes_as_long_as_here(load, arm
     ("seconds", "arming_s", "took_s"),
     [(3, 1.63, [6.1, 23.5, 45.8, 35.1, 26.8]), (10, 0.60, [11.4, 18.2, 26.2, 32.0, 39.9])],
 )
-def test_the_time_of_quick_on_an_emulated_guest_is_known_from_how_long_it_takes_to_arm_a_probe(
-    seconds, arming_s, took_s
-):
+def test_an_emulated_guests_quick_time_follows_from_arming(seconds, arming_s, took_s):
     """Two runs that were measured, on a host with more and with less to do."""
     loads = ["idle", "cpu", "memory", "network", "scheduler"]
     expected = [

@@ -71,7 +71,7 @@ def test_long_parameters_stand_below_their_row_of_a_table(
     assert len(lines) <= 13 + 5 + head + 2
 
 
-def test_without_a_series_the_last_values_and_their_marks_are_listed(store: Path) -> None:
+def test_without_a_series_the_last_values_are_listed(store: Path) -> None:
     heading, *lines = printed(store, "history").splitlines()
     assert heading.split() == ["series", "parameters", "host", "last", "p99", "max", "marks"]
     (cpu,) = [line for line in lines if line.startswith("wakeup/latency/cpu/as-is ")]

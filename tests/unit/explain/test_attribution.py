@@ -78,7 +78,7 @@ def passed_over() -> Story:
 
 
 @pytest.mark.parametrize("told", [quiet, hogged, kept, passed_over])
-def test_what_comes_with_each_wake_up_is_not_needed_of_a_thread_that_its_own_cpu_wakes(
+def test_a_thread_woken_by_its_own_cpu_needs_no_wake_up_event(
     told: Callable[[], Story],
 ) -> None:
     story, lean = told(), told()
@@ -112,7 +112,7 @@ def test_an_interrupt_within_a_task_counts_as_the_interrupts() -> None:
     assert found[Kind.TIMER_LATE, "hog"] == pytest.approx(2)
 
 
-def test_a_task_of_the_same_priority_counts_as_a_task_and_a_lower_one_as_preemption_off() -> None:
+def test_equal_priority_is_a_task_and_lower_is_preemption_off() -> None:
     for priority, kind in (
         (19, Kind.TASK),
         (-1, Kind.TASK),
@@ -124,7 +124,7 @@ def test_a_task_of_the_same_priority_counts_as_a_task_and_a_lower_one_as_preempt
         assert explained(story.moment(402)).main.culprit == Culprit(kind, "other"), priority
 
 
-def test_a_task_that_got_its_priority_while_it_ran_counts_as_a_task() -> None:
+def test_a_task_raised_while_it_ran_counts_as_a_task() -> None:
     story = (
         Story()
         .switch(-500, 1, MEASURED, LOWER, state=1)
@@ -134,7 +134,7 @@ def test_a_task_that_got_its_priority_while_it_ran_counts_as_a_task() -> None:
     assert explained(story.moment(402)).main.culprit == Culprit(Kind.TASK, "hackbench")
 
 
-def test_interrupts_off_are_named_by_the_function_where_they_are_traced() -> None:
+def test_interrupts_off_has_the_traced_functions_name() -> None:
     story = Story().switch(-500, 1, MEASURED, LOWER, state=1)
     story.at(-5, 1, "irq_disable", caller_offs=0x40, parent_offs=0x80).at(
         490, 1, "irq_enable", caller_offs=0x44, parent_offs=0x80
@@ -168,24 +168,24 @@ def by_stack(frames: str) -> Explanation:
 
 
 @pytest.mark.parametrize("frames", ["10 20 30", "10 20 40 30"])
-def test_the_function_that_kept_interrupts_off_is_what_the_late_interrupt_found(frames: str) -> None:
+def test_a_late_interrupt_found_the_function_that_blocked_it(frames: str) -> None:
     explanation = by_stack(frames)
     assert explanation.main.culprit == Culprit(Kind.INTERRUPTS_OFF, "hackbench")
     assert "interrupts were off in stall_irqs_off while hackbench" in sentence(explanation)
 
 
-def test_a_late_interrupt_that_found_a_function_without_a_name_does_not_tell_what_kept_it() -> None:
+def test_an_unnamed_function_does_not_explain_a_late_interrupt() -> None:
     assert by_stack("10 20 99").main.culprit == Culprit(Kind.TIMER_LATE, "hackbench")
 
 
-def test_a_late_interrupt_that_found_a_program_was_not_kept_by_software() -> None:
+def test_an_interrupt_late_in_a_program_was_not_softwares_doing() -> None:
     explanation = by_stack("10 20")
     assert explanation.main.culprit == Culprit(Kind.NO_SOFTWARE)
     assert "no software ran on CPU 1" in sentence(explanation)
     assert by_stack("10").main.culprit.kind is Kind.TIMER_LATE
 
 
-def test_a_late_timer_of_one_cpu_is_not_called_a_stall_of_the_machine() -> None:
+def test_one_cpus_late_timer_is_no_stall_of_the_machine() -> None:
     story = Story().switch(-500, 1, MEASURED, LOWER, state=1).switch(-600, 0, IDLE, LOWER)
     story.timer(500, 1).switch(505, 1, LOWER, MEASURED)
     assert explained(story.moment(510)).main.culprit == Culprit(Kind.TIMER_LATE, "hackbench")
@@ -218,17 +218,17 @@ def test_no_software_ran_where_a_busy_cpu_missed_its_tick_too() -> None:
         assert explained(story.moment(length + 10)).main.culprit.kind is kind
 
 
-def test_a_handler_that_began_before_the_trace_has_its_name_from_a_later_one() -> None:
+def test_a_handler_from_before_the_trace_gets_a_later_name() -> None:
     story = Story().at(150, 1, "irq_handler_exit", irq=31).timer(151, 1).switch(157, 1, LOWER, MEASURED)
     story.at(-900, 0, "irq_handler_entry", irq=31, name="disk").at(-890, 0, "irq_handler_exit", irq=31)
     assert explained(story.moment(160)).main.culprit == Culprit(Kind.IRQ, "disk", 31)
 
 
-def test_two_idle_cpus_that_leave_their_idle_state_together_are_no_stall() -> None:
+def test_two_cpus_that_leave_idle_together_are_no_stall() -> None:
     assert explained(_stopped(first_busy=False).moment(812)).main.culprit.kind is Kind.IDLE_EXIT
 
 
-def test_a_task_that_went_before_the_ready_thread_by_the_servers_choice_is_throttling() -> None:
+def test_a_task_put_first_by_the_server_is_throttling() -> None:
     story = Story().switch(-500, 1, IDLE, MEASURED).switch(-5, 1, MEASURED, LOWER)
     story.switch(49_000, 1, LOWER, MEASURED)
     explanation = explained(story.moment(49_005))
@@ -254,7 +254,7 @@ def test_who_used_up_the_budget_of_real_time_tasks_is_named() -> None:
     assert "poller had used the most of the CPU before" in sentence(explanation)
 
 
-def test_a_reschedule_that_leaves_the_lower_task_on_the_cpu_is_throttling_too() -> None:
+def test_a_reschedule_that_keeps_the_lower_task_is_throttling() -> None:
     for flags, kind in ((0, Kind.THROTTLED), (4, Kind.PREEMPTION_OFF)):
         story = Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(1, 1)
         story.at(2_000, 1, "local_timer_entry", vector=236).at(2_004, 1, "local_timer_exit", vector=236)
@@ -267,7 +267,7 @@ def test_a_reschedule_that_leaves_the_lower_task_on_the_cpu_is_throttling_too() 
         )
 
 
-def test_a_lower_real_time_task_that_is_not_asked_to_leave_had_its_priority_raised() -> None:
+def test_a_lower_task_not_asked_to_leave_was_raised() -> None:
     story = Story().switch(-500, 1, MEASURED, ("packets", 200, 79), state=1).timer(1, 1)
     story.events[-1] = story.events[-1]._replace(flags=4)
     story.at(300, 1, "softirq_entry", vec=3).at(350, 1, "softirq_exit", vec=3)
@@ -276,7 +276,7 @@ def test_a_lower_real_time_task_that_is_not_asked_to_leave_had_its_priority_rais
     assert not any(kind is Kind.THROTTLED for kind, _ in found)
 
 
-def test_a_higher_task_that_is_not_asked_to_leave_is_no_throttling() -> None:
+def test_a_higher_task_not_asked_to_leave_is_no_throttling() -> None:
     story = Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(1, 1)
     story.events[-1] = story.events[-1]._replace(flags=4)
     story.switch(5, 1, LOWER, HIGHER).at(300, 1, "local_timer_entry", vector=236).at(
@@ -307,7 +307,7 @@ def test_a_page_fault_of_the_thread_and_its_wait_for_the_page() -> None:
     assert found[Kind.PAGE_FAULT, ""] == pytest.approx(12 + 882)
 
 
-def test_what_goes_on_for_long_after_a_page_fault_may_be_the_programs_own_work() -> None:
+def test_long_work_after_a_page_fault_may_be_the_programs_own() -> None:
     story = Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1).switch(7, 1, IDLE, MEASURED)
     story.at(8, 1, "page_fault_user", address=4096, ip=1, error_code=6).at(
         18, 1, "page_fault_user", address=8192, ip=1, error_code=6
@@ -318,7 +318,7 @@ def test_what_goes_on_for_long_after_a_page_fault_may_be_the_programs_own_work()
     assert "the kernel does not trace the end of the fault" in sentence(explanation)
 
 
-def test_work_between_page_faults_is_the_programs_own_and_the_faults_have_a_bound() -> None:
+def test_work_between_page_faults_is_own_with_bounded_faults() -> None:
     """50 faults, each followed by 16 us of own work after 2.6 us in the kernel."""
     story = Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1).switch(7, 1, IDLE, MEASURED)
     for number in range(50):
@@ -342,7 +342,7 @@ def test_a_write_to_a_page_that_is_present_is_a_copy() -> None:
     assert "its own page fault (copy on write)" in sentence(explanation)
 
 
-def test_page_faults_one_after_the_other_are_page_faults_without_a_doubt() -> None:
+def test_successive_page_faults_are_certain() -> None:
     story = Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1).switch(7, 1, IDLE, MEASURED)
     for number in range(500):
         story.at(10 + number * 0.7, 1, "page_fault_user", address=4096 * number, ip=1, error_code=6)
@@ -365,7 +365,7 @@ def faulting(
     return explained(story.switch(end, 1, MEASURED, IDLE, state=1).moment(end))
 
 
-def test_a_page_that_is_there_bounds_its_fault_and_the_rest_is_the_programs_own_work() -> None:
+def test_a_present_page_bounds_its_fault_and_the_rest_is_own() -> None:
     for code, back, uncertain in ((6, 0.875, 0.075), (7, 0.6, 0.15), (4, 0.525, 0.425)):
         explanation = faulting(50, 1.1, 18, code, ("rss_stat", 0))
         found = parts(explanation)
@@ -377,7 +377,7 @@ def test_a_page_that_is_there_bounds_its_fault_and_the_rest_is_the_programs_own_
         assert ranked_culprits([explanation])[0].culprit.kind is Kind.OWN
 
 
-def test_slow_page_faults_whose_pages_are_there_are_page_faults_without_a_doubt() -> None:
+def test_slow_faults_of_present_pages_are_certain() -> None:
     for mapped in (("rss_stat", 0), ("tlb_flush", 3)):
         explanation = faulting(500, 4, 7, 7, mapped)
         assert parts(explanation)[Kind.PAGE_FAULT, "copy on write"] == pytest.approx(3500)
@@ -402,7 +402,7 @@ def test_a_huge_page_is_a_page_fault_until_it_is_there() -> None:
     assert Kind.FAULT_OR_OWN not in {kind for kind, _ in parts(explanation)}
 
 
-def test_a_flush_on_other_cpus_does_not_show_the_end_of_the_fault() -> None:
+def test_a_flush_on_other_cpus_does_not_end_a_fault() -> None:
     for after in (8, 100):
         explanation = faulting(1, 2, 2 + after, 7, ("tlb_flush", 4), ("tlb_flush", 3))
         found = parts(explanation)
@@ -410,7 +410,7 @@ def test_a_flush_on_other_cpus_does_not_show_the_end_of_the_fault() -> None:
         assert found[Kind.PAGE_FAULT, "copy on write"] == pytest.approx(2 if after == 100 else 2 + 5)
 
 
-def test_a_function_that_kept_preemption_off_is_what_the_timer_found() -> None:
+def test_the_timer_found_what_kept_preemption_off() -> None:
     story = (
         Story()
         .switch(-500, 1, MEASURED, LOWER, state=1)
@@ -426,7 +426,7 @@ def test_a_function_that_kept_preemption_off_is_what_the_timer_found() -> None:
 
 
 @pytest.mark.parametrize(("stolen_ms", "kind"), [(20, Kind.STEAL), (0, Kind.TIMER_LATE)])
-def test_silence_in_which_the_kernel_counted_steal_is_the_hypervisors(stolen_ms: int, kind: Kind) -> None:
+def test_silence_with_counted_steal_is_the_hypervisors(stolen_ms: int, kind: Kind) -> None:
     story = (
         Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(23_000, 1).switch(23_006, 1, LOWER, MEASURED)
     )
@@ -440,7 +440,7 @@ def test_silence_in_which_the_kernel_counted_steal_is_the_hypervisors(stolen_ms:
     ) == bool(stolen_ms)
 
 
-def test_fair_tasks_take_turns_and_are_no_lower_tasks_of_each_other() -> None:
+def test_fair_tasks_take_turns_and_are_not_lower_tasks() -> None:
     story = (
         Story()
         .switch(-500, 1, ("measured", THREAD, 120), ("nice", 700, 130), state=1)
@@ -459,7 +459,7 @@ def blocked(story: Story, us: float) -> Explanation:
     return explained(replace(story.moment(us), kind="blocked"))
 
 
-def test_what_ran_while_a_lock_was_waited_for_is_found_by_following_its_owner() -> None:
+def test_what_ran_during_a_lock_wait_follows_its_owner() -> None:
     story = (
         Story()
         .switch(-950, 1, OWNER, MEASURED)
@@ -475,7 +475,7 @@ def test_what_ran_while_a_lock_was_waited_for_is_found_by_following_its_owner() 
     assert "owner (nice 0, pid 600) ran with the lock" in sentence(explanation)
 
 
-def test_an_owner_that_works_after_a_page_fault_still_has_the_lock() -> None:
+def test_an_owner_working_after_a_page_fault_has_the_lock() -> None:
     story = Story().switch(-950, 1, OWNER, MEASURED).switch(0, 1, MEASURED, OWNER, state=1)
     story.at(100, 1, "page_fault_user", address=4096, ip=1, error_code=6)
     story.at(900, 1, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
@@ -484,7 +484,7 @@ def test_an_owner_that_works_after_a_page_fault_still_has_the_lock() -> None:
     assert (Kind.FAULT_OR_OWN, "") not in found
 
 
-def test_the_two_ends_of_a_sleep_may_be_a_little_off_in_the_other_instance() -> None:
+def test_both_instances_may_disagree_about_a_sleeps_ends() -> None:
     story = (
         Story()
         .switch(-950, 1, OWNER, MEASURED)
@@ -563,7 +563,7 @@ def test_lost_events_are_unattributed_and_said() -> None:
     assert not explained(story.moment(302)).doubts
 
 
-def test_a_thread_that_the_trace_never_shows_awake_is_not_said_to_have_been_late() -> None:
+def test_a_thread_never_seen_awake_is_not_called_late() -> None:
     story = Story().switch(-500, 1, MEASURED, LOWER, state=1).at(-300, 1, "local_timer_entry", vector=236)
     explanation = explained(story.moment(900))
     assert explanation.main.culprit.kind is Kind.UNATTRIBUTED

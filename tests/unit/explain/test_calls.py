@@ -60,7 +60,7 @@ def test_a_spin_for_a_lock_with_inheritance_is_its_owners() -> None:
 
 
 @pytest.mark.parametrize("by_owner", [True, False])
-def test_a_lock_that_was_waited_for_since_before_all_events_has_its_owner(*, by_owner: bool) -> None:
+def test_a_lock_awaited_since_before_all_events_has_its_owner(*, by_owner: bool) -> None:
     """Of a long latency, only the events of its last part are kept."""
     story = Story().switch(200_000, 1, HIGHER, LOWER).at(200_000, 0, "local_timer_exit", vector=236)
     if by_owner:
@@ -108,7 +108,7 @@ def lock_of_a_sleeping_owner(command: int, value: int) -> Story:
 
 
 @pytest.mark.parametrize("kind", ["maximum", "blocked", "waited"])
-def test_an_owner_that_slept_in_a_call_with_the_lock_is_named_with_the_call(kind: str) -> None:
+def test_an_owner_asleep_in_a_call_is_named_with_the_call(kind: str) -> None:
     story = lock_of_a_sleeping_owner(WAIT, CONTENDED)
     moment = story.moment(900)
     if kind != "maximum":
@@ -158,7 +158,7 @@ def test_a_lock_that_the_cycle_before_waits_for_is_a_lock() -> None:
 
 
 @pytest.mark.parametrize("again", [LOCK, LOCK + 64])
-def test_a_wait_for_a_futex_in_steps_has_the_waker_of_the_last_step(again: int) -> None:
+def test_a_futex_wait_in_steps_has_the_last_steps_waker(again: int) -> None:
     """As for Python's interpreter lock."""
     story = futex(begun(), 20, 1, WAIT, 7).switch(22, 1, MEASURED, IDLE, state=1)
     story.timer(5_020, 1).switch(5_030, 1, IDLE, MEASURED).at(5_031, 1, "sys_exit_futex", ret=-110)

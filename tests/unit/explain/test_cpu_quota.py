@@ -78,7 +78,7 @@ def test_one_throttling_is_named_instead_of_what_ran_meanwhile(other: tuple[str,
     assert "raise the CPU quota" in remedy.what
 
 
-def test_waits_that_may_all_have_been_it_leave_a_doubt_with_their_size() -> None:
+def test_waits_that_may_be_throttled_leave_a_sized_doubt() -> None:
     explanation = explained(*response(900, 1_000, 30_000, other=OTHER), (0, 40_000, 2, 30_500))
     assert of_kind(explanation, Kind.QUOTA) == pytest.approx(30_500)
     (doubt,) = explanation.doubts
@@ -97,7 +97,7 @@ def test_a_throttling_longer_than_every_wait_leaves_a_doubt() -> None:
     assert explanation.doubts
 
 
-def test_a_throttling_that_ended_before_the_release_is_not_in_a_wait() -> None:
+def test_a_throttling_before_the_release_is_not_in_a_wait() -> None:
     """What both readings count together is as long as all waits: only one of them is."""
     story, latency_us = response(21_600, 3_600, other=OTHER)
     explanation = explained(story, latency_us, (-12_000, 20, 1, 3_600), (8_000, 28_000, 1, 21_598))
@@ -105,7 +105,7 @@ def test_a_throttling_that_ended_before_the_release_is_not_in_a_wait() -> None:
     assert not explanation.doubts
 
 
-def test_a_throttling_that_may_have_ended_before_the_release_leaves_a_doubt() -> None:
+def test_a_throttling_perhaps_before_the_release_is_a_doubt() -> None:
     story, latency_us = response(30_000, other=OTHER)
     explanation = explained(story, latency_us, (-5_000, 15_000, 1, 10_000))
     assert of_kind(explanation, Kind.QUOTA) == pytest.approx(10_000)
@@ -130,7 +130,7 @@ def with_timers(story: Story, *times_us: float) -> Story:
     return story
 
 
-def test_a_wait_without_a_timer_that_ends_throttling_was_not_throttled() -> None:
+def test_a_wait_without_the_ending_timer_was_not_throttled() -> None:
     """The throttling that the kernel counted had ended before the release."""
     story, latency_us = response(600, other=OTHER)
     story.at(400, 0, "hrtimer_expire_entry", hrtimer=8, function=OTHER_TIMER, now=0)
@@ -143,7 +143,7 @@ def test_a_wait_without_a_timer_that_ends_throttling_was_not_throttled() -> None
     assert not after.doubts
 
 
-def test_a_wait_of_the_counted_length_until_such_a_timer_was_throttled() -> None:
+def test_a_wait_of_the_counted_length_was_throttled() -> None:
     """It could have been before the release. Afterwards, the thread waited for its turn."""
     story, latency_us = response(900, 15_000, other=OTHER)
     with_timers(story, 1_108 + 10_000, 1_108 + 14_000)
@@ -155,7 +155,7 @@ def test_a_wait_of_the_counted_length_until_such_a_timer_was_throttled() -> None
     assert not explanation.doubts
 
 
-def test_waits_of_other_lengths_until_such_a_timer_leave_the_doubt() -> None:
+def test_waits_of_other_lengths_leave_the_doubt() -> None:
     story, latency_us = response(15_000, other=OTHER)
     explanation = explained(with_timers(story, 10_108), latency_us, (-5_000, 15_000, 1, 9_000), timers=True)
     assert of_kind(explanation, Kind.QUOTA) == pytest.approx(9_000)
@@ -170,9 +170,7 @@ def test_two_waits_that_fit_leave_the_doubt() -> None:
 
 
 @pytest.mark.parametrize(("times", "priority"), [(0, 120), (1, MINE)])
-def test_no_quota_is_named_if_nothing_was_throttled_or_the_thread_is_real_time(
-    times: int, priority: int
-) -> None:
+def test_no_quota_without_throttling_or_for_real_time(times: int, priority: int) -> None:
     story, latency_us = response(30_000, other=OTHER, priority=priority)
     explanation = explained(story, latency_us, *[(0, 40_000, times, 25_000)] * times)
     assert of_kind(explanation, Kind.QUOTA) == 0

@@ -52,7 +52,7 @@ def by_irq(latency: float) -> Explanation:
     )
 
 
-def test_culprits_are_ranked_by_their_time_with_share_worst_and_mend() -> None:
+def test_culprits_are_ranked_by_time_with_share_and_worst() -> None:
     first, second, *_ = ranked_culprits([by_hog(100), by_irq(1000), by_hog(300)])
     assert (first.culprit, first.outliers, first.ns, first.worst_ns) == (
         Culprit(Kind.IRQ, "disk", 31),
@@ -87,7 +87,7 @@ def test_instances_of_a_kernel_thread_are_one_culprit() -> None:
         (Culprit(Kind.TASK, "/usr"), "/usr"),
     ],
 )
-def test_only_the_instance_of_a_kernel_thread_is_left_out_of_a_name(culprit: Culprit, name: str) -> None:
+def test_only_a_kernel_threads_instance_leaves_its_name(culprit: Culprit, name: str) -> None:
     assert general(culprit).name == name
 
 
@@ -96,9 +96,7 @@ def test_every_mend_is_a_rule_of_the_audit() -> None:
 
 
 @pytest.mark.parametrize(("name", "rule"), [("logger", None), ("irq/31-eth0", "isolated-cpus")])
-def test_a_task_of_a_program_gets_another_priority_and_a_thread_of_the_kernel_does_not(
-    name: str, rule: str | None
-) -> None:
+def test_a_programs_task_gets_a_priority_not_a_kernel_thread(name: str, rule: str | None) -> None:
     thread = (name, 31, 10)
     story = (
         Story()
@@ -145,7 +143,7 @@ def test_a_timer_of_somebody_else_is_the_tick() -> None:
 
 
 @pytest.mark.parametrize("host", [True, False])
-def test_a_quiet_time_in_an_interrupt_of_a_virtual_machine_may_be_the_hosts(host: bool) -> None:
+def test_a_quiet_interrupt_of_a_guest_may_be_the_hosts(host: bool) -> None:
     (doubt,) = with_names(by_irq(1000), Facts(), host=host).doubts or [""]
     assert ("995.000 us in interrupts are unexplained" in doubt) is host
     assert not with_names(by_irq(80), Facts(), host=host).doubts
@@ -155,7 +153,7 @@ def test_a_quiet_time_in_an_interrupt_of_a_virtual_machine_may_be_the_hosts(host
     ("counted_us", "excluded", "open_us"),
     [(995, True, None), (983, True, "12.000"), (600, True, "395.000"), (995, False, "995.000")],
 )
-def test_time_that_the_kernel_counted_for_the_interrupted_task_was_not_the_hosts(
+def test_time_counted_for_the_interrupted_is_not_the_hosts(
     counted_us: int, excluded: bool, open_us: str | None
 ) -> None:
     story = (
@@ -169,7 +167,7 @@ def test_time_that_the_kernel_counted_for_the_interrupted_task_was_not_the_hosts
     assert [doubt.partition(" us")[0] for doubt in doubts] == ([] if open_us is None else [open_us])
 
 
-def test_an_interrupted_task_whose_time_was_not_counted_leaves_the_whole_doubt() -> None:
+def test_uncounted_time_of_the_interrupted_is_all_in_doubt() -> None:
     story = Story().switch(-500, 1, MEASURED, LOWER, state=1)
     story.at(0, 1, "irq_handler_entry", irq=31, name="disk").at(995, 1, "irq_handler_exit", irq=31)
     story.at(995, 1, "sched_stat_runtime", pid=300, runtime=995_000)
@@ -183,7 +181,7 @@ def test_an_interrupted_task_whose_time_was_not_counted_leaves_the_whole_doubt()
     ("virtual", "before_ns", "marked", "may"),
     [(True, 5, True, True), (True, 5, False, False), (True, 0, False, True), (False, 0, False, False)],
 )
-def test_a_host_that_counts_steal_did_not_run_in_a_step_without_steal(
+def test_a_host_that_counts_steal_did_not_run_without_it(
     virtual: bool, before_ns: int, marked: bool, may: bool
 ) -> None:
     facts = Facts.model_validate({"machine": {"virtual": virtual}, "steal_ns_since_boot": before_ns})
@@ -191,7 +189,7 @@ def test_a_host_that_counts_steal_did_not_run_in_a_step_without_steal(
     assert host_may_have_run(one, facts) is may
 
 
-def test_steal_that_the_kernel_counted_is_steal_in_an_interrupt_too() -> None:
+def test_counted_steal_is_steal_in_an_interrupt_too() -> None:
     story = (
         Story().switch(-500, 1, MEASURED, LOWER, state=1).at(-1, 1, "irq_handler_entry", irq=31, name="disk")
     )
@@ -221,7 +219,7 @@ def test_the_threads_own_work_comes_after_what_made_it_late() -> None:
     ]
 
 
-def test_page_faults_that_took_more_than_the_work_between_them_come_before_own_work() -> None:
+def test_page_faults_longer_than_the_work_come_first() -> None:
     for among_us, first in ((200, Kind.PAGE_FAULT), (400, Kind.OWN)):
         found = by_itself(700, 300)
         parts = [
@@ -336,7 +334,7 @@ def late_on(cpu: int, latency: float, before: tuple[str, int, int]) -> Explanati
     return explain(story.moment(latency, cpu=cpu), Symbols((), ()))
 
 
-def test_timers_of_two_cpus_that_came_late_together_are_one_stall() -> None:
+def test_timers_late_together_on_two_cpus_are_one_stall() -> None:
     first, second, third = with_joint_stalls([late_on(0, 812, LOWER), late_on(1, 700, LOWER), by_irq(300)])
     for explanation, length in ((first, 690), (second, 690)):
         assert explanation.main.culprit == Culprit(Kind.NO_SOFTWARE)
@@ -348,14 +346,14 @@ def test_timers_of_two_cpus_that_came_late_together_are_one_stall() -> None:
         assert all(part.ns == sum(end - start for start, end, _ in part.spans) for part in explanation.parts)
 
 
-def test_two_idle_states_left_at_once_are_no_stall_unless_they_are_too_long() -> None:
+def test_two_idle_exits_are_no_stall_unless_too_long() -> None:
     short = with_joint_stalls([late_on(0, 300, IDLE), late_on(1, 310, IDLE)])
     assert {explanation.main.culprit.kind for explanation in short} == {Kind.IDLE_EXIT}
     long = with_joint_stalls([late_on(0, 3000, IDLE), late_on(1, 3100, IDLE)])
     assert {explanation.main.culprit.kind for explanation in long} == {Kind.NO_SOFTWARE}
 
 
-def test_a_stall_that_one_cpus_trace_shows_names_the_other_cpus_that_stood_too() -> None:
+def test_a_stall_in_one_cpus_trace_names_the_other_cpus() -> None:
     alone = late_on(2, 3000, IDLE)
     known = replace(
         alone,
@@ -397,7 +395,7 @@ def test_culprits_of_one_kind_are_one_mechanism_with_their_names() -> None:
     assert cause_words(ranked, virtual=False) == "other tasks ran instead (98 %)"
 
 
-def test_tasks_that_delayed_the_owner_of_a_lock_are_a_mechanism_with_its_name() -> None:
+def test_tasks_that_delayed_a_lock_owner_name_the_lock() -> None:
     known = by_hog(300)
     parts = [
         replace(part, culprit=replace(part.culprit, owner="logger"))

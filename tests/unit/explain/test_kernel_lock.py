@@ -45,7 +45,7 @@ def explained(story: Story) -> tuple[Explanation, dict[tuple[Kind, str, str], fl
     }
 
 
-def test_spinning_for_the_lock_of_the_memory_is_no_work_of_the_thread_itself() -> None:
+def test_spinning_for_the_memory_lock_is_no_own_work() -> None:
     story = memory(memory(running(), 20, 0, "start_locking"), 21, 0, "acquire_returned")
     memory(memory(story, 50, 1, "start_locking"), 900, 0, "released")
     explanation, found = explained(memory(story, 901, 1, "acquire_returned"))
@@ -58,7 +58,7 @@ def test_spinning_for_the_lock_of_the_memory_is_no_work_of_the_thread_itself() -
     assert "before the loop" in remedy.what
 
 
-def test_an_owner_that_took_the_lock_before_the_trace_begins_is_told_by_its_release() -> None:
+def test_an_early_owner_is_known_by_its_release() -> None:
     story = memory(memory(running(), 50, 1, "start_locking"), 900, 0, "released")
     _, found = explained(memory(story, 901, 1, "acquire_returned"))
     assert found[Kind.KERNEL_LOCK, "mmap_lock", "mapper"] == pytest.approx(851)
@@ -72,7 +72,7 @@ def test_a_lock_that_nobody_has_is_not_waited_for(lock: int) -> None:
     assert found[Kind.OWN, "", ""] == pytest.approx(990)
 
 
-def test_a_lock_that_its_owner_goes_on_to_read_under_is_free_once_the_thread_has_had_it() -> None:
+def test_a_lock_its_owner_reads_under_is_free_once_taken() -> None:
     story = memory(running(), 20, 0, "acquire_returned")
     memory(memory(story, 50, 1, "start_locking"), 60, 1, "acquire_returned")
     memory(memory(story, 61, 1, "released"), 100, 1, "start_locking")
@@ -93,7 +93,7 @@ def test_a_lock_that_its_owner_goes_on_to_read_under_is_free_once_the_thread_has
         (0, "semaphore"),
     ],
 )
-def test_a_contended_lock_has_its_kind_and_whoever_woke_the_thread(flags: int, name: str) -> None:
+def test_a_contended_lock_has_its_kind_and_waker(flags: int, name: str) -> None:
     story = running().at(50, 1, "contention_begin", lock_addr=LOCK, flags=flags)
     story.switch(100, 1, MEASURED, IDLE, state=DISK)
     story.at(900, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
@@ -103,7 +103,7 @@ def test_a_contended_lock_has_its_kind_and_whoever_woke_the_thread(flags: int, n
     assert found[Kind.KERNEL_LOCK, name, "mapper"] == pytest.approx(800)
 
 
-def test_a_contended_lock_within_the_wait_for_the_memory_is_the_same_wait() -> None:
+def test_contention_within_the_memory_wait_is_the_same_wait() -> None:
     story = memory(memory(running(), 20, 0, "acquire_returned"), 50, 1, "start_locking")
     story.at(60, 1, "contention_begin", lock_addr=LOCK, flags=WRITE)
     memory(story, 899, 0, "released").at(900, 1, "contention_end", lock_addr=LOCK, ret=0)
@@ -119,7 +119,7 @@ def test_a_lock_that_an_interrupt_waits_for_is_not_the_threads() -> None:
     assert found[Kind.OWN, "", ""] == pytest.approx(990)
 
 
-def test_a_page_fault_that_waits_for_a_lock_is_a_fault_around_the_wait() -> None:
+def test_a_fault_that_waits_for_a_lock_surrounds_the_wait() -> None:
     story = running().at(50, 1, "page_fault_user", address=4096)
     story.at(52, 1, "contention_begin", lock_addr=LOCK, flags=READ)
     story.at(902, 1, "contention_end", lock_addr=LOCK, ret=0).at(905, 1, "page_fault_user", address=8192)

@@ -35,7 +35,7 @@ def known_hog() -> Story:
     return Story().switch(-900, 0, HIGHER, ("swapper/0", 0, 120), state=1)
 
 
-def test_a_task_whose_switch_from_idle_is_missing_is_named_and_not_idle() -> None:
+def test_a_task_without_its_switch_from_idle_is_named() -> None:
     story = known_hog().switch(-500, 1, MEASURED, IDLE, state=1).at(-490, 1, "cpu_idle", state=2)
     story.at(-60, 1, "cpu_idle", state=0xFFFF_FFFF)
     story = taken_by(story, 1, HIGHER).timer(2, 1).switch(400, 1, HIGHER, MEASURED, state=1)
@@ -48,7 +48,7 @@ def test_a_task_whose_switch_from_idle_is_missing_is_named_and_not_idle() -> Non
     assert not explanation.doubts
 
 
-def test_an_interval_that_may_be_of_either_task_is_a_doubt_with_its_size() -> None:
+def test_an_interval_of_either_task_is_a_sized_doubt() -> None:
     story = known_hog().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1)
     story = (
         taken_by(story, 1, HIGHER)
@@ -87,7 +87,7 @@ def test_the_figure_shows_no_idle_where_a_task_may_have_run() -> None:
     assert "hog" in tasks
 
 
-def test_the_measured_threads_own_switch_from_idle_may_be_missing() -> None:
+def test_the_threads_own_switch_from_idle_may_be_missing() -> None:
     story = Story().switch(-500, 1, MEASURED, IDLE, state=1).at(-490, 1, "cpu_idle", state=2)
     story.timer(10, 1).at(15, 1, "cpu_idle", state=0xFFFF_FFFF)
     story = taken_by(story, 1, MEASURED).switch(400, 1, MEASURED, IDLE, state=1)
@@ -97,9 +97,7 @@ def test_the_measured_threads_own_switch_from_idle_may_be_missing() -> None:
     assert not explanation.doubts
 
 
-def test_a_switch_that_ends_a_watched_latency_is_not_missing_although_this_instance_records_it_later() -> (
-    None
-):
+def test_a_switch_recorded_later_here_is_not_missing() -> None:
     story = Story().switch(-500, 1, MEASURED, HIGHER, state=1).timer(2, 1)
     story.switch(401, 1, HIGHER, MEASURED)  # `watch` records the same switch 1 us earlier
     explanation, found = parts(story, 400)
@@ -130,7 +128,7 @@ def test_a_loop_that_is_woken_before_it_slept_runs_itself(begins_in_trace: bool)
     assert not any(kind is Kind.SWITCH for kind, _ in found)
 
 
-def test_a_loop_that_another_cpu_wakes_before_it_slept_runs_itself() -> None:
+def test_a_loop_woken_before_it_slept_runs_itself() -> None:
     story = Story().switch(-500, 1, LOWER, MEASURED).timer(300, 0, target=1)
     _, found = parts(story.switch(814, 1, MEASURED, LOWER, state=1), 814)
     assert found == {(Kind.OWN, ""): 814}
@@ -146,7 +144,7 @@ def test_gaps_are_bounded_by_the_events_around_them() -> None:
     assert with_missed_switches(table)[1] == []
 
 
-def test_the_idle_task_leaves_soon_after_its_cpu_has_a_task_to_run() -> None:
+def test_the_idle_task_leaves_soon_if_there_is_work() -> None:
     story = Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1)
     story = taken_by(story, 1, MEASURED).at(400, 1, "page_fault_user", address=4096)
     explanation, found = parts(story.switch(401, 1, MEASURED, IDLE, state=1), 401)
@@ -171,7 +169,7 @@ def test_a_task_that_another_cpu_wakes_did_not_run_before() -> None:
     assert [(gap.after_ns, gap.until_ns) for gap in missed] == [(RELEASE + 302_000, RELEASE + 310_000)]
 
 
-def test_a_task_that_came_from_another_cpu_leaves_the_idle_task_its_time() -> None:
+def test_a_migrated_task_leaves_the_idle_task_its_time() -> None:
     story = Story().switch(-500, 1, LOWER, IDLE, state=1).switch(-900, 0, IDLE, MEASURED)
     story = taken_by(story, 1, MEASURED).at(400, 1, "page_fault_user", address=4096)
     _, missed = with_missed_switches(EventTable(sorted(story.events), (0, 1)))

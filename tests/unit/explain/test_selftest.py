@@ -195,7 +195,7 @@ def test_a_changed_clock_makes_a_right_result_invalid() -> None:
     assert verdict_words(result).startswith("The self test is invalid (hog: clock-changed: tsc to hpet)")
 
 
-def test_an_invalid_step_and_what_was_not_kept_are_part_of_the_result(
+def test_invalid_steps_and_lost_moments_are_in_the_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     record = record_of(tmp_path, "stall:hog:1", [stall("hog", -100, 495)], [story(500)])
@@ -224,7 +224,7 @@ def test_the_end_of_a_watched_cycle_must_be_known() -> None:
 
 
 @pytest.mark.parametrize(("off_us", "right"), [(0, True), (25, True), (40, False), (-4, True)])
-def test_a_size_may_be_as_far_off_as_the_programs_clock_leaves_open(off_us: int, right: bool) -> None:
+def test_a_size_may_err_by_the_programs_clock(off_us: int, right: bool) -> None:
     """The program may have had the CPU for 30 us after its last reading."""
     known = replace(stall("hog", -100, 495 - off_us), after_ns=30_000)
     assert judge_stall(known, [explained(500)], 200_000).size_right is right

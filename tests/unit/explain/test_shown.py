@@ -88,7 +88,7 @@ def shown(record: Record, width: int = 1000) -> str:
     return text.getvalue()
 
 
-def test_a_moment_that_is_longer_than_its_ring_is_unknown_before_its_first_event() -> None:
+def test_a_moment_longer_than_its_ring_begins_unknown() -> None:
     story = Story().switch(300, 1, LOWER, MEASURED).switch(400, 1, MEASURED, LOWER, state=1)
     formats = TraceFormats.read(real_formats())
     explanation = explain_moment(
@@ -101,7 +101,7 @@ def test_a_moment_that_is_longer_than_its_ring_is_unknown_before_its_first_event
     assert explanation.doubts == ["events were lost during this latency"]
 
 
-def test_the_terminal_ranks_culprits_and_tells_the_worst_with_its_sum(path: Path) -> None:
+def test_the_terminal_ranks_culprits_and_sums_the_worst(path: Path) -> None:
     text = shown(Record.open(path))
     assert "1. task hog: 100 % of outliers, 97.9 % of their time, worst 2,392.7 us" in text
     assert (
@@ -117,7 +117,7 @@ def test_the_terminal_ranks_culprits_and_tells_the_worst_with_its_sum(path: Path
     assert "(rtgauge audit: irqs-on-isolated)" in " ".join(text.split())
 
 
-def test_the_largest_finding_of_the_step_that_decides_comes_first(path: Path) -> None:
+def test_the_deciding_steps_largest_finding_comes_first(path: Path) -> None:
     record = Record.open(path)
     whole, *_ = judge_run(parse_requirement("latency<=1us"), record, blame_of=blame_of)
     for number, decisive in enumerate(record.steps):
@@ -130,7 +130,7 @@ def test_the_largest_finding_of_the_step_that_decides_comes_first(path: Path) ->
         assert first.strip().startswith(f"worst explained latency: {('2,444.631', '212.125')[number]} us")
 
 
-def test_latency_and_response_of_one_activation_are_one_explanation(path: Path) -> None:
+def test_one_activations_latency_and_response_are_one(path: Path) -> None:
     record = Record.open(path)
     (step, *_) = record.steps
     latency, response = by_irq(80.5), replace(by_irq(212.125), series=1)

@@ -18,7 +18,7 @@ def drawn(**written: object) -> Drawn:
     return Drawn([Series([20_000] * 2_000)], parameters=normalise(PROBES["wakeup"], written, "x").values)
 
 
-def test_what_is_not_explained_is_the_same_as_in_earlier_versions(tmp_path: Path) -> None:
+def test_what_is_not_explained_is_as_in_earlier_versions(tmp_path: Path) -> None:
     new = drawn()
     old = Drawn(
         new.series,
@@ -28,7 +28,7 @@ def test_what_is_not_explained_is_the_same_as_in_earlier_versions(tmp_path: Path
     assert {side.traits["parameters"] for side in sides} == {"default parameters"}
 
 
-def test_whether_it_was_explained_is_named_and_events_only_where_they_are_others(tmp_path: Path) -> None:
+def test_explained_is_named_and_events_only_if_they_differ(tmp_path: Path) -> None:
     explained = {"explain": True, "explain-above": "100us", "explain-buffer": 64}
     steps = [drawn(), drawn(**explained), drawn(**explained, **{"explain-events": "sched"})]
     sides = sides_of([record(tmp_path / str(number), [step]) for number, step in enumerate(steps)])

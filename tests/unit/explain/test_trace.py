@@ -28,7 +28,7 @@ from tests.unit.explain.made_pages import (
 FORMATS = TraceFormats.read(formats())
 
 
-def test_events_of_all_cpus_come_in_the_order_of_time_with_their_fields() -> None:
+def test_events_of_all_cpus_come_in_time_order() -> None:
     first = page(1_000, event(0, waking(5)), event(500, handler(31, b"virtio-net")))
     table = read_pages(FORMATS, {0: [first], 1: [page(1_200, event(0, waking(6)))]})
     assert [(known.time_ns, known.cpu, known.name) for known in table.events] == [
@@ -42,7 +42,7 @@ def test_events_of_all_cpus_come_in_the_order_of_time_with_their_fields() -> Non
     assert table.cpus == (0, 1)
 
 
-def test_time_extensions_absolute_times_and_padding_move_the_clock() -> None:
+def test_extensions_absolute_times_and_padding_move_the_clock() -> None:
     deleted = struct.pack("<II", 29 | 7 << 5, 12) + b"x" * 8
     raw = page(
         100,

@@ -50,7 +50,7 @@ def test_a_stop_by_a_signal_names_the_signal_and_its_sender() -> None:
     assert "850.000 us it was stopped by SIGSTOP from bash, until bash continued it" in sentence(explanation)
 
 
-def test_a_stop_signal_for_the_program_is_the_signal_of_each_of_its_threads() -> None:
+def test_a_stop_signal_of_the_program_reaches_its_threads() -> None:
     main = THREAD - 1
     story = held(STOPPED).at(20, 0, "signal_generate", sig=19, comm="main", pid=main, group=1)
     _, found = explained(replace(story.moment(1000), process=main))
@@ -81,7 +81,7 @@ def test_a_stop_that_began_before_all_events_is_known_by_its_end() -> None:
     assert Kind.STOPPED not in {kind for kind, _ in found}
 
 
-def test_a_thread_that_was_frozen_asleep_is_blocked_until_a_task_wakes_it() -> None:
+def test_a_thread_frozen_asleep_is_blocked_until_woken() -> None:
     """Its timer does not wake it meanwhile."""
     for call, kind in (("clock_nanosleep", Kind.BLOCKED), ("epoll_wait", Kind.WAKER)):
         story = Story().switch(-500, 0, IDLE, BASH).switch(-900, 1, LOWER, MEASURED)
@@ -102,7 +102,7 @@ def test_a_sleep_without_a_wake_up_is_a_doubt() -> None:
     assert not explained(moment)[0].doubts
 
 
-def test_a_thread_that_is_woken_again_slept_in_between_although_no_switch_shows_it() -> None:
+def test_a_thread_woken_again_slept_without_a_switch() -> None:
     story = Story().switch(-500, 0, IDLE, BASH).switch(-500, 1, MEASURED, LOWER, state=SLEEPS)
     story.at(-300, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
     story.at(900, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
@@ -143,7 +143,7 @@ def test_a_sleep_for_a_disk_needs_no_traced_switch_to_the_thread() -> None:
     assert found[Kind.BLOCKED, ""] == pytest.approx(850)
 
 
-def test_what_kept_the_waker_from_running_is_named_since_the_waker_itself_was_woken() -> None:
+def test_what_kept_the_waker_is_named_from_its_wake_up() -> None:
     story = (
         Story()
         .switch(-4000, 1, MEASURED, PRODUCER, state=SLEEPS)

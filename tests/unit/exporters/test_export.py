@@ -45,7 +45,7 @@ def test_csv_has_a_row_a_series_and_one_for_all(record):
     assert rows[0]["filled_p50_ns"] == "201"
 
 
-def test_parquet_is_the_same_table_and_windows_are_those_of_the_steps(record, tmp_path):
+def test_parquet_has_the_same_table_and_the_steps_windows(record, tmp_path):
     assert export(record, "parquet", tmp_path / "t.parquet") is None
     assert pl.read_parquet(tmp_path / "t.parquet").equals(table(record))
     export(record, "parquet", tmp_path / "w.parquet", windows=True)

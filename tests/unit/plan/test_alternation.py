@@ -41,7 +41,7 @@ def runs(steps: Plan) -> list[list[tuple[str, str]]]:
     return [[(key.load, key.deployment) for key in keys] for _, keys in grouped]
 
 
-def test_each_pair_is_one_run_of_each_side_in_an_order_that_is_balanced() -> None:
+def test_each_pair_runs_both_sides_in_a_balanced_order() -> None:
     measured = plan("M", "MI", number=12)
     assert [len(steps) for steps in runs(measured)] == [2] * 24
     numbers = [key.repeat for key in measured.steps[::2]]
@@ -72,13 +72,13 @@ def test_no_period_of_the_machine_fits_the_order(pairs: int, period_runs: float)
     assert worst < (0.75 if pairs < 8 * BLOCK else 0.35)
 
 
-def test_further_pairs_are_those_that_a_longer_plan_would_have_had() -> None:
+def test_further_pairs_are_as_in_a_longer_plan() -> None:
     short, long = plan("M", "MI"), plan("M", "MI", number=15)
     run = new_run(short, RunOptions(out=None, command=[]), "x")  # pyright: ignore[reportArgumentType]
     assert [*short.steps, *further_pairs(run, range(BLOCK + 1, 16))] == long.steps
 
 
-def test_a_side_is_a_target_a_deployment_parameters_or_all_of_them() -> None:
+def test_a_side_is_target_deployment_parameters_or_all() -> None:
     mixed = plan("lab:stock M interval=500us", "lab:rt policy=rr")
     first, second = (next(key for key in mixed.steps if key.repeat == number) for number in (1, 2))
     assert (first.targets, first.deployment, first.parameters.get("interval_ns")) == (
@@ -127,7 +127,7 @@ def test_only_guests_of_the_lab_are_booted_between_runs() -> None:
     assert known.boot_between
 
 
-def test_a_pause_between_runs_is_kept_for_a_resumed_run_and_counted() -> None:
+def test_a_pause_between_runs_is_kept_and_counted() -> None:
     sides = Alternation(sides=("M", "MI"), pause_between_ns=90 * NS_PER_S)
     paused = alternating_plan("quick", BOTH, sides, 1)
     run = new_run(paused, RunOptions(out=None, command=[]), "x")  # pyright: ignore[reportArgumentType]
@@ -136,7 +136,7 @@ def test_a_pause_between_runs_is_kept_for_a_resumed_run_and_counted() -> None:
     assert [pause_s(key, last, run) for last, key in zip(before, run.planned, strict=False)] == [0, 0, 90, 0]
 
 
-def test_a_plan_that_says_nothing_right_of_its_sides_is_a_damaged_record(tmp_path: Path) -> None:
+def test_wrong_sides_in_a_plan_are_a_damaged_record(tmp_path: Path) -> None:
     record = Record.open(write_record(tmp_path, Shape(seconds=1, loads=("idle",))))
     record.run.plan["alternate"] = {"sides": ["one"]}
     with pytest.raises(RecordError, match="does not say which sides"):

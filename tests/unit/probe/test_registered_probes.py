@@ -185,7 +185,7 @@ def test_a_package_of_its_own_adds_a_probe(tmp_path: Path) -> None:
     ]
 
 
-def test_its_file_its_search_its_results_and_what_moves_are_its_own(tmp_path: Path) -> None:
+def test_a_probe_owns_its_file_search_results_and_motion(tmp_path: Path) -> None:
     used = with_package(tmp_path, "toys.probe:PROBE", USE, str(tmp_path))
     assert used.stdout.splitlines() == [
         f"trail {tmp_path / 'trail.txt'}",

@@ -94,7 +94,7 @@ def test_a_record_of_an_earlier_version_is_read(path):
     assert_frame_equal(read(path), windows)
 
 
-def test_a_bit_that_flips_without_a_checksum_is_an_error_or_a_table_that_fits_together(path, capfd):
+def test_a_flipped_bit_is_an_error_or_a_consistent_table(path, capfd):
     replace_windows(path, read(path), with_checksum=False)
     good = table(path).read_bytes()
     generator = random.Random(2)
@@ -168,7 +168,7 @@ def test_windows_of_another_step_are_refused(path):
 
 @pytest.mark.parametrize("with_checksum", [True, False])
 @pytest.mark.parametrize("column", ["bins", "missed_bins"])
-def test_a_table_of_a_few_bytes_that_stands_for_a_billion_values_is_not_decoded(path, with_checksum, column):
+def test_a_tiny_table_of_a_billion_values_is_not_decoded(path, with_checksum, column):
     """Values that are all the same take no room in Parquet."""
     many = 30_000_000
     counts = {"bins": "counts", "missed_bins": "missed_counts"}[column]

@@ -57,7 +57,7 @@ def stretches(
 
 
 @pytest.mark.parametrize(("cost_ns", "equivalent"), [(0, True), (400, True), (3_000, False), (950, False)])
-def test_the_cost_is_the_difference_of_the_medians_with_its_interval(cost_ns: int, equivalent: bool) -> None:
+def test_the_cost_is_the_difference_of_medians(cost_ns: int, equivalent: bool) -> None:
     lines, values = stretches(cost_ns, noise_ns=1_000)
     cost = explain_cost(lines)
     assert cost is not None

@@ -64,7 +64,7 @@ def test_keys_of_another_version_are_kept() -> None:
     assert Facts.model_validate(later).as_json() == later
 
 
-def test_an_interrupt_is_where_it_takes_effect_else_where_it_is_allowed() -> None:
+def test_an_interrupt_is_where_it_takes_effect_or_is_allowed() -> None:
     assert InterruptLine(effective="1", allowed="0-3").cpus == "1"
     assert InterruptLine(effective="", allowed="0-3").cpus == "0-3"
     assert InterruptLine().cpus is None

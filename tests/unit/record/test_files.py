@@ -97,7 +97,7 @@ def test_nothing_is_written_through_a_link(record, tmp_path, name):
 
 
 @pytest.mark.parametrize("name", WRITERS)
-def test_a_full_disk_is_the_same_error_everywhere_and_leaves_nothing(record, tmp_path, monkeypatch, name):
+def test_a_full_disk_is_one_error_and_leaves_nothing(record, tmp_path, monkeypatch, name):
     out = tmp_path / "out"
     out.mkdir()
 
@@ -160,7 +160,7 @@ def test_devices_pipes_and_folders_are_not_replaced(tmp_path):
     assert (tmp_path / "stdout").is_symlink()
 
 
-def test_a_record_that_is_swapped_while_it_is_measured_stays_the_same_record(tmp_path):
+def test_a_record_swapped_while_measured_stays_the_same(tmp_path):
     """Its owner may own the folder around it, not what is written."""
     writer = RecordWriter.create(tmp_path / "runs", host="h", name="n")
     writer.write_run(run(writer.id))

@@ -68,7 +68,7 @@ KINDS = [
 
 
 @pytest.mark.parametrize("make", KINDS)
-def test_what_another_user_may_have_made_is_neither_read_nor_written(
+def test_files_of_other_users_are_neither_read_nor_written(
     make: Callable[[Path, Path], None], folder: Path, victim: Path
 ) -> None:
     make(folder / "name", victim)
@@ -105,7 +105,7 @@ def test_what_is_written_is_read_again(folder: Path) -> None:
     assert own.inner("job").read_own("state.json", 100) == b"{}"
 
 
-def test_a_folder_that_others_can_write_to_or_that_is_a_link_is_refused(folder: Path) -> None:
+def test_a_writable_or_linked_folder_is_refused(folder: Path) -> None:
     (folder.parent / "link").symlink_to(folder)
     with pytest.raises(OSError, match="link"):
         OwnFolder.existing(folder.parent / "link")

@@ -18,7 +18,7 @@ from rtgauge.report.text import figure_cell
 
 
 @given(count=st.integers(1, 10**7), field=st.sampled_from(list(QUANTILES)))
-def test_it_agrees_with_the_rule_of_compare_and_the_longer_measurement_is_enough(count: int, field: str):
+def test_it_agrees_with_compare_and_the_longer_run_is_enough(count: int, field: str):
     share = QUANTILES[field]
     times = times_longer(field, count)
     assert (times is None) == (too_few_beyond(count, share) is None)

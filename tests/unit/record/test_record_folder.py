@@ -104,7 +104,7 @@ def heard() -> Iterator[AtOpening]:
 
 @pytest.mark.parametrize("what", ["file", "folder", "record"])
 @pytest.mark.parametrize("name", READERS)
-def test_what_is_exchanged_while_it_is_opened_shows_no_other_file(tmp_path, opening, name, what):
+def test_a_swap_during_opening_shows_no_other_file(tmp_path, opening, name, what):
     path, other = make(tmp_path / "runs", 1_000), make(tmp_path / "private", 9_000)
     record = Record.open(path)
     before = None if MOMENTS in name else READERS[name](Record.open(path))
@@ -162,7 +162,7 @@ def test_no_library_reads_the_name_of_a_record(tmp_path, monkeypatch, name):
     export(record, "parquet", Path("out.parquet"), windows=True)
 
 
-def test_a_record_that_is_exchanged_while_its_page_is_drawn_gets_the_page(tmp_path, monkeypatch):
+def test_a_record_exchanged_while_drawn_gets_the_page(tmp_path, monkeypatch):
     path, other = make(tmp_path / "runs", 1_000), make(tmp_path / "private", 9_000)
     (path / STEP / MOMENTS).unlink()
     (other / "report.html").write_text("precious")

@@ -105,7 +105,7 @@ def test_it_is_shown_compared_and_explained(unpacked: Path, tmp_path: Path, arch
 @pytest.mark.parametrize(
     "archive", [archive for archive, kind in EVERY if kind == "bisect"], ids=lambda path: path.stem
 )
-def test_a_bisection_is_shown_and_its_runs_are_compared_and_explained(unpacked: Path, archive: Path) -> None:
+def test_a_bisections_runs_are_shown_compared_and_explained(unpacked: Path, archive: Path) -> None:
     search = unpacked / archive.stem / "bisect"
 
     def run(*words: object) -> str:

@@ -51,9 +51,7 @@ def test_ones_own_record_is_resumed(record: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["", "steps"])
-def test_a_record_that_everyone_can_change_is_refused_before_a_machine_is_contacted(
-    record: Path, name: str
-) -> None:
+def test_a_world_writable_record_is_refused_before_contact(record: Path, name: str) -> None:
     (record / name).chmod(0o777)
     with pytest.raises(InputError, match="cannot be resumed"):
         resume(record)
@@ -61,7 +59,7 @@ def test_a_record_that_everyone_can_change_is_refused_before_a_machine_is_contac
 
 @pytest.mark.root
 @pytest.mark.parametrize("name", ["", "steps"])
-def test_a_record_of_another_user_is_refused_before_a_machine_is_contacted(record: Path, name: str) -> None:
+def test_another_users_record_is_refused_before_contact(record: Path, name: str) -> None:
     os.chown(record / name, 65534, 65534)
     with pytest.raises(InputError, match="belongs to another user"):
         resume(record)

@@ -25,7 +25,7 @@ def stream(reason: Literal["count", "stopped"]) -> StreamResult:
     return result
 
 
-def test_moved_gives_a_stream_other_numbers_labels_and_times_and_leaves_it_as_it_was():
+def test_moved_copies_a_stream_with_other_numbers_and_times():
     first = stream("count")
     moved = first.moved(2, {"machine": "peer"}, added_ns=-30, mark_prefix="on peer: ")
     assert [(line.series, line.labels) for line in moved.series] == [

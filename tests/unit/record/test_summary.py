@@ -82,7 +82,7 @@ def test_nearest_rank_does_not_round():
     assert nearest_rank(Fraction(1, 2), 1) == 1
 
 
-def test_missed_activations_are_filled_in_beside_the_plain_figures():
+def test_missed_activations_are_filled_in_next_to_plain_ones():
     # One latency of 5.5 ms at a 1 ms interval: five missed, 4.5 ... 0.5 ms late.
     missed = [4_500_000, 3_500_000, 2_500_000, 1_500_000, 500_000]
     result = one(windows_of(row([100_000] * 4 + [5_500_000], missed=missed)))
@@ -163,7 +163,7 @@ def test_thread_counts_and_lost_come_from_the_engine():
 @pytest.mark.parametrize(
     "change", [{"count": 3}, {"missed": 1}, {"max_ns": 99}, {"min_ns": 1}, {"sum_ns": 5}]
 )
-def test_a_summary_that_does_not_agree_with_the_windows_is_marked(change):
+def test_a_summary_that_contradicts_the_windows_is_marked(change):
     step = summarise_step(
         windows_of(row([100, 200])), [info()], [engine_line([100, 200]).model_copy(update=change)]
     )
@@ -185,7 +185,7 @@ def test_a_missing_summary_and_an_unknown_series_are_marked():
     assert {(m.name, m.series) for m in step.marks} == {("summary-missing", 1), ("windows-disagree", None)}
 
 
-def test_values_in_no_bin_are_above_the_limit_and_their_quantiles_lower_bounds():
+def test_values_in_no_bin_are_above_the_limit():
     """A foreign histogram that ends at 20 us: 98 below, 11 above, of which the largest is known."""
     r = {**row([12_000] * 98), "count": 109, "max_ns": 65_000}
     result = one(windows_of(r), resolution_ns=1000, limits_ns={0: 20_000})

@@ -218,7 +218,7 @@ def test_no_verdict_contradicts_the_truth_of_a_rare_schedule(replay: Path, seed:
         assert not is_wrong(said, late, allowed)
 
 
-def test_a_time_computed_a_little_early_after_late_points_is_none_of_a_new_grid(replay: Path) -> None:
+def test_a_slightly_early_time_is_no_new_grid(replay: Path) -> None:
     """As Python's Event.wait: the program takes longer to ask for the time left if it has just waited."""
     period_ns, tid, futex = 10_000_000, 4006, 211549937666040
     lines = ["O 1 1194940133838111012"]
@@ -250,7 +250,7 @@ def test_a_time_computed_a_little_early_after_late_points_is_none_of_a_new_grid(
     assert waits + len(answer.overruns) == pytest.approx((end_ns - begin_ns) / period_ns, abs=1)
 
 
-def test_rounded_times_of_an_event_loop_are_not_taken_for_its_releases(replay: Path) -> None:
+def test_an_event_loops_rounded_times_are_not_its_releases(replay: Path) -> None:
     """A loop that rounds its times to milliseconds runs late releases without a wait, and looks as if it kept
     them all.
     """

@@ -146,7 +146,7 @@ def test_columns_with_values_in_no_bin_say_from_where_they_are():
 
 
 @pytest.mark.usefixtures("small")
-def test_what_went_to_files_comes_back_where_the_step_is_not_long(tmp_path: Path):
+def test_part_files_come_back_if_the_step_is_short(tmp_path: Path):
     written: list[int] = []
     table = WindowTable(tmp_path, written=lambda: written.append(1))
     expected = fill(table, 45)
@@ -156,9 +156,7 @@ def test_what_went_to_files_comes_back_where_the_step_is_not_long(tmp_path: Path
 
 
 @pytest.mark.usefixtures("small")
-def test_a_long_step_is_in_part_files_and_its_blocks_are_the_same_together(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_a_long_steps_part_files_hold_the_same_blocks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("rtgauge.record.window_table.MOST_BLOCKS", 20)
     monkeypatch.setattr("rtgauge.record.window_table.SLICE", 7)
     table = WindowTable(tmp_path)
@@ -201,7 +199,7 @@ def test_wide_windows_make_a_step_long_and_its_blocks_longer(tmp_path: Path, mon
 
 
 @pytest.mark.usefixtures("small")
-def test_the_other_end_of_a_step_has_series_of_its_own_on_the_target_s_clock(tmp_path: Path):
+def test_the_other_end_has_series_on_the_targets_clock(tmp_path: Path):
     table = WindowTable(tmp_path, "windows-slave")
     table.place(3, 500)
     fill(table, 20)

@@ -67,7 +67,7 @@ def test_a_record_that_is_being_written_can_be_read(tmp_path):
     assert [s.id for s in Record.open(writer.path).steps] == [one.id]
 
 
-def test_resume_keeps_finished_steps_bit_for_bit_and_removes_halves(tmp_path):
+def test_resume_keeps_finished_steps_and_removes_halves(tmp_path):
     writer = begin(tmp_path)
     one, windows = step([1, 2])
     place = writer.commit_step(one, windows)
@@ -84,7 +84,7 @@ def test_resume_keeps_finished_steps_bit_for_bit_and_removes_halves(tmp_path):
     assert Record.open(again.finish("complete")).run.steps == [one.id, two.id]
 
 
-def test_a_step_in_its_place_that_run_json_does_not_name_yet_is_kept(tmp_path):
+def test_a_step_not_yet_named_in_run_json_is_kept(tmp_path):
     """The end came between the two."""
     writer = begin(tmp_path)
     one, windows = step([1, 2])
@@ -157,7 +157,7 @@ def test_full_disk_leaves_the_finished_steps(tmp_path, monkeypatch, call):
     assert [s.id for s in Record.open(writer.path).steps] == [one.id]
 
 
-def test_a_run_json_that_cannot_be_written_whole_stays_the_old_one(tmp_path, monkeypatch):
+def test_an_unwritable_run_json_stays_the_old_one(tmp_path, monkeypatch):
     writer = begin(tmp_path)
     old = (writer.path / "run.json").read_bytes()
     with monkeypatch.context() as patch:

@@ -85,9 +85,7 @@ def test_many_doubts_and_left_out_loads_are_counted(records: dict[str, Record], 
 
 
 @pytest.mark.parametrize("width", [60, 80, 160])
-def test_a_load_is_one_row_with_its_maximum_whole_and_its_worst_cpu(
-    records: dict[str, Record], width: int
-) -> None:
+def test_a_load_is_one_row_with_maximum_and_worst_cpu(records: dict[str, Record], width: int) -> None:
     record = records["64 CPUs, 5 loads"]
     lines = brief(record, width).splitlines()
     for step in record.steps:
@@ -205,7 +203,7 @@ def details(record: Record) -> str:
     return out.getvalue()
 
 
-def test_each_load_has_its_row_and_what_explaining_cost_is_a_line_of_the_details(
+def test_each_load_has_its_row_and_the_cost_is_a_detail(
     records: dict[str, Record],
 ) -> None:
     record = records["64 CPUs, 5 loads"]

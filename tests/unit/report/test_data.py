@@ -123,7 +123,7 @@ def test_the_exceedance_curve_is_the_share_above(values: list[int]):
     assert curve.share[-1] > 0
 
 
-def test_samples_in_no_bin_keep_the_curve_up_to_the_largest_value():
+def test_unplaced_samples_keep_the_curve_to_the_maximum():
     curve = exceedance(counts_of([1_000] * 50 + [3_000] * 30), 450_000, unplaced=20)
     assert curve.x_us.tolist() == pytest.approx([1.0, 1.0, 3.0, 450.0], rel=0.011)
     assert curve.share.tolist() == [1.0, 0.5, 0.2, 0.2]

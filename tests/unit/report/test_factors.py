@@ -31,7 +31,7 @@ def test_large_changes_are_factors_and_small_ones_percentages(factors: list[floa
     assert factor_axis("factor:Q", factors, "")["axis"]["labelExpr"] == label
 
 
-def test_a_row_says_both_values_and_an_interval_without_limit_reaches_the_end():
+def test_an_unlimited_interval_reaches_the_rows_end():
     row = Factor("p99", 15.0, [5.0, 68.0], 5.0, None, (650_000, 9_700_000))
     figure = factors_figure([row], "policy=other / policy=fifo", [])
     assert figure is not None

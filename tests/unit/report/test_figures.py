@@ -63,7 +63,7 @@ def test_an_unwritable_folder_is_said(record: Record, tmp_path: Path):
         save_figures(record, tmp_path / "file" / "figures", ["svg"])
 
 
-def test_the_histogram_has_a_chart_a_load_and_a_line_a_cpu_with_its_maximum(record: Record):
+def test_the_histogram_has_a_chart_a_load_and_a_line_a_cpu(record: Record):
     figure = figures(Source.of(RecordView(record)))["histogram"]
     assert figure.titles == ["idle", "cpu", "memory"]
     for spec, step in zip(figure.specs, record.steps, strict=True):
@@ -91,7 +91,7 @@ def test_the_bound_can_be_given_and_is_absent_where_none_was(record: Record, tmp
     )
 
 
-def test_the_filled_curve_is_there_only_where_activations_were_missed(record: Record, tmp_path: Path):
+def test_the_filled_curve_needs_missed_activations(record: Record, tmp_path: Path):
     assert {
         row["load"]
         for row in rows(figures(Source.of(RecordView(record)))["exceedance"].specs[0])

@@ -20,7 +20,7 @@ def system(name: str, **worst_ns: int) -> System:
     return System(record=name, name=name, policy="fifo", load="idle", clock_cost_ns=None, costs=costs)
 
 
-def test_the_system_with_most_of_the_lowest_worst_cases_comes_first():
+def test_the_system_with_most_lowest_worst_cases_is_first():
     results = Microbenchmarks(
         systems=[
             system("stock", switch=900, preempt=5_000, semaphore=7),

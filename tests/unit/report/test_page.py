@@ -180,7 +180,7 @@ def test_lower_bounds_are_shown_as_such(tmp_path: Path):
     assert "<td>≥" not in html(record)
 
 
-def test_a_mark_is_said_once_with_its_detail_and_points_to_its_numbers(tmp_path: Path):
+def test_a_mark_appears_once_and_points_to_its_numbers(tmp_path: Path):
     page = html(Record.open(write_record(tmp_path, Shape(repeats=2))))
     assert Reader(page).text.count("was preempted 41 times") == 1
     assert "throttled on 2 of 6 steps" in Reader(page).text

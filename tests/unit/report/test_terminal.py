@@ -66,7 +66,7 @@ def on_cobalt(record: Record, counts: list[int | None]) -> Record:
         ([1, None], "measured on Cobalt: it handed threads 1 time to Linux (1 of 2 steps not counted)"),
     ],
 )
-def test_the_summary_names_the_co_kernel_and_its_switches_to_linux(
+def test_the_summary_names_cokernel_and_switches_to_linux(
     record: Record, counts: list[int | None], line: str
 ) -> None:
     assert line in summary(on_cobalt(record, counts), 200).splitlines()
@@ -205,7 +205,7 @@ def test_without_a_requirement_the_first_line_is_the_largest(tmp_path: Path, wid
     )
 
 
-def test_the_first_line_is_of_rtgauge_also_where_a_cross_check_saw_more(tmp_path: Path):
+def test_the_first_line_is_rtgauges_despite_a_cross_check(tmp_path: Path):
     record = Record.open(write_record(tmp_path, Shape(verdict=None)))
     idle = record.steps[0]
     assert idle.total is not None
@@ -245,7 +245,7 @@ def test_a_name_cannot_command_the_terminal(record: Record):
     assert "[bold red]x[/nope]" in text
 
 
-def test_a_cpu_that_could_not_be_measured_is_named_with_and_without_a_requirement(tmp_path: Path):
+def test_a_cpu_not_measured_is_named_with_any_requirement(tmp_path: Path):
     record = Record.open(write_record(tmp_path, Shape(verdict=None)))
     record.steps[1].cpus_not_measured = [{"cpu": 3, "reason": "cpuset"}]
     assert "not measured: CPU 3 (a cpuset forbids it)" in " ".join(
@@ -358,7 +358,7 @@ def test_columns_are_dropped_only_if_a_table_of_the_others_fits(width: int, show
     assert [title for title in ("gain", "pairs") if title in out.getvalue()] == shown
 
 
-def test_a_table_stays_a_table_and_names_the_columns_that_a_wider_terminal_has():
+def test_a_table_names_the_columns_that_do_not_fit():
     out = io.StringIO()
     columns = [*texts("name"), *numbers("side", "baseline", "max", "p"), *texts("what it shows")]
     row = ["policy=other", "1,234.5", "1,234.5", "9,999.9", "0.001", "worse"]

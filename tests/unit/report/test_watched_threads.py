@@ -45,7 +45,7 @@ THREAD = Result(
 )
 
 
-def test_a_thread_has_a_line_with_who_wakes_and_preempts_it_the_most_first():
+def test_a_threads_line_names_its_main_waker_and_preempter():
     others = counted("woken-by", "by", io=2, interrupt=998) + counted(
         "preempted-by", "by", migration_1=3, irq_31=9
     )
@@ -58,7 +58,7 @@ def test_a_thread_has_a_line_with_who_wakes_and_preempts_it_the_most_first():
     ]
 
 
-def test_the_line_of_a_poller_says_who_stopped_it_the_longest_first():
+def test_a_pollers_line_begins_with_the_longest_stopper():
     poller = THREAD.model_copy(update={"values": {"policy": "fifo", "kind": "poller", "definitions": 2}})
     stops = [
         Result(
@@ -83,7 +83,7 @@ def test_results_that_lack_values_are_shown_as_far_as_they_go():
     ) == ["task None (None): 0 activations; preempted 0 times; 0 page faults"]
 
 
-def test_the_page_has_the_quantities_of_each_thread_and_its_lines(tmp_path):
+def test_the_page_has_each_threads_quantities_and_lines(tmp_path):
     writer = RecordWriter.create(tmp_path, host="h", name="n")
     writer.write_run(run(writer.id))
     measured, windows = step([[1_000, 2_000]])
@@ -174,7 +174,7 @@ def test_what_watching_costs_is_that_of_stretches_in_pairs():
     assert len(lines(THREAD, *costs[:4])) == 1
 
 
-def test_what_watching_costs_is_not_a_number_where_the_program_differs_by_more():
+def test_watching_cost_is_no_number_if_the_program_varies_more():
     costs = [
         Result(
             name="watch-cost",
@@ -195,7 +195,7 @@ def test_a_thread_without_a_value_is_left_out_of_the_course() -> None:
     assert chart["description"] == "Largest latency over time. loop: up to 9.00 us"
 
 
-def test_the_distribution_and_the_course_of_each_thread_are_drawn_with_the_bound():
+def test_each_threads_distribution_and_course_have_the_bound():
     measured, windows = step([[100_000] * 98 + [400_000] * 2, [9_000_000]])
     own = [
         summary.model_copy(update={"metric": "latency", "labels": {"task": "control"}})

@@ -218,7 +218,7 @@ def test_the_gravity_is_kept_where_that_is_wanted(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize("phase", ["autotune", "measuring"])
-def test_a_run_that_is_stopped_before_autotune_has_ended_keeps_nothing(
+def test_a_run_stopped_during_autotune_keeps_nothing(
     phase: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     guest = Guest()

@@ -291,7 +291,7 @@ def test_an_engine_that_cannot_be_loaded_says_why_in_one_line(
         ("rtai", "/proc/ipipe/version", "this kernel has no I-pipe, which RTAI needs; boot a kernel"),
     ],
 )
-def test_a_kernel_without_the_core_is_said_before_a_missing_engine(
+def test_a_missing_core_is_named_before_a_missing_engine(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, runtime: str, core: str, lacks: str
 ):
     missing = tmp_path / "engine"

@@ -88,7 +88,7 @@ class Bench:
 ALL = ["warm", "arm", "load begins", "measure", "load stops", "settle"]
 
 
-def test_a_step_goes_through_all_its_states_and_undoes_itself_in_order(monkeypatch: pytest.MonkeyPatch):
+def test_a_step_takes_all_states_and_undoes_in_order(monkeypatch: pytest.MonkeyPatch):
     bench = Bench(monkeypatch, "nowhere", MeasureError(""))
     assert bench.measured() == ("step", "windows")
     assert bench.events == [*ALL, "load stops", "put back"], "a load that is stopped again stays stopped"
@@ -113,7 +113,7 @@ def test_a_load_that_does_not_warm_up_is_stopped_and_named(monkeypatch: pytest.M
 
 
 @pytest.mark.parametrize(("alone", "stopped"), [(True, []), (False, ["load stops"])])
-def test_behind_a_broken_connection_what_goes_on_alone_keeps_its_load(
+def test_behind_a_broken_connection_the_load_stays(
     alone: bool, stopped: list[str], monkeypatch: pytest.MonkeyPatch
 ):
     bench = Bench(monkeypatch, "measure", ConnectionBroken("gone"), alone=alone)

@@ -197,7 +197,7 @@ def test_a_virtual_machine() -> None:
     assert found["guest-idle"] == "unknown"
 
 
-def test_a_virtual_machine_that_controls_the_idle_states_of_its_cpus() -> None:
+def test_a_guest_that_controls_its_cpus_idle_states() -> None:
     """As with QEMU's `-overcommit cpu-pm=on`."""
     idle = f"{machines.CPU}/cpu0/cpuidle"
     states = {

@@ -194,7 +194,7 @@ def test_single_switches_threads_off_and_then_cores() -> None:
     assert written(STAGES[2](NAMED["Single"], without_threads)) == {f"{CPU}/cpu1/online": "0"}
 
 
-def test_without_a_control_file_the_second_threads_are_switched_off_one_by_one() -> None:
+def test_without_a_control_file_threads_go_off_one_by_one() -> None:
     assert written(STAGES[1](NAMED["M"], machine(DELGADO, smt=None))) == {
         f"{CPU}/cpu2/online": "0",
         f"{CPU}/cpu3/online": "0",

@@ -29,7 +29,7 @@ def test_the_board_comes_before_the_image() -> None:
     assert found() == Identity(source=None, hash=None)
 
 
-def test_the_number_itself_is_not_kept_and_its_hash_never_changes() -> None:
+def test_the_number_is_kept_only_as_a_stable_hash() -> None:
     assert found(dmi=UUID.upper()) == found(dmi=UUID)
     assert found(dmi=UUID).hash == "32ff7c5fb743410eafc9315dc755c251"
     assert found(dmi=UUID).hash != found(device_tree=UUID).hash

@@ -237,7 +237,7 @@ def test_modules_of_ones_own_that_fit_are_taken(tmp_path: Path, monkeypatch: pyt
     assert find(Board(dict(PLAIN)), ["rtgauge_wire"]) == [str(tmp_path / "rtgauge_wire.ko")]
 
 
-def test_modules_of_ones_own_are_those_of_the_kernel_where_there_are_several(
+def test_of_several_own_modules_the_kernels_are_taken(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("RTGAUGE_KMOD", str(tmp_path))

@@ -56,7 +56,7 @@ def test_the_papers_priorities() -> None:
     }
 
 
-def test_irq_threads_are_raised_by_their_device_and_kernel_threads_by_name() -> None:
+def test_threads_are_raised_by_device_or_by_name() -> None:
     settings, missing = done(MACHINE, "eth0", "ktimers", "usb9")
     assert (settings["50"], settings["51"]) == ("fifo 99", "fifo 99")
     assert missing == ["usb9"]

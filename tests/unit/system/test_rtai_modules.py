@@ -108,7 +108,7 @@ def test_a_latency_that_loaded_modules_do_not_have_is_refused() -> None:
     check_loaded(RtaiBoard(KERNEL), TimerLead(50_000, 1000))  # pyright: ignore[reportArgumentType]
 
 
-def test_a_step_says_how_early_timers_fire_or_the_first_load_does() -> None:
+def test_a_step_or_the_first_load_says_how_early_timers_fire() -> None:
     switch = PROBES["switch"]
     given = normalise(switch, {"rt": "rtai", "rtai-latency": "2us, 500ns"}, "x")
     assert given.rtai_latency == "2000ns,500ns"

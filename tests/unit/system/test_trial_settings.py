@@ -142,7 +142,7 @@ COALESCED = {
 }
 
 
-def test_the_network_by_which_a_machine_is_reached_is_not_touched() -> None:
+def test_the_network_to_a_machine_is_not_touched() -> None:
     assert set(written(["threaded-napi", "rps"], machine(**NETWORK), "1")) == {
         "/sys/class/net/eth1/threaded",
         "/sys/class/net/lo/threaded",
@@ -268,7 +268,7 @@ def test_a_disk_with_two_names_is_not_touched(source: str, disk: str) -> None:
     assert written(["disk-queue-depth"], machine(**files)) == {}
 
 
-def test_what_the_kernel_resets_with_a_disks_scheduler_is_noted_first() -> None:
+def test_settings_a_disk_scheduler_resets_are_noted_first() -> None:
     queue = "/sys/block/sdf/queue"
     files = {
         f"{queue}/scheduler": "none [mq-deadline] bfq",
@@ -354,7 +354,7 @@ def test_threads_are_chosen_by_name_and_get_a_policy() -> None:
     assert written(["rcu-threads"], now, "1") == {"thread:23:123:affinity": "0,2-3"}
 
 
-def test_the_watched_program_is_left_where_it_is_and_can_be_raised() -> None:
+def test_the_watched_program_stays_and_can_be_raised() -> None:
     now = machine(**thread(30, "control", 1, "1"), **thread(31, "other", 1, "1"))
     rules = ["rt-tasks-elsewhere", "program-priority", "timer-slack"]
     found = {made.path: made.value for made in trial_settings(rules, now, "1", 30)}

@@ -147,7 +147,7 @@ def follow(connection, body):
     )
 
 
-def test_a_program_that_falls_silent_as_the_guard_of_its_run_is_gone(connection, monkeypatch):
+def test_a_program_falls_silent_as_its_guard_is_gone(connection, monkeypatch):
     def check():
         raise guard_gone(10_000_000_000, "ssh://board")
 

@@ -54,7 +54,7 @@ def test_an_unknown_target_names_the_forms_that_can_be_used() -> None:
         parse_address("box")
 
 
-def test_a_package_that_cannot_be_used_is_named_when_a_target_needs_it() -> None:
+def test_an_unusable_package_is_named_when_a_target_needs_it() -> None:
     with pytest.raises(InputError, match="the package of old cannot be used"):
         parse_address("old:x")
 

@@ -82,7 +82,7 @@ def test_a_guard_that_waits_may_be_silent(
     LocalTarget("test", "a test", wait_s=1000, at_held=lambda *_: (tmp_path / "go").touch()).close()
 
 
-def test_a_guard_that_takes_its_time_to_put_settings_back_is_left_to_it(
+def test_a_slow_guard_may_finish_restoring_settings(
     engine: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     engine(
@@ -97,7 +97,7 @@ def test_a_guard_that_takes_its_time_to_put_settings_back_is_left_to_it(
     assert (tmp_path / "restored").exists()
 
 
-def test_a_run_whose_guard_is_gone_does_not_wait_for_a_silent_program(
+def test_a_run_without_guard_does_not_wait_for_silence(
     engine: Callable[[str], Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(guard, "STOP_S", 0.0)

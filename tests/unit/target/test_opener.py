@@ -69,7 +69,7 @@ def test_each_holder_is_told_with_the_time_that_it_needs(holders: list[dict[str,
     ]
 
 
-def test_a_run_that_takes_longer_than_planned_has_no_time_left_to_print() -> None:
+def test_a_run_longer_than_planned_has_no_time_left() -> None:
     assert "(pid 8); wait until the run has ended" in held_text(NEXT | {"left_ns": 0})
 
 
@@ -115,9 +115,7 @@ def test_two_names_of_one_machine_are_told(holders: list[dict[str, Any]]) -> Non
         ),
     ],
 )
-def test_of_a_host_that_is_gone_the_lease_is_said_and_the_command_that_ends_it(
-    changed: dict[str, Any], said: str
-) -> None:
+def test_a_lost_host_names_the_lease_and_the_ending_command(changed: dict[str, Any], said: str) -> None:
     assert held_text(HOLDER | changed).endswith(f"{said}rtgauge restore --release")
     assert held_text(HOLDER | changed, "ssh://board").endswith(
         f"{said}rtgauge restore --release --target ssh://board"

@@ -150,7 +150,7 @@ def an_engine(path: Path, proof: Path) -> None:
     path.chmod(0o700)
 
 
-def test_the_folder_of_a_session_is_found_and_its_engine_is_replaced(
+def test_a_sessions_folder_is_found_and_its_engine_replaced(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Whatever lies there is not run."""

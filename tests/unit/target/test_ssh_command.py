@@ -37,7 +37,7 @@ def test_hostile_words_arrive_whole(shell: list[str], words: list[str]) -> None:
 
 
 @pytest.mark.parametrize("status", [0, 1, 3, 137, 255])
-def test_the_exit_status_is_told_also_where_the_command_leaves_at_once(status: int) -> None:
+def test_the_exit_status_arrives_if_the_command_leaves_at_once(status: int) -> None:
     done = subprocess.run(
         ["sh", "-c", remote_command(f"exit {status}", [], MARK)],
         capture_output=True,

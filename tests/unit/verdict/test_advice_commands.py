@@ -105,7 +105,7 @@ def test_what_the_run_refused_is_not_proposed():
     assert "--load idle,cpu,network" in following.when_held()
 
 
-def test_an_imported_steps_advice_is_about_the_machine_that_was_measured():
+def test_an_imported_steps_advice_is_about_its_machine():
     one, _ = step([5])
     one = one.model_copy(update={"end_reason": "imported"})
     following = NextStep(PastRun.of_run(run(), [one]), one, parse_requirement("latency<=1us"), RT)
@@ -113,7 +113,7 @@ def test_an_imported_steps_advice_is_about_the_machine_that_was_measured():
         assert advice.endswith("(on the machine that was measured)")
 
 
-def test_a_watched_thread_without_a_real_time_priority_gets_one_before_marks_are_mended():
+def test_a_watched_thread_gets_a_priority_before_marks():
     one, _ = step([5], marks=[mark("switches-missing", Severity.DOUBTFUL)])
     one = one.model_copy(
         update={"results": [Result(name="thread", labels={"task": "control"}, values={"policy": "other"})]}
@@ -141,7 +141,7 @@ def test_a_mark_on_another_metric_is_not_what_to_mend():
 
 
 @pytest.mark.parametrize(("requirement", "proposed"), [("latency<=1us", True), ("gap<=1us", False)])
-def test_a_poller_never_sleeps_so_deep_c_states_are_not_its_trouble(requirement: str, proposed: bool):
+def test_a_poller_is_not_troubled_by_deep_c_states(requirement: str, proposed: bool):
     one, _ = step([5], parameters={"policy": "fifo", "dma_latency_us": -1})
     one = one.model_copy(update={"key": one.key.model_copy(update={"probe": "watch"})})
     advice = NextStep(PastRun.of_step(one), one, parse_requirement(requirement), RT).for_failure()
@@ -152,7 +152,7 @@ def test_a_poller_never_sleeps_so_deep_c_states_are_not_its_trouble(requirement:
     ("deepest_us", "bound", "proposed"),
     [(None, "1ms", True), (100, "1ms", True), (99, "1ms", False), (890, "1ms", True), ("none", "1us", False)],
 )
-def test_c_states_are_proposed_if_their_exits_matter_for_the_bound(
+def test_c_states_are_proposed_if_exits_matter_for_the_bound(
     deepest_us: int | str | None, bound: str, proposed: bool
 ):
     one, _ = step([5], parameters={"policy": "fifo", "dma_latency_us": -1})
@@ -162,7 +162,7 @@ def test_c_states_are_proposed_if_their_exits_matter_for_the_bound(
 
 
 @pytest.mark.parametrize(("worst_ns", "first"), [(900, False), (2_000, True)])
-def test_a_culprit_that_alone_breaks_the_bound_comes_before_marks(worst_ns: int, first: bool):
+def test_a_culprit_that_breaks_the_bound_comes_before_marks(worst_ns: int, first: bool):
     one, _ = step([5], marks=[mark("steal", Severity.DOUBTFUL)])
     blame = Blame("task hog", 0.3, worst_ns, is_own_work=False, remedy="move hog")
     done = replace(PastRun.of_step(one), blame_of=lambda _: blame)

@@ -42,7 +42,7 @@ def test_the_longest_gap_decides(gaps, word):
     assert of_gaps(gaps).word == word
 
 
-def test_gaps_that_were_not_recorded_and_a_short_look_prove_nothing():
+def test_unrecorded_gaps_and_a_short_look_prove_nothing():
     assert of_gaps([], threshold_ns=50_000).word == VerdictWord.CANNOT_TELL
     assert "threshold=20us" in of_gaps([], threshold_ns=50_000).next
     assert of_gaps([], observed_s=2).word == VerdictWord.CANNOT_TELL

@@ -183,7 +183,7 @@ def test_the_exposure_of_a_quantile_is_of_the_largest_value(tmp_path: Path) -> N
     assert f"at most 1 in {n // 3:,}"[:14] in markdown(GateResult.of(record))
 
 
-def test_if_no_number_of_pairs_is_enough_the_next_command_measures_longer_runs(tmp_path: Path) -> None:
+def test_if_no_number_of_pairs_suffices_runs_become_longer(tmp_path: Path) -> None:
     record = measured(tmp_path, 0.05, spread=1.0, pairs=12)
     record.run.planned = [key.with_parameters(duration_ns=2_000_000_000) for key in record.run.planned]
     for step in record.steps:
@@ -206,9 +206,7 @@ def test_a_first_pair_that_was_stopped_is_measured_again(tmp_path: Path) -> None
     ("quantile", "duration", "shortest"),
     [("p99.9", "2s", "10s"), ("p99.99", "10s", "100s"), ("p50", "10ms", "100ms")],
 )
-def test_a_duration_that_can_never_be_enough_is_refused_before_it_is_measured(
-    quantile: str, duration: str, shortest: str
-) -> None:
+def test_a_never_sufficient_duration_is_refused_early(quantile: str, duration: str, shortest: str) -> None:
     sides = Alternation(sides=("policy=fifo", "policy=rr"))
 
     def planned(lasts: str) -> None:
@@ -249,7 +247,7 @@ def test_a_culprit_that_the_baseline_never_had_is_a_finding(
     assert ("caused 6 large latencies of the candidate (in 6 of 6 runs" in text) == named
 
 
-def test_what_six_pairs_cannot_tell_takes_six_more_and_then_the_command_for_more(tmp_path: Path) -> None:
+def test_six_undecided_pairs_lead_to_six_more_and_then_advice(tmp_path: Path) -> None:
     record = measured(tmp_path, 0.05, spread=0.1)
     assert GateResult.of(record).outcome is GateOutcome.UNFINISHED
     assert {pair_of(key.repeat) for key in next_pairs(record)} == {7, 8, 9, 10, 11, 12}
@@ -300,11 +298,11 @@ def test_resume_refuses_what_changes_the_question(tmp_path: Path, words: str, mo
     assert (option if option.startswith("--") else "unexpected") in capsys.readouterr().err
 
 
-def test_without_a_series_the_load_with_the_largest_values_decides(tmp_path: Path) -> None:
+def test_without_a_series_the_load_with_largest_values_decides(tmp_path: Path) -> None:
     assert GateResult.of(measured(tmp_path, series=None)).series == "wakeup/latency/cpu"
 
 
-def test_a_doubtful_run_does_not_count_and_its_pair_is_measured_again(tmp_path: Path) -> None:
+def test_a_doubtful_runs_pair_is_measured_again(tmp_path: Path) -> None:
     record = measured(tmp_path, 0.3)
     step_of(record, 3).marks.append(MarkKind.SWAPPING.mark("it swapped"))
     result = GateResult.of(record)
@@ -325,7 +323,7 @@ def stolen(record: Record, ticks: dict[int, int]) -> Record:
     return record
 
 
-def test_pairs_count_if_the_host_takes_cpu_time_from_both_runs_alike(tmp_path: Path) -> None:
+def test_pairs_count_if_the_host_takes_alike_from_both_runs(tmp_path: Path) -> None:
     ticks = {repeat: 3 + repeat % 3 for repeat in range(1, 13)}
     record = stolen(measured(tmp_path / "alike", 0.3), ticks | {1: 0, 2: 7})
     result = GateResult.of(record)
@@ -353,7 +351,7 @@ def test_ticks_are_alike_as_a_binomial_test_says() -> None:
     assert taken_alike(0, 0)
 
 
-def test_if_the_host_always_takes_more_from_one_run_the_next_command_counts_it(tmp_path: Path) -> None:
+def test_steal_from_always_the_same_run_is_counted_by_next(tmp_path: Path) -> None:
     record = stolen(measured(tmp_path, pairs=3), {1: 0, 2: 90, 3: 0, 4: 90, 5: 90, 6: 0})
     record.run.command = ["rtgauge", "gate", "--baseline", "M", "--candidate", "MI"]
     result = GateResult.of(record)
@@ -569,9 +567,7 @@ def test_resume_refuses_options_that_are_not_for_a_gate(tmp_path: Path, monkeypa
 @pytest.mark.parametrize(
     "words", ["--quantile p99 {}", "{} --load cpu", "{} --duration=5s", "--series a/b/c {}"]
 )
-def test_resume_says_what_the_gate_asks_if_an_option_would_change_it(
-    tmp_path: Path, monkeypatch, capsys, words
-) -> None:
+def test_resume_names_the_question_an_option_would_change(tmp_path: Path, monkeypatch, capsys, words) -> None:
     record = measured(tmp_path, 0.3)
     (record.path / "run.json").write_text(record.run.model_dump_json(), encoding="utf-8")
     monkeypatch.setattr(sys, "argv", ["rtgauge", "resume", *words.format(record.path).split()])

@@ -93,9 +93,7 @@ def test_a_thread_that_keeps_its_bound_holds() -> None:
 
 
 @pytest.mark.parametrize(("at_least_us", "word"), [(900, FAILS), (0, CANNOT_TELL)])
-def test_a_release_without_a_wait_is_late_only_if_the_thread_had_no_cpu(
-    at_least_us: int, word: VerdictWord
-) -> None:
+def test_an_unwaited_release_is_late_only_without_the_cpu(at_least_us: int, word: VerdictWord) -> None:
     thread = Thread(overruns=[at_least_us * US] * 1000)
     judged = watched(thread, text="period=1ms latency<=200us hardness=99%")
     assert judged.word == word
@@ -104,14 +102,14 @@ def test_a_release_without_a_wait_is_late_only_if_the_thread_had_no_cpu(
         assert "clock_nanosleep with TIMER_ABSTIME" in judged.next
 
 
-def test_so_few_undecided_releases_that_more_activations_decide_need_no_other_loop() -> None:
+def test_few_undecided_releases_need_no_other_loop() -> None:
     thread = Thread(latencies=[20 * US] * 2_000, overruns=[0] * 15)
     judged = watched(thread, text="period=1ms latency<=200us hardness=99%")
     assert judged.word == CANNOT_TELL
     assert judged.next.startswith("measure longer")
 
 
-def test_if_more_were_late_than_allowed_the_cause_comes_before_what_would_decide() -> None:
+def test_the_cause_comes_first_if_more_were_late_than_allowed() -> None:
     thread = Thread(responses=[100 * US] * 1_000 + [9 * MS] * 15, overruns=[0] * 30)
     step, windows = step_of(thread)
     blame = Blame("-", 1.0, 9 * MS, is_own_work=False, remedy="release the lock")
@@ -128,7 +126,7 @@ def test_a_few_undecided_releases_are_not_the_reason() -> None:
     assert "nothing shows" not in judged.reason
 
 
-def test_a_response_after_which_it_may_have_run_more_is_no_certain_violation() -> None:
+def test_a_response_that_may_have_run_more_is_uncertain() -> None:
     long = [3 * MS] * 1000
     thread = Thread(responses=[100 * US] * 19_000 + long, uncertain=long)
     text = "period=1ms response<=1ms hardness=99%"
@@ -136,7 +134,7 @@ def test_a_response_after_which_it_may_have_run_more_is_no_certain_violation() -
     assert watched(Thread(responses=thread.responses), text=text).word == FAILS
 
 
-def test_a_response_that_cannot_have_ended_within_the_bound_is_a_certain_violation() -> None:
+def test_a_response_surely_beyond_the_bound_is_certain() -> None:
     """Had it ended before the next release, the thread would have waited for that one."""
     long = [3 * MS] * 300
     thread = Thread(
@@ -219,9 +217,7 @@ def test_a_drift_is_named() -> None:
 @pytest.mark.parametrize(
     ("late_us", "own_us", "doubtful"), [(0, 10_000, False), (1000, 999, False), (1000, 1001, True)]
 )
-def test_what_rtgauge_took_is_compared_with_the_time_above_the_bound(
-    late_us: int, own_us: int, doubtful: bool
-) -> None:
+def test_rtgauges_own_time_is_compared_with_the_excess(late_us: int, own_us: int, doubtful: bool) -> None:
     """100 of 20,000 are late; the sum of all latencies is much larger. The values lie on edges of bins."""
     bound = 1024 * US
     latencies = [512 * US] * 19_900 + [bound + late_us * US] * 100
@@ -314,7 +310,7 @@ def test_a_poller_is_judged_by_its_gaps_if_all_stops_have_events(gap_us: int, wo
         (False, {"unknown_stops": 1}, "events of some stops are missing"),
     ],
 )
-def test_gaps_of_a_poller_do_not_hold_if_a_stop_may_have_no_event(
+def test_a_pollers_gaps_need_an_event_for_every_stop(
     virtual: bool | None, found: dict[str, bool | int | None], reason: str
 ) -> None:
     judged = gaps_of_a_poller(10, virtual=virtual, **found)

@@ -90,7 +90,7 @@ def test_only_kernel_space_has_a_context(tmp_path: Path):
     ]
 
 
-def test_kernel_space_is_compared_with_user_space_under_the_same_load(both: Record):
+def test_kernel_space_is_compared_with_user_space(both: Record):
     sides = sides_of([both])
     assert [(side.label, baseline.label) for side, baseline in pairs(sides, None)] == [
         ("idle, kernel space", "idle, user space"),
@@ -149,7 +149,7 @@ def test_what_the_tracer_does_not_have_is_refused(written: dict[str, str], messa
         normalise(PROBES["wakeup"], {"space": "kernel", **written}, "x")
 
 
-def test_the_lines_say_whose_thread_it_was_and_what_the_kernel_dropped(both: Record):
+def test_the_lines_name_the_thread_and_dropped_events(both: Record):
     step = both.steps[1]
     names = {step.id: "kernel"}
     assert step_lines([step], names) == []
@@ -185,7 +185,7 @@ def test_on_cobalt_the_line_of_the_kernel_is_the_wire(name: str):
 
 
 @pytest.mark.parametrize("rt", ["rtai", "auto"])
-def test_a_cokernel_that_may_have_no_line_has_none_in_kernel_space(rt: str):
+def test_a_cokernel_without_lines_has_none_in_kernel_space(rt: str):
     assert normalise(PROBES["periodic"], {"space": "kernel", "rt": rt}, "x").path == "none"
     with pytest.raises(InputError, match=r"cannot (drive|use)"):
         normalise(PROBES["periodic"], {"space": "kernel", "rt": rt, "path": "gpio:gpiochip0:1"}, "x")

@@ -94,7 +94,7 @@ def test_one_late_or_one_missed_activation_fails_100_percent():
     assert "1 was missed" in missed.reason
 
 
-def test_a_watched_loop_has_the_required_period_so_it_is_known_how_long_to_measure():
+def test_a_watched_loops_period_gives_the_time_to_measure():
     result = verdict("period=5ms latency<=200us hardness=99.9%", [50_000] * 100, interval_ns=None)
     assert result.word == VerdictWord.CANNOT_TELL
     assert result.evidence["duration_needed_ns"] == 2_995 * 5 * 10**6
@@ -105,7 +105,7 @@ def test_little_to_spare_is_marginal(maximum, word):
     assert verdict(HARD, [50_000] * ENOUGH + [maximum]).word == word
 
 
-def test_a_short_sample_says_nothing_about_100_percent_but_a_violation_does():
+def test_a_short_sample_cannot_show_100_percent_but_fail_it():
     result = verdict(HARD, [[50_000] * 100, [50_000] * 100])
     assert result.word == VerdictWord.CANNOT_TELL
     assert "too few activations to judge 100%" in result.reason
@@ -149,7 +149,7 @@ def test_the_allowed_share_is_printed_as_it_was_given():
     assert ", 0.0001 % allowed" in answer_words(result)
 
 
-def test_a_share_is_marginal_where_80_percent_of_the_bound_would_not_do():
+def test_a_share_is_marginal_if_80_percent_would_not_do():
     assert (
         verdict("latency<=200us hardness=95%", [50_000] * 1000 + [170_000] * 100).word == VerdictWord.MARGINAL
     )
@@ -184,7 +184,7 @@ def test_a_doubt_is_named_and_leaves_at_best_marginal():
     assert verdict(HARD, [50_000] * ENOUGH, marks=[mark("stopped", Severity.NOTE)]).word == VerdictWord.HOLDS
 
 
-def test_a_series_without_more_than_one_percent_of_its_activations_holds_nothing():
+def test_a_series_without_1_percent_of_activations_never_holds():
     unknown = [
         mark(
             "activations-unknown",
@@ -292,7 +292,7 @@ def test_a_failure_says_what_to_try_next(parameters, facts, words):
     assert words in verdict(HARD, [900_000], facts, parameters=parameters).next
 
 
-def test_one_huge_event_is_to_be_explained_before_the_kernel_is_changed():
+def test_one_huge_event_is_explained_before_the_kernel_changes():
     found = verdict(
         HARD,
         [50_000] * 1000 + [90_000_000],
@@ -392,7 +392,7 @@ def test_a_cpu_that_no_step_could_measure_is_named(tmp_path):
 NETWORK = LeftOut(what="load network", reason="iperf3 is not installed", remedy="apt-get install iperf3")
 
 
-def test_a_run_that_left_a_load_out_cannot_tell_where_the_rest_holds(tmp_path):
+def test_a_run_without_a_load_cannot_tell_if_the_rest_holds(tmp_path):
     record = make(tmp_path, *steps_of(60_000, 120_000))
     record.run.left_out = [NETWORK]
     verdicts = judge_run(parse_requirement(HARD), record)
@@ -411,7 +411,7 @@ def test_a_run_that_left_a_load_out_cannot_tell_where_the_rest_holds(tmp_path):
     assert judge_run(parse_requirement(HARD), marginal)[0].word == VerdictWord.CANNOT_TELL
 
 
-def test_what_was_left_out_may_be_allowed_and_is_said_all_the_same(tmp_path):
+def test_omissions_may_be_allowed_and_are_still_named(tmp_path):
     record = make(tmp_path, *steps_of(60_000, 120_000))
     record.run.left_out, record.run.allow_left_out = [NETWORK], True
     verdicts = judge_run(parse_requirement(HARD), record)
@@ -428,7 +428,7 @@ def test_what_fails_fails_whatever_was_left_out(tmp_path):
     assert whole.evidence["left_out"] == ["load network was not available (iperf3 is not installed)"]
 
 
-def test_a_run_that_did_not_come_to_its_end_cannot_tell_where_its_steps_hold(tmp_path):
+def test_an_unfinished_run_cannot_tell_if_its_steps_hold(tmp_path):
     record = make(tmp_path, *steps_of(60_000, 120_000))
     record.run.state = "interrupted"
     record.run.planned = [
@@ -495,7 +495,7 @@ def test_exit_statuses():
         ),
     ],
 )
-def test_what_to_do_next_is_about_the_same_probe_on_the_same_target(probe, target, said):
+def test_the_next_command_keeps_probe_and_target(probe, target, said):
     one, windows = step([1_000] * 1_000)
     one = one.model_copy(
         update={"key": one.key.model_copy(update={"probe": probe, "targets": {"self": target}})}
@@ -533,7 +533,7 @@ def test_advice_repeats_the_command_that_was_given(given, advised):
 
 
 @pytest.mark.parametrize(("late", "word"), [(10, VerdictWord.HOLDS), (200, VerdictWord.FAILS)])
-def test_a_verdict_from_a_single_window_says_that_it_assumes_independent_violations(late, word):
+def test_one_window_assumes_independent_violations(late, word):
     result = verdict("latency<=200us hardness=99%", [50_000] * 10_000 + [900_000] * late)
     assert result.word == word
     assert "violations are independent" in result.reason

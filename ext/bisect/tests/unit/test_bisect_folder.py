@@ -99,7 +99,7 @@ def test_show_says_what_the_search_found(
     assert all(commit[:12] in found for commit in commits)
 
 
-def test_a_search_takes_more_pairs_of_its_ends_until_they_are_known_to_differ(clone: Path) -> None:
+def test_more_pairs_of_ends_only_until_they_are_known_to_differ(clone: Path) -> None:
     state = search(clone, ["true"])
     with pytest.raises(InputError, match="less than the 12 of this search"):
         give_more_pairs(state, 6)

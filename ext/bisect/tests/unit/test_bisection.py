@@ -103,7 +103,7 @@ class Halved:
         return [self.names[self.high]]
 
 
-def test_one_of_64_commits_that_adds_a_fifth_is_found_20_times_of_20() -> None:
+def test_a_20_percent_commit_of_64_is_found_in_20_of_20_searches() -> None:
     names = [f"{number:040x}" for number in range(COMMITS)]
     boots: list[int] = []
     for seed in range(20):
@@ -127,7 +127,7 @@ def test_git_bisect_leads_to_the_same_commit(history: tuple[GitRepository, list[
     assert not repository.is_searched()
 
 
-def test_what_cannot_be_built_is_skipped_and_all_that_may_be_it_are_named(
+def test_commits_that_cannot_be_built_are_skipped_and_named(
     history: tuple[GitRepository, list[str]],
 ) -> None:
     repository, names = history
@@ -191,7 +191,7 @@ def test_one_of_fifty_searches_may_end_wrong() -> None:
     assert error_of_each(64) == pytest.approx(0.0185 / 7)
 
 
-def test_a_commit_between_ends_whose_runs_are_alike_is_like_neither() -> None:
+def test_a_commit_between_indistinguishable_ends_is_like_neither() -> None:
     ends = [(50_000.0, 60_000.0)] * 6
     halfway = Round(math.sqrt(50_000.0 * 60_000.0), 50_000.0, 60_000.0)
     assert place(ends, [halfway] * 11, 0.003) is Placement.OPEN

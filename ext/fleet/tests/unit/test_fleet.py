@@ -169,7 +169,7 @@ def test_a_store_that_is_away_is_filled_by_the_next_start(tmp_path: Path) -> Non
     assert calls(tmp_path) == before
 
 
-def test_a_fleet_that_is_killed_loses_nothing_and_measures_nothing_twice(tmp_path: Path) -> None:
+def test_a_killed_fleet_loses_nothing_and_repeats_nothing(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "go")
     path = write_plan(tmp_path, ["b1", "slow"], ONE_JOB)
     killed = subprocess.Popen(
@@ -292,7 +292,7 @@ def test_a_fleet_that_waits_for_a_run_ends_on_ctrl_c(tmp_path: Path) -> None:
     assert not (tmp_path / "calls").exists()
 
 
-def test_a_fleet_that_is_interrupted_while_its_threads_start_ends(
+def test_a_fleet_interrupted_while_threads_start_ends(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     first, _ = fleet(write_plan(tmp_path, ["b1"], ONE_JOB))

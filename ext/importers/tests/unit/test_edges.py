@@ -53,7 +53,7 @@ def _record(path: Path, options: EdgeOptions) -> Record:
     )
 
 
-def test_responses_become_a_record_with_windows_outliers_and_a_page(tmp_path):
+def test_responses_become_a_record_with_windows_and_outliers(tmp_path):
     responses = [5_000, 7_000, 6_000, 20_000, 8_000]
     at = _write(tmp_path / "scope.csv", responses)
     record = _record(tmp_path / "scope.csv", EdgeOptions("1", "CH2"))
@@ -76,7 +76,7 @@ def test_responses_become_a_record_with_windows_outliers_and_a_page(tmp_path):
     assert "response" in html(record)
 
 
-def test_a_stimulus_that_the_next_one_overtakes_is_missed_and_extra_edges_are_marked(tmp_path):
+def test_overtaken_stimuli_are_missed_and_extra_edges_marked(tmp_path):
     _write(tmp_path / "scope.csv", [5_000] * 6, missing=(1, 2), extra_at_ns=90_000)
     (step,) = _record(tmp_path / "scope.csv", EdgeOptions("1", "2")).steps
     assert step.total is not None
@@ -90,9 +90,7 @@ def test_a_stimulus_that_the_next_one_overtakes_is_missed_and_extra_edges_are_ma
 @pytest.mark.parametrize(
     ("edges", "count", "nominal_ns"), [(Edges.BOTH, 9, 50_000), (Edges.RISING, 4, 100_000)]
 )
-def test_half_periods_and_whole_periods_are_jitter_against_the_nominal_period(
-    tmp_path, edges, count, nominal_ns
-):
+def test_jitter_of_half_and_whole_periods_is_against_the_nominal(tmp_path, edges, count, nominal_ns):
     _write(tmp_path / "scope.csv", [5_000] * 10)
     (step,) = _record(tmp_path / "scope.csv", EdgeOptions("CH1", period_ns=100_000, edges=edges)).steps
     assert step.total is not None
@@ -123,7 +121,7 @@ def test_what_cannot_be_is_refused_and_no_record_begun(tmp_path, options, words)
     assert not (tmp_path / "runs").exists()
 
 
-def test_channels_the_other_way_round_have_an_answer_to_each_but_the_next_stimulus(tmp_path):
+def test_swapped_channels_give_answers_to_the_previous_stimulus(tmp_path):
     (tmp_path / "one.csv").write_text(
         "time_s,CH1,CH2\n" + "".join(f"{i}e-6,{int(i > 50)},{int(i > 40)}\n" for i in range(100))
     )
@@ -141,7 +139,7 @@ def test_an_inverted_answer_names_the_option(tmp_path):
     assert (step.total.p50_ns, step.total.missed) == (3_000, 0)
 
 
-def test_after_a_lost_toggle_one_mark_says_why_and_begins_with_the_option(tmp_path):
+def test_one_mark_names_the_lost_toggle_and_the_option(tmp_path):
     """The terminal shows the begin of a mark."""
     rows = "".join(
         f"{i}e-6,{int(i // 10 % 2)},{int((i - 3) // 10 % 2 ^ (i >= 103))}\n" for i in range(5, 200)

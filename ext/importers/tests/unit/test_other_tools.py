@@ -124,7 +124,7 @@ def test_what_only_newer_versions_of_hwlatdetect_print(tmp_path):
     assert mark.detail.startswith("the file lacks 2 further gaps")
 
 
-def test_samples_that_hwlatdetect_recorded_and_that_are_not_there(tmp_path):
+def test_samples_missing_from_a_hwlatdetect_file_are_counted(tmp_path):
     assert "samples-missing" in marks(
         imported(
             "hwlatdetect.txt",

@@ -67,7 +67,7 @@ def latency_text() -> str:
     return (CAPTURED / "rtai-latency.txt").read_text()
 
 
-def test_the_period_is_that_of_rtais_task_where_a_build_has_another() -> None:
+def test_the_period_is_the_rtai_tasks_if_a_build_has_another() -> None:
     text = latency_text().replace("0          100000 ", "0          500001 ")
     measurement = parse_rtai_latency(enumerate(text.splitlines(), 1), "x")
     assert (measurement.series[0].interval_ns, measurement.series[0].seconds[0].count) == (500_001, 1999)

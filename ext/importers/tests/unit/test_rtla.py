@@ -115,7 +115,7 @@ ALL #24644 e0 |             0         1        15 |                    3        
 """
 
 
-def test_the_last_of_repeated_tables_counts_and_the_analysis_is_kept():
+def test_the_last_repeated_table_counts_and_analysis_is_kept():
     text = (
         "\x1bc"
         + TOP.format(count=6000)
@@ -156,7 +156,7 @@ CPU Period       Runtime        Noise  % CPU Aval   Max Noise   Max Single      
     assert second.values["noise_us"] is None
 
 
-def test_without_a_summary_what_lies_above_the_bins_is_unknown_and_said():
+def test_without_a_summary_values_above_the_bins_are_unknown():
     text = "\n".join(
         line for line in OUTPUT.splitlines() if not line.startswith(("over", "count", "min", "avg", "max"))
     )

@@ -81,7 +81,7 @@ def test_what_a_tool_cannot_measure_is_refused_before_a_run():
 
 
 @pytest.mark.parametrize(("context", "mode"), [("thread", "1"), ("irq", "2")])
-def test_in_kernel_space_xenomais_latency_measures_a_task_or_the_timers_handler(context: str, mode: str):
+def test_xenomai_latency_in_kernel_is_of_a_task_or_timer_handler(context: str, mode: str):
     written = {
         "rt": "cobalt",
         "space": "kernel",
@@ -115,7 +115,7 @@ def test_what_xenomais_latency_printed_of_kernel_space(file: str, context: str, 
     assert round(series.minimum_ns / 1000, 1) == least_us
 
 
-def test_switchtest_switches_between_many_threads_on_the_cpu_of_the_step():
+def test_switchtest_runs_many_threads_on_the_steps_cpu():
     key = StepKey(
         probe="switch", parameters=normalise(PROBES["switch"], {"rt": "cobalt"}, "x"), load="idle",
         deployment="as-is", targets={"self": "local"}, repeat=1,

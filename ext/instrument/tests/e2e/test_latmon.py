@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.engine, pytest.mark.root]
 SECONDS = [[1_500, 2_700, 999], [40_000, 1_000], [2_500_000, 3_000]]
 
 
-def test_seconds_and_cells_become_a_record_that_says_what_they_lack(tmp_path: Path) -> None:
+def test_seconds_and_cells_become_a_record_that_names_the_gaps(tmp_path: Path) -> None:
     with latmon(SECONDS) as (address, requests):
         words = (
             "--set",

@@ -35,7 +35,7 @@ def test_a_wire_that_is_not_there() -> None:
     assert "check the wire between GP2" in said
 
 
-def test_firmware_goes_to_the_drive_of_a_board_and_to_nothing_else(tmp_path: Path) -> None:
+def test_firmware_is_copied_only_to_the_drive_of_a_board(tmp_path: Path) -> None:
     said = error_line(rtgauge("instrument", "flash", UF2, "--drive", tmp_path), 2)
     assert "not the drive of a board" in said
     (tmp_path / "INFO_UF2.TXT").write_text(

@@ -86,9 +86,7 @@ def views(step: dict[str, Any], metric: str) -> dict[str, dict[str, Any]]:
 SHORT_GAPS = ('interval-min = "20us"', 'interval-max = "200us"')
 
 
-def test_responses_from_outside_and_inside_in_one_record_and_on_one_page(
-    tmp_path: Path, wired: Wired
-) -> None:
+def test_outside_and_inside_responses_share_a_record_and_page(tmp_path: Path, wired: Wired) -> None:
     plan = wired.plan(
         "response", "cycles = 300", 'warm-up = "10ms"', 'wire-offset = "24ns"', "samples = true", *SHORT_GAPS
     )
@@ -223,9 +221,7 @@ def resume(tmp_path: Path) -> Any:
     return Record.open(the_record(tmp_path))
 
 
-def test_ctrl_c_keeps_both_views_and_a_resumed_run_measures_the_step_again(
-    tmp_path: Path, wired: Wired
-) -> None:
+def test_ctrl_c_keeps_both_views_and_resume_measures_again(tmp_path: Path, wired: Wired) -> None:
     process = begin(tmp_path, wired)
     try:
         process.send_signal(signal.SIGINT)
@@ -254,9 +250,7 @@ def test_after_kill_9_the_instrument_is_stopped_and_used_again(tmp_path: Path, w
     assert "resumed" in {mark.name for mark in record.run.marks}
 
 
-def test_a_cable_that_is_pulled_leaves_a_marked_record_and_the_run_can_be_resumed(
-    tmp_path: Path, wired: Wired
-) -> None:
+def test_a_pulled_cable_leaves_a_marked_record_to_resume(tmp_path: Path, wired: Wired) -> None:
     process = begin(tmp_path, wired, "--repeats", 2)
     try:
         wired.unplug()
@@ -285,7 +279,7 @@ def test_where_nobody_answers_the_wires_are_named(tmp_path: Path) -> None:
     assert "wires" in said
 
 
-def test_an_instrument_that_is_not_there_is_said_before_anything_is_measured(tmp_path: Path) -> None:
+def test_a_missing_instrument_is_named_before_measuring(tmp_path: Path) -> None:
     said = error_line(
         rtgauge(
             "probe", "response", "--path", "udp:127.0.0.1:7000", "--instrument", f"serial:{tmp_path}/none"

@@ -43,7 +43,7 @@ def boot(lab: dict[str, str | None], said: str, *words: object, status: int = 3)
     )
 
 
-def test_a_guest_that_comes_up_is_listed_refused_a_second_time_and_stopped(
+def test_a_running_guest_is_listed_not_started_twice_and_stopped(
     lab: dict[str, str | None],
 ) -> None:
     env = {**lab, "FAKE_SAYS": f"rtgauge-lab: ready {KEY}"}
@@ -66,7 +66,7 @@ def test_a_guest_that_comes_up_is_listed_refused_a_second_time_and_stopped(
     assert "removed its image, its disk" in good(invoke("lab", "rm", "debian", env=env)).stderr
 
 
-def test_a_kernel_that_panics_is_told_with_the_end_of_its_console(lab: dict[str, str | None]) -> None:
+def test_a_kernel_panic_is_reported_with_the_consoles_end(lab: dict[str, str | None]) -> None:
     line = boot(lab, "Kernel panic - not syncing: no \x1b[31minit")
     assert "panicked" in line
     assert "rtgauge lab build debian --fresh" in line

@@ -165,7 +165,7 @@ def test_of_a_probe_nothing_is_kept(lab: Lab) -> None:
     assert "rtgauge resume" not in line
 
 
-def test_a_folder_for_records_is_checked_before_a_guest_is_booted(lab: Lab) -> None:
+def test_the_folder_of_records_is_checked_before_a_boot(lab: Lab) -> None:
     lab.out.write_text("no folder")
     assert "is not a folder: choose another folder with --out" in error_line(lab.run(PANIC), 2)
     assert not (paths.home() / "machines/debian/console.log").exists()

@@ -126,7 +126,7 @@ def test_a_run_with_a_boot_of_its_own_boots_the_guest_again(monkeypatch: pytest.
     assert [what for what in guest.done if what.startswith("boot")] == ["boot ", "boot "]
 
 
-def test_a_deployment_that_it_was_booted_with_is_taken_away_first_and_is_what_as_is_means(
+def test_a_booted_deployment_is_removed_first_and_is_not_as_is(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     guest = Guest("quiet nosmt")
@@ -136,7 +136,7 @@ def test_a_deployment_that_it_was_booted_with_is_taken_away_first_and_is_what_as
     assert applied.report.boot_words == "quiet nosmt"
 
 
-def test_other_words_that_it_was_booted_with_stay_in_every_deployment(
+def test_other_boot_words_stay_in_every_deployment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     guest = Guest("quiet")
@@ -147,7 +147,7 @@ def test_other_words_that_it_was_booted_with_stay_in_every_deployment(
     assert applied.report.boot_words == "quiet nosmt cpufreq.default_governor=performance"
 
 
-def test_one_that_does_not_come_up_is_left_out_once_and_its_console_is_kept(
+def test_a_failed_boot_is_left_out_once_and_its_console_kept(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     guest = Guest()

@@ -44,7 +44,7 @@ def entries(archive: bytes) -> dict[str, tuple[int, bytes]]:
     return found
 
 
-def test_an_archive_holds_what_was_written_with_the_folders_it_is_in() -> None:
+def test_an_archive_contains_files_with_their_folders() -> None:
     file = io.BytesIO()
     cpio = CpioWriter(file)
     cpio.file("etc/deep/x", b"content", 0o600)

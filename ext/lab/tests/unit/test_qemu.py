@@ -29,7 +29,7 @@ def line(
 
 
 @pytest.mark.parametrize("name", ["debian", "debian-arm64"])
-def test_a_clock_that_counts_instructions_is_of_one_cpu_by_default_and_known_to_the_guest(
+def test_a_counting_clock_has_one_cpu_that_the_guest_knows(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = line(built_in()[name], BootOptions(icount=True), tmp_path, monkeypatch)
@@ -42,7 +42,7 @@ def test_a_clock_that_counts_instructions_is_of_one_cpu_by_default_and_known_to_
 
 
 @pytest.mark.parametrize("name", ["debian", "debian-arm64"])
-def test_only_an_emulated_guest_keeps_the_addresses_of_its_programs(
+def test_only_emulated_guests_keep_program_addresses(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for accelerator, same in (("tcg", True), ("kvm", False)):
@@ -50,7 +50,7 @@ def test_only_an_emulated_guest_keeps_the_addresses_of_its_programs(
         assert ("norandmaps" in words[words.index("-append") + 1].split()) == same
 
 
-def test_a_guest_with_serial_lines_has_nothing_else_and_finds_the_engine_in_memory(
+def test_a_guest_with_serial_lines_finds_its_engine_in_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     (tmp_path / "image").mkdir()

@@ -52,7 +52,7 @@ def in_thread(function: Callable[..., None], *arguments: object) -> threading.Th
 
 
 @given(before=st.binary(max_size=300))
-def test_what_was_on_the_line_is_skipped_and_nothing_of_the_server_is_read(before: bytes) -> None:
+def test_old_bytes_on_the_line_are_skipped(before: bytes) -> None:
     _find(before, 0)
 
 

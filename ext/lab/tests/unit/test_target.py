@@ -87,7 +87,7 @@ def test_a_step_on_this_machine_beside_guests_is_doubtful(
     assert machine_marks("ssh://board", Facts()) == []
 
 
-def test_a_guest_with_a_kernel_of_its_own_is_refused_without_fetching_headers(
+def test_a_guest_with_its_own_kernel_is_refused_without_headers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Debian has none for it, and to fetch its others takes minutes."""

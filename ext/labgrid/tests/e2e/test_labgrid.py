@@ -178,7 +178,7 @@ def test_a_coordinator_that_is_away_is_named(farm: Farm, tmp_path: Path) -> None
     assert "LG_COORDINATOR" in error_line(refused, 3)
 
 
-def test_a_reservation_is_made_again_when_the_coordinator_restarts(farm: Farm, tmp_path: Path) -> None:
+def test_a_reservation_survives_a_restart_of_the_coordinator(farm: Farm, tmp_path: Path) -> None:
     """It waits in the queue behind another holder; the coordinator forgets that, and that the place was held."""
     farm.labgrid.client("-p", "bench", "acquire")
     words = ("run", *QUICK, "--target", "labgrid:soc=x86", "--out", str(tmp_path), "--wait", "10min")

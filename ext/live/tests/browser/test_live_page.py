@@ -139,7 +139,7 @@ def drawn(chrome: WebDriver) -> tuple[int, str]:
     )
 
 
-def test_a_tire_moves_while_it_is_computed_and_is_not_asked_for_in_a_hidden_page(tmp_path: Path) -> None:
+def test_a_tire_moves_live_but_not_in_a_hidden_page(tmp_path: Path) -> None:
     """By the engine itself: a tire that rolls for an hour, a step every 10 ms."""
     words = [
         "--period",

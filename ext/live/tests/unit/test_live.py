@@ -342,7 +342,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
     pytest.fail("it did not come true")
 
 
-def test_frames_are_wanted_while_a_browser_watches_a_step_that_has_some(moving):
+def test_frames_are_wanted_while_a_browser_watches(moving):
     with LiveServer(moving, LOOPBACK) as server:
         assert not moving.watched()
         with watch(server.url):
@@ -361,7 +361,7 @@ def test_frames_are_wanted_while_a_browser_watches_a_step_that_has_some(moving):
         assert not moving.watched()
 
 
-def test_each_browser_gets_the_newest_frame_and_one_that_does_not_answer_few(moving):
+def test_each_browser_gets_the_newest_frame_if_it_answers(moving):
     moving.step_begins(0, key("idle"))
     with LiveServer(moving, LOOPBACK) as server, watch(server.url) as quick, watch(server.url) as slow:
         wait_for(lambda: moving.watchers == 2)

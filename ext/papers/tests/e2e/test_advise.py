@@ -62,7 +62,7 @@ def advice(*words: object, status: int) -> dict[str, Any]:
     return json.loads(good(invoke("advise", *words, "--json"), status).stdout)
 
 
-def test_an_easy_requirement_on_this_machine_walks_the_chart_and_links_its_evidence(wakeups: Path):
+def test_an_easy_requirement_walks_the_chart_with_evidence(wakeups: Path):
     done = invoke("advise", "--require", "latency<=10s hardness=50%", wakeups, "--json")
     found = json.loads(done.stdout)
     stages = {stage["way"]: stage for stage in found["walk"] + found["also_measured"]}
@@ -87,7 +87,7 @@ def test_without_records_it_says_where_to_begin():
     assert found["next"].startswith("rtgauge run quick")
 
 
-def test_the_terminal_has_the_answer_first_and_the_next_step_last(wakeups: Path):
+def test_the_terminal_begins_with_the_answer_and_ends_with_next(wakeups: Path):
     words = ("advise", "--require", "latency<=10s hardness=50%", wakeups)
     text = rtgauge(*words, env={"COLUMNS": "80"}).stdout.splitlines()
     assert text[0].startswith(("Use user space", "Try user space"))

@@ -62,7 +62,7 @@ def wakeups(
     return record(folder, steps, system)
 
 
-def test_without_records_the_chart_begins_and_says_what_to_measure():
+def test_without_records_the_chart_says_what_to_measure():
     soft, hard = ask(SOFT), ask(HARD)
     assert (soft.use, soft.measured, soft.status) == ("user-stock", False, EXIT_CANNOT_TELL)
     assert soft.next == f'rtgauge run quick --require "{SOFT}"'
@@ -82,7 +82,7 @@ def test_without_records_the_chart_begins_and_says_what_to_measure():
         (4_100, Margin.OFF, "dedicated"),
     ],
 )
-def test_the_margin_of_the_stock_kernel_leads_where_the_paper_says(
+def test_the_stock_kernels_margin_leads_where_the_paper_says(
     tmp_path: Path, largest_us: int, margin: Margin, leads: str | None
 ):
     found = ask(SOFT, wakeups(tmp_path / "r", largest_us, late=2_000), chart="brown2010")
@@ -140,7 +140,7 @@ def test_two_machines_have_an_answer_each(tmp_path: Path):
     assert {one.record for one in found["fast"].walk[0].evidence} == {str(tmp_path / "fast")}
 
 
-def test_every_way_that_fails_is_passed_and_what_is_not_measured_ends_the_walk(tmp_path: Path):
+def test_failing_ways_are_passed_and_unmeasured_ones_end_it(tmp_path: Path):
     found = ask(
         SOFT,
         wakeups(tmp_path / "stock", 300, late=2_000),
@@ -229,7 +229,7 @@ def test_a_shorter_period_than_measured_is_an_open_question(tmp_path: Path):
     assert "--set interval=100us" in slower.command
 
 
-def test_the_extreme_value_estimate_can_open_what_the_sample_closed(tmp_path: Path):
+def test_the_extreme_value_estimate_can_reopen_a_way(tmp_path: Path):
     import numpy as np
 
     values = (10_000 + np.random.default_rng(3).exponential(5_000, 60_000)).astype(int).tolist()
@@ -246,7 +246,7 @@ def test_life_safety_is_refused_by_name(word: str):
         parse_requirement(f"latency<=200us hardness={word}")
 
 
-def test_jitter_breaks_its_bound_on_both_sides_and_lateness_is_judged_too(tmp_path: Path):
+def test_jitter_is_two_sided_and_lateness_is_judged_too(tmp_path: Path):
     steps = [
         Drawn(
             [

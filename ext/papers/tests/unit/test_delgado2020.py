@@ -101,7 +101,7 @@ def test_the_papers_own_numbers_choose_mi() -> None:
     assert choose(comparison({"HM": 51.13, "HMI": 65.12, "M": 43.98, "MI": 23.26})).deployment == "MI"
 
 
-def test_where_all_are_rejected_the_nearest_goes_on_and_it_is_said() -> None:
+def test_if_all_are_rejected_the_nearest_continues() -> None:
     choice = choose(comparison({"HM": 90.0, "M": 70.5, "MI": None}))
     assert choice.deployment == "M"
     assert "every deployment differs" in choice.reason
@@ -113,7 +113,7 @@ def test_without_any_test_there_is_no_choice() -> None:
         choose(comparison({"M": None}))
 
 
-def test_the_first_part_is_every_deployment_idle_with_the_papers_settings() -> None:
+def test_the_first_part_is_every_deployment_idle() -> None:
     plan = idle_plan(Overrides(seed=1))
     assert {key.deployment for key in plan.steps} == set(NAMED)
     for key in plan.steps:
@@ -131,7 +131,7 @@ def test_the_first_part_is_every_deployment_idle_with_the_papers_settings() -> N
     ]
 
 
-def test_duration_repeats_and_deployments_follow_the_command_line() -> None:
+def test_duration_repeats_and_deployments_follow_the_options() -> None:
     overrides = Overrides(
         parameters={"duration": "2s"}, repeats=2, deployments=["M", "Single"], loads=["cpu"], seed=1
     )
@@ -169,9 +169,7 @@ def choice_is_m(monkeypatch: pytest.MonkeyPatch) -> None:
     )
 
 
-def test_the_chosen_deployment_is_measured_under_load_in_the_same_record(
-    tmp_path: Path, choice_is_m: None
-) -> None:
+def test_the_chosen_deployment_is_loaded_in_the_same_record(tmp_path: Path, choice_is_m: None) -> None:
     overrides = Overrides(parameters={"duration": "2s"}, deployments=["M", "Single"], loads=["cpu"])
     study = adaptive_study("delgado2020", overrides)
     plan = study.plan()
@@ -185,7 +183,7 @@ def test_the_chosen_deployment_is_measured_under_load_in_the_same_record(
         ]
 
 
-def test_where_single_was_not_measured_the_study_ends_without_a_choice(tmp_path: Path) -> None:
+def test_without_single_the_study_ends_without_a_choice(tmp_path: Path) -> None:
     study = adaptive_study("delgado2020", Overrides())
     record = Record(tmp_path, a_run({}, []), [], {})
     assert not study(record)

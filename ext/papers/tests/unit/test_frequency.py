@@ -40,7 +40,7 @@ TABLE_7 = [(7.25, 0.41), (10.64, 3.16), (14.71, 8.77), (29.41, 0.99), (20.83, 5.
 @pytest.mark.parametrize(
     ("latencies", "frequencies"), [(TABLE_4, TABLE_5), (TABLE_6, TABLE_7)], ids=["response", "periodic"]
 )
-def test_the_published_frequencies_follow_from_the_published_latencies(latencies, frequencies):
+def test_the_published_frequencies_follow_from_the_latencies(latencies, frequencies):
     """Tables 5 and 7 of Brown & Martin, all 24 numbers, to the paper's two decimals of a kHz."""
     for (_, at95, at100), (f95, f100) in zip(latencies, frequencies, strict=True):
         found = [highest_hz(us * 1_000) for us in (at95, at100)]
@@ -59,7 +59,7 @@ def _us(median: int, at95: int, at100: int, count: int = 2_000) -> list[int]:
     )
 
 
-def test_a_record_with_the_published_latencies_has_the_published_tables(tmp_path: Path):
+def test_published_latencies_give_the_published_tables(tmp_path: Path):
     """From windows to text: tables 4 and 5 for records that hold the paper's numbers."""
     records = [
         record(
@@ -90,7 +90,7 @@ def test_a_record_with_the_published_latencies_has_the_published_tables(tmp_path
     assert "half a period" in frequency.title
 
 
-def test_jitter_is_judged_without_its_sign_and_its_median_with_it(tmp_path: Path):
+def test_jitter_is_judged_without_sign_and_its_median_with_it(tmp_path: Path):
     values = [-2_000] * 1_500 + [-69_000] * 480 + [40_000] * 19 + [-1_205_000]
     one = record(
         tmp_path / "r",
@@ -104,7 +104,7 @@ def test_jitter_is_judged_without_its_sign_and_its_median_with_it(tmp_path: Path
     assert [round((limit.hz or 0) / 1_000, 1) for limit in line.limits] == [7.2, 0.4]
 
 
-def test_a_constant_lateness_has_no_jitter_and_is_judged_all_the_same(tmp_path: Path):
+def test_constant_lateness_has_no_jitter_but_is_judged(tmp_path: Path):
     series = [
         Series([300_000] * 1_000, "latency", {"role": "self"}),
         Series([1_000] * 1_000, "jitter", {"role": "self"}),
@@ -116,7 +116,7 @@ def test_a_constant_lateness_has_no_jitter_and_is_judged_all_the_same(tmp_path: 
     assert lower_hz(None, None)[0] is None
 
 
-def test_what_two_roles_saw_are_two_lines_and_parts_of_a_response_are_none(tmp_path: Path):
+def test_two_roles_are_two_lines_and_response_parts_are_none(tmp_path: Path):
     periodic = Drawn(
         [Series([1_000] * 50, "jitter", {"role": role}) for role in ("self", "observer")],
         "periodic",
@@ -133,7 +133,7 @@ def test_what_two_roles_saw_are_two_lines_and_parts_of_a_response_are_none(tmp_p
     assert [line.label.rpartition(", ")[2] for line in jitter.lines] == ["by itself", "observed"]
 
 
-def test_the_100_percent_figure_says_that_it_moves_and_that_nothing_bounds_it(tmp_path: Path):
+def test_the_100_percent_figure_says_that_nothing_bounds_it(tmp_path: Path):
     one = record(tmp_path / "r", [Drawn([Series(_us(6, 10, 200))])])
     (found,) = gather([one])
     assert found.lines[0].limits[1].low_hz == 0
@@ -145,7 +145,7 @@ def test_the_100_percent_figure_says_that_it_moves_and_that_nothing_bounds_it(tm
     assert "†" in frequency.rows[0][3]
 
 
-def test_a_long_record_has_an_extreme_value_estimate_beyond_its_maximum(tmp_path: Path):
+def test_a_long_records_estimate_lies_beyond_its_maximum(tmp_path: Path):
     import numpy as np
 
     values = (10_000 + np.random.default_rng(3).exponential(4_000, 60_000)).astype(int).tolist()
@@ -234,7 +234,7 @@ def test_the_options_are_the_papers_by_default():
 
 
 @pytest.mark.parametrize(("system", "runs"), [(System(0.999), 1), (System(windows=4, run_shift=0.15), 5)])
-def test_the_bounds_hold_for_samples_that_come_in_bursts_and_for_other_runs(system, runs):
+def test_the_bounds_hold_for_bursts_and_for_other_runs(system, runs):
     """The 95 % quantile of all runs is known: the median times exp(1.645 s).
 
     Bounds by the binomial distribution alone missed it in more than half of cases.

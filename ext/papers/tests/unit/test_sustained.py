@@ -94,7 +94,7 @@ def test_a_master_that_is_late_ends_it_too_and_is_named(tmp_path: Path):
 
 @settings(max_examples=100)
 @given(st.integers(20_001, 9_999_999))
-def test_the_search_ends_at_a_machine_s_limit_within_its_resolution(limit_ns: int):
+def test_the_search_ends_at_the_machines_limit(limit_ns: int):
     """A machine that loses cycles at every period below `limit_ns`, and none above."""
     points = [point(period, int(period < limit_ns)) for period in PERIODS]
     steps = 0
@@ -108,7 +108,7 @@ def test_the_search_ends_at_a_machine_s_limit_within_its_resolution(limit_ns: in
     assert found.failing_ns < limit_ns <= found.sustained_ns <= found.failing_ns * 1.11
 
 
-def test_a_loss_at_a_long_period_ends_it_there_whatever_the_short_ones_say():
+def test_a_loss_at_a_long_period_ends_the_search_there():
     found = repeat_result([point(10_000, 0), point(5_000, 1), point(2_000, 0)], 1)
     assert (found.sustained_ns, found.failing_ns) == (10_000, 5_000)
     assert repeat_result([point(10_000, 1)], 1) == RepeatResult(
@@ -138,7 +138,7 @@ def steps_of(limits_ns: list[int], lost_each: int = 2, **more: Any) -> list[Draw
     return found
 
 
-def test_the_study_next_keys_for_the_middle_of_each_repeat_until_it_is_near(tmp_path: Path):
+def test_the_study_asks_for_each_repeats_middle_until_near(tmp_path: Path):
     drawn = steps_of([150_000, 300_000])
     for number in range(8):
         one = record(tmp_path / str(number), drawn)
@@ -210,7 +210,7 @@ def test_an_invalid_step_says_nothing(tmp_path: Path):
     assert next_keys(one) == []
 
 
-def test_a_search_is_left_out_of_the_other_tables_and_a_few_periods_are_not(tmp_path: Path):
+def test_a_search_is_left_out_of_the_other_tables(tmp_path: Path):
     search = record(tmp_path / "search", [*steps_of([100_000]), Drawn([Series([5])], load="cpu")])
     kept = without_searches(search).steps
     assert [(step.key.probe, step.key.parameters.get("interval_ns")) for step in kept] == [
@@ -280,7 +280,7 @@ def test_no_later_step_is_longer_than_the_longest_of_the_first(tmp_path: Path):
     assert all(key.parameters.get("interval_ns") < max(PERIODS) for key in next_keys(one))
 
 
-def test_brown2010_has_both_tnext_keys_idle_and_loaded_also_under_other_loads():
+def test_brown2010_searches_idle_and_loaded_with_other_loads_too():
     """Sec. 4.3 and 4.4: stimuli at random from 3 us to 7071 us, a period of 7071 us by timerfd, FIFO 99."""
     plan = load_plan("brown2010", Overrides())
     places = [("user", "loop:eventfd"), ("user", "wire"), ("kernel", "wire")]
@@ -323,7 +323,7 @@ def row_of(step: StepKey) -> tuple[str, ...]:
     ],
 )
 @pytest.mark.parametrize("source", ["brown2010", "adam2021"])
-def test_what_is_said_for_all_steps_is_said_for_those_in_the_kernel_that_can_take_it(
+def test_options_for_all_steps_reach_kernel_steps_that_take_them(
     source: str, words: dict[str, Any], rows: set[tuple[str, str]]
 ):
     overrides = Overrides(parameters=dict(words))

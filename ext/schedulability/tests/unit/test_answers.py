@@ -157,7 +157,7 @@ def test_figures_in_every_form(tmp_path, form, begins):
         assert path.read_bytes().lstrip().startswith(begins)
 
 
-def test_a_figure_shows_every_segment_and_miss_and_needs_no_network(tmp_path):
+def test_a_figure_shows_every_segment_without_a_network(tmp_path):
     write_figure(timeline_figure(analysed(*SET_A)), tmp_path / "a.svg", "subtitle")
     svg = (tmp_path / "a.svg").read_text(encoding="utf-8")
     assert "missed" in svg

@@ -114,7 +114,7 @@ def test_growth_agrees_with_the_scheduling_points(tasks):
 
 @settings(max_examples=100)
 @given(task_sets(most=3, jitter=True, blocking=True))
-def test_growth_with_jitter_blocking_and_late_deadlines_says_the_same_as_the_schedule(tasks):
+def test_growth_with_jitter_blocking_and_late_deadlines_is_right(tasks):
     assume(tasks)
     late = False
     for rank, task in enumerate(tasks):
@@ -129,7 +129,7 @@ def test_growth_with_jitter_blocking_and_late_deadlines_says_the_same_as_the_sch
     assert (millionths >= 10**6) == (not late)
 
 
-def test_growth_where_a_busy_period_that_never_ends_needs_but_one_hyperperiod():
+def test_growth_with_an_endless_busy_period_needs_a_hyperperiod():
     tasks = [
         Task("a", 2, 1, 100, 99, jitter_ns=3),
         Task("b", 3, 1, 100, 98, blocking_ns=5),

@@ -49,7 +49,7 @@ def test_what_the_file_states_stays(tmp_path):
     assert [task.jitter_ns for task in found.tasks] == [1_000, 5]
 
 
-def test_missed_activations_count_with_the_latency_they_would_have_had(tmp_path):
+def test_missed_activations_count_with_their_later_latency(tmp_path):
     made = on_cpus(step([1_000, 2_000], missed=[3_000_000])[0], 0)
     found, _ = jitter_from_record(task_set(0), record(tmp_path, made))
     assert found.tasks[0].jitter_ns >= 2_900_000

@@ -120,7 +120,7 @@ def test_a_step_of_another_probe_has_none():
     assert highest(made) == made.series
 
 
-def test_only_the_highest_priority_can_show_that_the_kernel_held_it_back():
+def test_only_the_highest_priority_shows_a_kernel_delay():
     assert [(one.metric, one.labels["task"]) for one in highest(a_step()[0])] == [("latency", "high")]
 
 
@@ -181,7 +181,7 @@ def test_table_6_with_what_was_measured():
     ]
 
 
-def test_a_response_far_above_its_calculated_bound_is_remarked_on():
+def test_a_response_far_above_its_bound_gets_a_remark():
     (remark,) = above_the_bound(measured_set(a_step()[0]))  # of `high` it is as calculated
     assert (
         remark
@@ -203,7 +203,7 @@ def test_tables_7_and_8():
     ]
 
 
-def test_the_timeline_joins_what_cannot_be_seen_and_shows_what_is_late():
+def test_the_timeline_joins_tiny_parts_and_shows_late_ones():
     found = measured_timeline(measured_set(a_step(segments=SEGMENTS)[0]), 0)
     assert found is not None
     assert found.end_ns == 40 * MS

@@ -81,7 +81,7 @@ def test_above_a_utilisation_of_1_there_is_no_bound():
     assert not meets_deadline(tasks[1], tasks[:1], Budget())
 
 
-def test_a_busy_period_for_ages_ends_in_words_and_not_in_a_wrong_number():
+def test_an_endless_busy_period_ends_in_words():
     tasks = tasks_of((10**9 + 7, 5 * 10**8), (10**9 + 9, 5 * 10**8 + 7), jitter_ns=10**8)
     found = exact_response(tasks[1], tasks[:1], Budget(10_000))
     assert found.worst_ns is None
@@ -124,7 +124,7 @@ def test_agrees_with_the_worst_schedule_with_jitter_and_blocking(tasks):
 
 @settings(max_examples=300)
 @given(task_sets(jitter=True, blocking=True))
-def test_equation_1_is_never_below_the_exact_response_of_one_activation(tasks):
+def test_equation_1_is_never_below_the_exact_response(tasks):
     for rank, task in enumerate(tasks):
         exact = exact_response(task, tasks[:rank])
         paper = paper_response(task, tasks[:rank])

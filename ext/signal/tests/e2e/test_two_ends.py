@@ -237,7 +237,7 @@ def test_ctrl_c_keeps_what_both_measured(board: Board, tmp_path: Path) -> None:
     assert alive(below) == []
 
 
-def test_what_one_of_them_refuses_is_said_before_anything_is_measured(board: Board, tmp_path: Path) -> None:
+def test_a_refusal_of_one_end_comes_before_measuring(board: Board, tmp_path: Path) -> None:
     words = ("--set", "probe=response", "--set", "peer=local", "--set", "path=udp:192.0.2.1:7000")
     line = error_line(
         board.rtgauge("run", *words, "--target", board.target, "--out", tmp_path / "out", *SHORT), 3

@@ -64,7 +64,7 @@ def test_every_half_period_is_accounted_for(engine: Path, path: str, timer: str)
         assert found["latency", "observer"]["count"] == own["count"]
 
 
-def test_what_is_missed_at_the_end_of_the_warm_up_is_counted_once(engine: Path) -> None:
+def test_a_miss_at_the_end_of_the_warm_up_is_counted_once(engine: Path) -> None:
     words = ("--path=loop:eventfd", "--warm-up-ns=100000000", "--count=300", "--period-ns=2000000")
     with Live(engine, "periodic", f"--policy={POLICY}", *words) as live:
         live.read_until("armed")
@@ -81,7 +81,7 @@ def test_what_is_missed_at_the_end_of_the_warm_up_is_counted_once(engine: Path) 
     assert len(stream.windows(0)) == 1
 
 
-def test_jitter_is_the_difference_of_what_comes_after_one_another(engine: Path, tmp_path: Path) -> None:
+def test_jitter_is_the_difference_of_successive_edges(engine: Path, tmp_path: Path) -> None:
     """With raw samples: the signed jitter of each edge is the change of the latency, plus the half-periods
     that were missed.
     """

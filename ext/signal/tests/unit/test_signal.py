@@ -182,7 +182,7 @@ def test_an_instrument_and_what_does_not_go_with_it(probe: str, written: dict[st
         normalise(PROBES[probe], written, "x")
 
 
-def test_with_an_instrument_the_target_has_the_role_of_the_task_in_question() -> None:
+def test_with_an_instrument_the_target_plays_the_measured_role() -> None:
     response = normalise(
         PROBES["response"],
         {"instrument": "serial:", "path": "gpio:x:1,2", "interval": "10ms", "cycles": 7},
@@ -198,7 +198,7 @@ def test_with_an_instrument_the_target_has_the_role_of_the_task_in_question() ->
     )
 
 
-def test_the_quick_plan_takes_another_probe_without_what_it_sets_for_its_own() -> None:
+def test_quick_takes_another_probe_without_its_own_settings() -> None:
     plan = load_plan(
         "quick",
         Overrides(

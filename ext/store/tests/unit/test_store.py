@@ -163,7 +163,7 @@ def test_labels_of_a_folder_are_given_to_its_new_records_only(records: Path, sto
     assert {labels["image"] for _, labels in labels_of(store).values()} == {"12.5"}
 
 
-def test_a_new_record_in_a_folder_keeps_the_label_that_it_came_with(records: Path, store: str) -> None:
+def test_a_new_record_keeps_the_label_it_came_with(records: Path, store: str) -> None:
     folder = small(records, 1)
     asked("add", folder, "--store", store, "--label", "site=a")
     asked("rm", folder, "--store", store)

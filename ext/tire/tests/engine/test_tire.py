@@ -454,7 +454,7 @@ def test_frames_show_the_tire_as_it_falls(engine: Path, words: tuple[str, ...]) 
         assert np.abs(positions - simulate(model, step)[:, :2]).max() < 2 * frame["unit_m"]
 
 
-def test_of_many_nodes_some_are_in_a_frame_and_of_a_short_period_fewer(engine: Path) -> None:
+def test_frames_hold_some_of_many_nodes_and_fewer_if_short(engine: Path) -> None:
     for period_ns, most in ((20_000_000, 1024), (1_000_000, 250)):
         frame = frames_of(watch(engine, 1, "--nodes=4000", "--gravity-nm-s2=0", f"--period-ns={period_ns}"))[
             0
@@ -466,7 +466,7 @@ def test_of_many_nodes_some_are_in_a_frame_and_of_a_short_period_fewer(engine: P
         )
 
 
-def test_without_watch_there_is_no_frame_and_after_unwatch_none_follows(engine: Path) -> None:
+def test_frames_come_only_between_watch_and_unwatch(engine: Path) -> None:
     unwatched = tire(engine, "--nodes=400", f"--period-ns={PERIOD_NS}", "--duration-ns=200000000")
     assert not unwatched.all("frame")
     assert (values(unwatched)["frames"], values(unwatched)["frames_late"]) == (0, 0)

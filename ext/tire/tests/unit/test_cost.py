@@ -302,7 +302,7 @@ def test_its_interval_holds_the_truth() -> None:
     assert inside >= stats.binom.ppf(1e-4, tries, 0.95)
 
 
-def test_a_period_shorter_than_the_begin_of_the_line_has_no_frontier() -> None:
+def test_a_period_before_the_lines_start_has_no_frontier() -> None:
     assert all(
         found.mean is None for found in predicted_frontiers(Machine(noise=0.0).campaign(), 250, cpus=2)
     )

@@ -59,7 +59,7 @@ def true_frontier(solver: str, threads: int) -> int:
     return nodes
 
 
-def test_the_search_finds_the_frontier_of_each_solver_and_number_of_threads(results: TireResults) -> None:
+def test_the_frontier_of_each_solver_and_thread_count_is_found(results: TireResults) -> None:
     rows = {(row.solver, row.threads): row for row in results.frontiers if row.searched is not None}
     assert set(rows) == {
         ("serial", 1),
@@ -186,7 +186,7 @@ def test_the_fall_is_in_the_order_of_its_steps(record: Record) -> None:
     assert drop.lowest == 0.0
 
 
-def test_a_run_of_less_than_a_millisecond_says_nothing_and_is_counted() -> None:
+def test_a_run_below_a_millisecond_is_counted_and_says_nothing() -> None:
     steps = [
         tire_step(i, {"nodes": 100, "threads": "1"}, {"steps": 5, "wall_ns": wall})
         for i, wall in enumerate((999_999, 1_000_000))

@@ -91,7 +91,7 @@ def chance(nodes: int, centre: float, width: float) -> float:
     return 1 / (1 + math.exp(-(nodes - centre) / width))
 
 
-def test_a_blurred_frontier_is_given_with_its_range_and_what_is_claimed_was_confirmed() -> None:
+def test_a_blurred_frontier_has_a_confirmed_range() -> None:
     rng = np.random.default_rng(2)
     claimed: list[float] = []
     wide = 0
@@ -122,7 +122,7 @@ def test_a_blurred_frontier_is_given_with_its_range_and_what_is_claimed_was_conf
     assert np.median(lucky) > 2 * np.median(claimed)
 
 
-def test_the_range_holds_the_median_of_bisections_as_often_as_it_says() -> None:
+def test_the_range_holds_the_median_as_often_as_claimed() -> None:
     rng = np.random.default_rng(3)
 
     def ends(bisections: int) -> tuple[int, int]:

@@ -79,7 +79,7 @@ def test_what_is_asked_next_depends_on_the_record_alone(tmp_path: Path) -> None:
     assert len(set(one)) == len(one)
 
 
-def test_searches_begin_below_the_predicted_frontier_and_the_maps_lie_about_it(tmp_path: Path) -> None:
+def test_searches_begin_below_the_predicted_frontier(tmp_path: Path) -> None:
     machine = Machine(noise=0.0)
     record = Record.open(write_study(tmp_path, machine, searched=False))
     record.run.planned[:] = STUDY._several_threads(

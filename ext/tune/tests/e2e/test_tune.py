@@ -27,7 +27,7 @@ def a_trial(out: Path) -> bool:
 
 @pytest.mark.engine
 @pytest.mark.root
-def test_ctrl_c_keeps_what_was_measured_and_resume_goes_on_to_an_answer(tmp_path: Path) -> None:
+def test_ctrl_c_keeps_results_and_resume_reaches_an_answer(tmp_path: Path) -> None:
     before, out = MIGRATION.read_text(), tmp_path / "out"
     process = start(*TUNE, "--duration", "100ms", "--budget", "2min", "--out", out, log=tmp_path / "stderr")
     try:
@@ -90,7 +90,7 @@ def test_what_a_hung_tuning_has_set_is_put_back_by_the_guard(tmp_path: Path) -> 
 @pytest.mark.engine
 @pytest.mark.root
 @pytest.mark.alone
-def test_a_trial_that_hangs_is_ended_and_put_back_and_the_search_goes_on(tmp_path: Path) -> None:
+def test_a_hanging_trial_is_undone_and_the_search_continues(tmp_path: Path) -> None:
     before, out = MIGRATION.read_text(), tmp_path / "out"
     process = start(*TUNE, "--duration", "1s", "--budget", "5min", "--out", out, log=tmp_path / "stderr")
     try:

@@ -141,7 +141,7 @@ def test_an_unknown_setting_is_answered_with_the_nearest() -> None:
         rule_of("NOTHING")
 
 
-def test_what_takes_a_boot_is_tried_where_each_set_of_settings_is_booted() -> None:
+def test_boot_settings_are_tried_if_each_set_is_booted() -> None:
     files = machines.badly_set_rt()
     live, booted = offered(files, cpus="1"), offered(files, cpus="1", by_boot=True)
     assert "the setting takes effect only after a boot with skew_tick=1" in {

@@ -273,7 +273,7 @@ def test_if_a_file_cannot_be_installed_everything_is_restored(etc: Path, machine
 
 
 @pytest.mark.usefixtures("machine")
-def test_no_file_or_link_of_the_administrators_is_replaced_or_removed(etc: Path) -> None:
+def test_no_file_or_link_of_the_administrator_is_touched(etc: Path) -> None:
     link = etc / "wants" / UNIT_FILE
     link.parent.mkdir()
     link.symlink_to("/lib/systemd/system/other.service")

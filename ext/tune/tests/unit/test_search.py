@@ -126,12 +126,12 @@ def test_a_setting_that_hurts_does_not_hide_one_that_helps() -> None:
     assert any(test.found is TestOutcome.WORSE and "s10" in test.changed for test in found.tests)
 
 
-def test_a_setting_with_which_no_run_counts_does_not_stop_the_search() -> None:
+def test_a_setting_without_counted_runs_does_not_stop_the_search() -> None:
     found = searched(Machine([(["s1"], 2_000_000)], unset=["s11"]), replace(WISH, most_runs=400))
     assert found.kept == ("s1",)
 
 
-def test_a_setting_that_the_machine_refuses_is_left_out_and_not_tried_again() -> None:
+def test_a_refused_setting_is_left_out_and_not_tried_again() -> None:
     machine = Machine([(["s1"], 2_000_000)], refused=["s8", "s11"])
     found = searched(machine, replace(WISH, most_runs=400), suspects=["s8"])
     assert found.kept == ("s1",)
@@ -142,7 +142,7 @@ def test_a_setting_that_the_machine_refuses_is_left_out_and_not_tried_again() ->
     assert sum("s11" in visit.settings for visit in machine.visited) == BLOCK, "in the first group only"
 
 
-def test_a_search_that_ran_out_of_budget_says_what_is_left_and_what_it_takes() -> None:
+def test_a_search_out_of_budget_says_what_is_left() -> None:
     faulty = [(["nothing"], 2_000_000)]
     short = searched(Machine(faulty), replace(WISH, most_runs=1 + 5 * BLOCK), suspects=["s3"])
     assert short.out_of_budget
@@ -198,7 +198,7 @@ def test_a_fault_is_found_and_mended() -> None:
     assert sum(each.kept == ("s6",) for each in found) >= 90
 
 
-def test_the_budget_is_kept_and_a_group_that_was_not_taken_apart_is_named() -> None:
+def test_an_undivided_group_is_named_if_the_budget_ends() -> None:
     options = replace(WISH, most_runs=1 + 8 * BLOCK)
     machine = Machine([(["s3"], 2_000_000)])
     found = searched(machine, options)
@@ -256,7 +256,7 @@ def test_the_fewest_that_are_enough_are_kept(enough: int) -> None:
     assert found.confirmation.candidate == found.final
 
 
-def test_fewer_that_are_no_worse_but_miss_the_requirement_are_not_enough() -> None:
+def test_fewer_that_miss_the_requirement_are_not_enough() -> None:
     forms = {"s3": ["most", "rest"], "s3=7": ["most"]}
     machine = Machine(
         [(["most"], 2_000_000), (["rest"], 205_000)], least_ns=190_000, spread=0.001, forms=forms

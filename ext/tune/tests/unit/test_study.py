@@ -128,7 +128,7 @@ def test_a_budget_pays_for_whole_runs() -> None:
     assert options.most_runs > 1 + 4 * BLOCK
 
 
-def test_the_value_is_the_quantile_of_the_hardness_or_the_maximum() -> None:
+def test_the_value_is_the_hardness_quantile_or_the_maximum() -> None:
     step = measured([*range(1_000, 101_000, 100)])
     assert step.total is not None
     assert value_ns(step, bound("hardness=99%")) == step.total.filled.p99_ns
@@ -203,7 +203,7 @@ def simulated(
     return record
 
 
-def test_a_budget_that_ends_leaves_it_open_and_a_larger_one_goes_on() -> None:
+def test_a_larger_budget_continues_an_open_search() -> None:
     names = ("thp", "ksm", "timer-migration", "numa-balancing")
     plan = planned("latency<=100us hardness=50%", *names, budget_ns=8 * MINUTE_NS)
     record = simulated(plan, mended_by="nothing")
@@ -224,7 +224,7 @@ def test_a_budget_that_ends_leaves_it_open_and_a_larger_one_goes_on() -> None:
     assert "would have shown in nine of ten cases" in whole.conclusion
 
 
-def test_a_first_run_that_cannot_show_that_the_requirement_holds_is_not_called_holds() -> None:
+def test_a_first_run_that_proves_nothing_is_not_called_holds() -> None:
     result = TuneResult.of(simulated(planned("latency<=400us hardness=99%")))
     assert result.before is not None
     assert result.before.word is VerdictWord.CANNOT_TELL
@@ -258,7 +258,7 @@ def made(path: str, error: str | None = None) -> SettingMade:
         ([], {}),
     ],
 )
-def test_a_setting_of_which_the_machine_refused_everything_is_refused(
+def test_a_setting_refused_as_a_whole_is_refused(
     settings: list[SettingMade], refused: dict[str, str]
 ) -> None:
     report = DeploymentReport(name="x", words="x", settings=settings)
@@ -277,7 +277,7 @@ def searched(plan: Plan, *, booted: bool) -> Played:
     return play(simulated(plan, booted=booted))
 
 
-def test_how_few_isolated_cpus_are_enough_and_what_they_cost_the_rest() -> None:
+def test_how_few_isolated_cpus_suffice_and_what_they_cost() -> None:
     plan = planned("latency<=100us hardness=50%", "isolated-cpus", cpus="2-3", fewer=["3"])
     assert {key.parameters.get("cpu") for key in plan.steps} == {"3"}
     result = TuneResult.of(simulated(plan, mended_by="isolate="))
@@ -341,7 +341,7 @@ def test_the_confirmation_awaits_another_boot(target: str, *, reboot: bool) -> N
     assert done.search.result.confirmation is not None
 
 
-def test_a_lab_guest_that_is_booted_for_each_run_needs_no_other_boot() -> None:
+def test_a_guest_booted_for_each_run_needs_no_other_boot() -> None:
     plan = planned(target="lab:debian", reboot=True, budget_ns=90 * MINUTE_NS)
     assert plan.by_boot
     assert not searched(plan, booted=False).awaits_boot
