@@ -85,7 +85,7 @@ def test_the_second_is_refused_at_once(tmp_path: Path) -> None:
             line = error_line(invoke(*words, wait_for_lock=False), 3)
             assert "this machine is held by run quick-" in line
             assert f"--out {out}" in line
-            assert f"wait until the run has ended, or end it with: kill -INT {first.pid}" in line
+            assert f"kill -INT {first.pid}" in line
         assert not there.exists()
         for words, said in WRONG:
             assert said in error_line(invoke(*words, wait_for_lock=False, cwd=tmp_path), 2), words

@@ -74,7 +74,7 @@ def test_a_function_that_holds_off_interrupts_is_named(lab: Lab, tmp_path: Path)
         assert row["named"] >= 0.5 * row["injected"], rows
         assert row["unattributed_median_ns"] <= 5_000, rows
     page = (record.path / "report.html").read_text()
-    assert "interrupts were off in rtgauge_stall_irqs_off" in page
+    assert "in rtgauge_stall_irqs_off" in page
     assert "could not be preempted in" in page
     assert all(f"figure-explained-{step.step.id}" in page for step in explained_steps(record))
 

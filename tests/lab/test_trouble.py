@@ -176,7 +176,7 @@ def test_a_port_that_is_taken_is_told(lab: Lab) -> None:
     port = lab.listed("debian")["running"]["port"]
     good(rtgauge("lab", "build", "debian-rt", env=lab.env, timeout=BUILD_S))
     line = error_line(rtgauge("lab", "boot", "debian-rt", "--accel", "tcg", "--port", port, env=lab.env), 3)
-    assert f"port {port} is in use: choose another port with --port" in line
+    assert f"port {port} is in use" in line
     assert lab.listed("debian-rt")["running"] is None
 
 

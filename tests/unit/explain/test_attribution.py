@@ -315,7 +315,7 @@ def test_long_work_after_a_page_fault_may_be_the_programs_own() -> None:
     explanation = explained(story.switch(900, 1, MEASURED, IDLE, state=1).moment(900))
     assert parts(explanation)[Kind.PAGE_FAULT, ""] == pytest.approx(5)
     assert parts(explanation)[Kind.FAULT_OR_OWN, ""] == pytest.approx(882)
-    assert "the kernel does not trace the end of the fault" in sentence(explanation)
+    assert "end of the fault" in sentence(explanation)
 
 
 def test_work_between_page_faults_is_own_with_bounded_faults() -> None:
@@ -422,7 +422,7 @@ def test_the_timer_found_what_kept_preemption_off() -> None:
         story.switch(800, 1, LOWER, MEASURED).moment(802), Symbols((0x10, 0x20, 0x30), names)
     )
     assert explanation.main.culprit == Culprit(Kind.PREEMPTION_OFF, "hackbench")
-    assert "could not be preempted in stall_preempt_off" in sentence(explanation)
+    assert "stall_preempt_off" in sentence(explanation)
 
 
 @pytest.mark.parametrize(("stolen_ms", "kind"), [(20, Kind.STEAL), (0, Kind.TIMER_LATE)])
@@ -558,7 +558,7 @@ def test_lost_events_are_unattributed_and_said() -> None:
     )
     explanation = explained(story.moment(302))
     assert explanation.unattributed_ns == 200_000
-    assert "only partly explained: events were lost during this latency" in sentence(explanation)
+    assert "events were lost" in sentence(explanation)
     story.lost[:] = [Lost(1, None, RELEASE - 400_000, 0)]
     assert not explained(story.moment(302)).doubts
 

@@ -62,9 +62,7 @@ def test_an_interval_of_either_task_is_a_sized_doubt() -> None:
     assert explanation.doubts == [
         "the kernel did not trace every switch, so 200.000 us may belong to either of two tasks"
     ]
-    assert "200.000 us idle or hog ran: the kernel did not trace the switch between these tasks" in sentence(
-        explanation
-    )
+    assert "200.000 us idle or hog ran" in sentence(explanation)
 
 
 def test_the_figure_shows_no_idle_where_a_task_may_have_run() -> None:

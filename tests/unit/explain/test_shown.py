@@ -296,7 +296,7 @@ def test_work_of_its_own_is_to_be_shortened(tmp_path: Path) -> None:
     )
     verdict, _ = judge_run(parse_requirement("latency<=1us"), Record.open(record), blame_of=blame_of)
     assert verdict.next is not None
-    assert "shorten the thread's own work, which took" in verdict.next
+    assert "thread's own work" in verdict.next
 
 
 def test_page_faults_are_to_be_kept_out_of_the_loop(tmp_path: Path) -> None:
@@ -311,7 +311,7 @@ def test_page_faults_are_to_be_kept_out_of_the_loop(tmp_path: Path) -> None:
     )
     verdict, _ = judge_run(parse_requirement("latency<=1us"), Record.open(record), blame_of=blame_of)
     assert verdict.next is not None
-    assert "lock the program's memory (mlockall)" in verdict.next
+    assert "(mlockall)" in verdict.next
     assert verdict.cause is not None
     assert "page faults" in verdict.cause
 
@@ -325,9 +325,7 @@ def test_a_record_without_moments_says_nothing_of_culprits(tmp_path: Path) -> No
 def test_a_step_in_which_nothing_was_frozen_says_so(tmp_path: Path) -> None:
     record = write_record(tmp_path, Shape(loads=("idle",), seconds=2))
     add_moments(record, json.loads((record / "run.json").read_text())["steps"][0], real_formats(), [])
-    assert "idle: none of the latencies is explained, because their events were not recorded" in shown(
-        Record.open(record)
-    )
+    assert "none of the latencies is explained" in shown(Record.open(record))
     assert html(Record.open(record))
 
 

@@ -86,7 +86,7 @@ def test_memory_that_was_not_filled_is_said_to_be() -> None:
     assert part.shortfall({}) is None
     note = part.shortfall({"resident_bytes_max": given // 2})
     assert note is not None
-    assert "load memory used at most 35% of memory instead of 70%" in note
+    assert "35% of memory instead of 70%" in note
 
 
 def test_memory_of_unknown_size() -> None:

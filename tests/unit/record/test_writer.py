@@ -149,9 +149,7 @@ def test_full_disk_leaves_the_finished_steps(tmp_path, monkeypatch, call):
 
     with monkeypatch.context() as patch:
         patch.setattr(os, call, full)
-        with pytest.raises(
-            MeasureError, match=r"disk is full: .*free space.*the results so far are in"
-        ) as error:
+        with pytest.raises(MeasureError, match=r"disk is full: .*results so far") as error:
             writer.commit_step(two, windows)
     assert "\n" not in str(error.value)
     assert [s.id for s in Record.open(writer.path).steps] == [one.id]

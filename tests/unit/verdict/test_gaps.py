@@ -27,7 +27,7 @@ def test_no_gap_at_all_is_the_best_result():
     verdict = of_gaps([])
     assert verdict.word == VerdictWord.HOLDS
     assert verdict.evidence["per_hour_at_most"] == pytest.approx(-math.log(0.05) * 60)
-    assert "0 gaps in 1 min 0 s; at 95% confidence, at most 180 longer gaps" in verdict.reason
+    assert "at most 180 longer gaps" in verdict.reason
 
 
 @pytest.mark.parametrize(

@@ -79,7 +79,7 @@ def test_ones_own_search_is_read(folder: Path) -> None:
 def test_show_says_what_the_search_found(
     folder: Path, clone: Path, left: int, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    with pytest.raises(InputError, match=r"has not ended .*continue it with: rtgauge resume"):
+    with pytest.raises(InputError, match=r"not ended .*rtgauge resume"):
         show_search(folder, json=False)
     commits = [kept_search(folder).options.bad, kept_search(folder).options.good][:left]
     ends = Decision(Outcome.WORSE, 6, 0.5, 0.4, 0.6, 0.03)
@@ -122,7 +122,7 @@ def test_resume_refuses_what_changes_the_question(folder: Path, words: str, monk
     if option == "--":
         assert "unexpected" in line
         return
-    assert f"{option}: rtgauge resume keeps the settings of the run" in line
+    assert f"{option}: rtgauge resume" in line
     assert (
         "the record asks: p99.9 of wakeup latency under idle, 10 % larger, 12 pairs, between commits " in line
     )

@@ -115,12 +115,10 @@ def test_raw_traces_are_exported_of_one_step(tmp_path: Path) -> None:
         add_moments(path, each, real_formats(), [{"type": "moment", **real_moment()}])
     record = Record.open(path)
     out = tmp_path / "trace.dat"
-    with pytest.raises(
-        InputError, match=r"a trace covers one step, but this record has traces of .*; choose one with --step"
-    ):
+    with pytest.raises(InputError, match=r"traces of .*--step"):
         export(record, "trace.dat", out)
     one = Record(record.path, record.run, record.steps[:1], record.systems)
-    with pytest.raises(InputError, match=r"trace.dat is binary, so it needs a file; give one with -o FILE"):
+    with pytest.raises(InputError, match=r"binary.* -o FILE"):
         export(one, "trace.dat", None)
     export(one, "trace.dat", out)
     (explained,) = explained_steps(one)
@@ -133,5 +131,5 @@ def test_raw_traces_are_exported_of_one_step(tmp_path: Path) -> None:
 
 def test_a_record_without_moments_has_no_trace(tmp_path: Path) -> None:
     record = Record.open(write_record(tmp_path, Shape(loads=("idle",), seconds=2)))
-    with pytest.raises(InputError, match="none of this record's steps has a trace; measure with --explain"):
+    with pytest.raises(InputError, match=r"trace.* --explain"):
         export(record, "perfetto", None)

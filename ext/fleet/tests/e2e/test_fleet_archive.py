@@ -148,7 +148,7 @@ def test_a_file_that_only_its_checksum_covers_is_checked(record: Path, tmp_path:
     (step / "step.json").write_text(json.dumps(about))
     summed(record)
     refused = run("store", "add", record, "--store", tmp_path / "s.sqlite")
-    assert "stream.ndjson does not match its checksum" in str(refused.exception)
+    assert "stream.ndjson" in str(refused.exception)
     (step / "stream.ndjson").unlink()
     assert said("add", record, "--store", tmp_path / "s.sqlite").startswith("added: ")
 

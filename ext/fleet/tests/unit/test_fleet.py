@@ -200,7 +200,7 @@ def test_a_damaged_state_is_read_from_the_record(tmp_path: Path, done: Path, con
     (tmp_path / "plan/b1/idle/state.json").write_bytes(content)
     again, said = fleet(done)
     assert again.run() == 0
-    assert "state.json is damaged; rtgauge reads the result from the record" in said[0]
+    assert "state.json is damaged" in said[0]
     assert "b1 idle: holds" in said[1]
     assert calls(tmp_path) == ["ssh://b1 quick"]
     assert fleet(done)[0].run() == 0, "the state is whole again"
@@ -286,7 +286,7 @@ def test_a_fleet_that_waits_for_a_run_ends_on_ctrl_c(tmp_path: Path) -> None:
             [sys.executable, "-c", PROGRAM, str(path), *STAND_IN], stdout=subprocess.PIPE, text=True
         )
         assert waiting.stdout is not None
-        assert "which an earlier rtgauge fleet started" in waiting.stdout.readline()
+        assert "earlier rtgauge fleet" in waiting.stdout.readline()
         waiting.send_signal(signal.SIGINT)
         assert waiting.wait() != 0
     assert not (tmp_path / "calls").exists()

@@ -47,7 +47,7 @@ def test_a_thread_without_a_cycle_does_not_hold(tmp_path, average):
     step = record.steps[0]
     verdict = judge(parse_requirement("latency<=90us"), step, record.windows(step))
     assert verdict.word == "cannot tell"
-    assert "the activations of thread 1 are missing" in verdict.reason
+    assert "thread 1" in verdict.reason
 
 
 @pytest.mark.parametrize("second", [LINE.format(1, 50_000, "   38")[:40], LINE.format(2, 50_000, "   38")])
@@ -139,7 +139,7 @@ def test_ns_resolution_in_json(tmp_path):
 
 
 def test_ns_in_text_must_be_said(tmp_path):
-    with pytest.raises(InputError, match=r"in us would be 12\.2 ms.*give --ns, otherwise --us"):
+    with pytest.raises(InputError, match=r"12\.2 ms.*--ns.*--us"):
         imported(DATA / "ns.txt", tmp_path)
     assert total(imported(DATA / "ns.txt", tmp_path, unit_ns=1000)).max_ns == 5_025_357_000
     record = imported(DATA / "ns.txt", tmp_path, unit_ns=1)

@@ -108,7 +108,7 @@ def test_a_board_is_chosen_by_its_tags(farm: Farm) -> None:
     assert "board" in good(farm.rtgauge("audit", "--facts", "--target", "labgrid:soc=x86")).stdout
     assert "Reservation" not in farm.labgrid.client("reservations")
     refused = farm.rtgauge("audit", "--facts", "--target", "labgrid:soc=arm64")
-    assert "cannot get a labgrid place with the tags soc=arm64" in error_line(refused, 3)
+    assert "soc=arm64" in error_line(refused, 3)
 
 
 def test_a_place_of_others_stays_theirs(farm: Farm) -> None:

@@ -127,9 +127,7 @@ def test_frequency_prints_and_writes_the_same_tables(brown: Path, tmp_path: Path
     text = good(
         invoke("show", "--frequency", brown, "--page", tmp_path / "f.html", "--figures", tmp_path / "figures")
     ).stdout
-    assert "Response: highest frequency for which response stays within half a period" in " ".join(
-        text.split()
-    )
+    assert "Response: highest frequency" in " ".join(text.split())
     document = json.loads(good(invoke("show", "--frequency", brown, "--json")).stdout)
     assert [table["metric"] for table in document["tables"]] == ["response", "jitter", "latency"]
     for table in document["tables"]:

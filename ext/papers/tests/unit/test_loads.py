@@ -79,7 +79,7 @@ def test_read_opens_no_character_device_and_no_pipe(tmp_path: Path) -> None:
     writer = subprocess.Popen(["sh", "-c", 'exec 3>"$1"; : >"$2"', "sh", pipe, opened])
     try:
         for source in (pipe, Path("/dev/zero"), tmp_path):
-            with pytest.raises(MeasureError, match="is neither a block device nor a regular file"):
+            with pytest.raises(MeasureError, match="block device"):
                 registry.get(f"read:{source}").parts(context())
         assert writer.poll() is None, "nobody opened the pipe"
         assert not opened.exists()

@@ -243,7 +243,7 @@ def test_a_refusal_of_one_end_comes_before_measuring(board: Board, tmp_path: Pat
         board.rtgauge("run", *words, "--target", board.target, "--out", tmp_path / "out", *SHORT), 3
     )
     assert f"the slave on {board.target}" in line
-    assert "an address of the machine that the slave runs on" in line
+    assert "address of the machine" in line
     assert not (tmp_path / "out").exists()
 
 

@@ -67,7 +67,7 @@ def test_names_are_resolved_here_and_addresses_stay() -> None:
     assert resolved("udp:[fe80::1%eth0]:7000") == "udp:[fe80::1%eth0]:7000"
     assert resolved("loop:pipe") == "loop:pipe"
     assert resolved("udp:localhost:7000") in ("udp:127.0.0.1:7000", "udp:[::1]:7000")
-    with pytest.raises(MeasureError, match=r"cannot find the address of the host no-such-host\.invalid"):
+    with pytest.raises(MeasureError, match=r"no-such-host\.invalid"):
         resolved("udp:no-such-host.invalid:7000")
 
 

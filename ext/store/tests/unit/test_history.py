@@ -76,7 +76,7 @@ def test_the_terminal_names_the_change(store: str) -> None:
     assert re.search(r"suspected change \+[\d.]+ %|suspected change [\d.]+ times at", text)
     assert "kernel 6.1.0-18-amd64 -> 6.12.0" in text
     few = run("store", "history", SERIES, "--store", store, "--last", 5).stdout
-    assert "the store has 5 boots so far; rtgauge needs 20 boots to look for changes" in few
+    assert "5 boots so far; rtgauge needs 20" in few
 
 
 @pytest.mark.parametrize(
@@ -237,8 +237,8 @@ def test_runs_of_unknown_boots_count_as_one_boot(tmp_path: Path) -> None:
     assert [(each["boots"], each["boots_counted"]) for each in (idle, cpu)] == [(1, 1), (1, 0)]
     assert [group["boots"] for each in (idle, cpu) for group in each["groups"]] == [1, 1]
     shown = " ".join(run("store", "history", "wakeup/latency/cpu/as-is", "--store", path).stdout.split())
-    assert "the store has 1 boot so far, 0 of them with a p99 that counts" in shown
-    assert "rtgauge needs 20 boots to look for changes" in shown
+    assert "1 boot so far, 0 of them" in shown
+    assert "needs 20 boots" in shown
     folder = tmp_path / "site"
     assert run("store", "site", folder, "--store", path).exception is None
     text = " ".join(re.sub(r"<[^>]+>", " ", (folder / "index.html").read_text()).split())

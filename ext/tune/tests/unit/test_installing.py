@@ -80,7 +80,7 @@ def test_files_that_set_anything_else_are_refused(path: str, tmp_path: Path) -> 
         with pytest.raises(InputError, match=re.escape(f"{path} = 1")):
             read(tmp_path)
     name = path.removeprefix("/proc/sys/").replace("/", ".")
-    with pytest.raises(InputError, match="rtgauge tune never keeps the setting"):
+    with pytest.raises(InputError, match="never keeps the setting"):
         values_of({SYSCTL_FILE: f"# before: 0\n{name} = 1\n"})
 
 

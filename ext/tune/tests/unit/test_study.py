@@ -221,7 +221,7 @@ def test_a_larger_budget_continues_an_open_search() -> None:
     assert next_runs(record)
     whole = TuneResult.of(simulated(planned("latency<=100us hardness=50%", *names), mended_by="nothing"))
     assert whole.outcome is TuneOutcome.NOTHING
-    assert "would have shown in nine of ten cases" in whole.conclusion
+    assert "nine of ten" in whole.conclusion
 
 
 def test_a_first_run_that_proves_nothing_is_not_called_holds() -> None:
@@ -229,7 +229,7 @@ def test_a_first_run_that_proves_nothing_is_not_called_holds() -> None:
     assert result.before is not None
     assert result.before.word is VerdictWord.CANNOT_TELL
     assert (result.outcome, result.status) == (TuneOutcome.CANNOT_TELL, 4)
-    assert "cannot show that the requirement holds" in result.conclusion
+    assert "cannot show" in result.conclusion
     sure = TuneResult.of(simulated(planned("latency<=400us hardness=50%")))
     assert (sure.outcome, sure.status) == (TuneOutcome.HOLDS, 0)
 
