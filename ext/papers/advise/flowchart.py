@@ -15,7 +15,7 @@ from rtgauge.record.model import Model, Step
 from rtgauge.record.reader import Record
 from rtgauge.units import format_multiple
 from rtgauge.verdict.requirement import Requirement, format_percent
-from rtgauge.verdict.run_verdict import BlameOf, done_of
+from rtgauge.verdict.run_verdict import BlameOf, past_run_of
 from rtgauge_ext.papers.advise.flowchart_file import Chart, Flowchart, Hardness, Thresholds, Way
 from rtgauge_ext.papers.advise.margin import ORDER, Evidence, Margin, evidence
 from rtgauge_ext.papers.advise.open_questions import OpenQuestion, measure_command, questions
@@ -173,7 +173,7 @@ def _sorted_out(
                     facts.kernel.release or "kernel unknown",
                     facts,
                     thresholds,
-                    done_of(record, step, requirement, blame_of),
+                    past_run_of(record, step, requirement, blame_of),
                 )
             )
     return _Sorted(evidence_of, aside)

@@ -98,12 +98,12 @@ def evidence(
     kernel: str,
     facts: Facts,
     thresholds: Thresholds,
-    done: PastRun,
+    past_run: PastRun,
 ) -> Evidence:
     """Judge one step and return it as evidence. Raises RecordError for a damaged record.
 
     `kernel`: the kernel's release. `facts`: the target's system.json. `thresholds`: ratios of lateness to
-    bound. `done`: what the step's run measured.
+    bound. `past_run`: what the step's run measured.
     """
     judgement = judge(
         requirement,
@@ -111,7 +111,7 @@ def evidence(
         record.windows(step),
         facts,
         margin=Fraction(thresholds.black).limit_denominator(10_000),
-        done=done,
+        past_run=past_run,
     )
     lateness, ratio = _lateness(requirement, record, step)
     interval = judgement.evidence.get("interval_ns")

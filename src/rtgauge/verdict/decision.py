@@ -282,7 +282,7 @@ def judge(
     facts: Facts | None = None,
     *,
     margin: Fraction = MARGIN,
-    done: PastRun | None = None,
+    past_run: PastRun | None = None,
 ) -> Verdict:
     """Judge one step as `judge_metric` does. For a requirement on jitter, the reason also says whether the
     lateness stays within the bound.
@@ -291,14 +291,17 @@ def judge(
     """
     if requirement.also is not None:
         return worst_of_both(
-            [judge(bound, step, windows, facts, margin=margin, done=done) for bound in requirement.each],
+            [
+                judge(bound, step, windows, facts, margin=margin, past_run=past_run)
+                for bound in requirement.each
+            ],
             requirement,
         )
-    judgement = judge_metric(requirement, step, windows, facts, margin=margin, done=done)
+    judgement = judge_metric(requirement, step, windows, facts, margin=margin, past_run=past_run)
     if requirement.metric != "jitter" or not judged_series(step, LATENCY):
         return judgement
     lateness = judge_metric(
-        replace(requirement, metric=LATENCY), step, windows, facts, margin=margin, done=done
+        replace(requirement, metric=LATENCY), step, windows, facts, margin=margin, past_run=past_run
     )
     largest = lateness.evidence.get("max_ns")
     seen = "" if largest is None else f", largest {format_time(largest)}"
@@ -321,11 +324,11 @@ def judge_metric(
     facts: Facts | None = None,
     *,
     margin: Fraction = MARGIN,
-    done: PastRun | None = None,
+    past_run: PastRun | None = None,
 ) -> Verdict:
     """Judge one step by the windows of the series with the requirement's metric.
 
-    `facts`: the target's system.json. `done`: what the step's run measured, so that the advice does not
+    `facts`: the target's system.json. `past_run`: what the step's run measured, so that the advice does not
     repeat it. The verdict is "cannot tell" if the step has an invalid mark, has no such series or no
     activations, lost samples, or was measured on an emulated machine. A doubtful mark allows at best
     "marginal" and is named, unless it is on a series of another metric. With `activations-unknown` on a
@@ -336,7 +339,7 @@ def judge_metric(
     above the allowed share; otherwise the verdict is "cannot tell". "Holds" becomes "marginal" if the
     requirement would not hold at `margin` of the bound.
     """
-    facts, done = facts or Facts(), done or PastRun.of_step(step)
+    facts, past_run = facts or Facts(), past_run or PastRun.of_step(step)
     series = judged_series(step, requirement.metric)
     refusal = _invalid(requirement, step) or _not_measured(requirement, step, series)
     if refusal is not None:
@@ -348,7 +351,7 @@ def judge_metric(
             count = partial(count_of_loop, loop, requirement.metric, windows)
             doubts = doubts_of_loop(loop, step, requirement.metric, windows, requirement.bound_ns)
             return _judge_series(
-                requirement, step, own, count, facts, margin=margin, done=done, doubts=doubts
+                requirement, step, own, count, facts, margin=margin, past_run=past_run, doubts=doubts
             )
 
         return judge_loops(requirement, step, loops, judge_thread)
@@ -358,7 +361,7 @@ def judge_metric(
         series=[summary.series for summary in series if summary.series is not None],
         resolution_ns=_positive(step.parameters.get("resolution_ns")) or 1,
     )
-    return _judge_series(requirement, step, series, count, facts, margin=margin, done=done)
+    return _judge_series(requirement, step, series, count, facts, margin=margin, past_run=past_run)
 
 
 def _positive(value: object) -> int | None:
@@ -400,7 +403,7 @@ def _judge_series(
     facts: Facts,
     *,
     margin: Fraction,
-    done: PastRun,
+    past_run: PastRun,
     doubts: Sequence[Mark] | None = None,
 ) -> Verdict:
     """Judge these series of a step. `count` returns the violations of a bound (ns). `doubts`: the doubtful
@@ -410,7 +413,7 @@ def _judge_series(
     refusal = _lost(requirement, step, series)
     if refusal is not None:
         return refusal
-    case = _case(requirement, step, series, count, facts, margin=margin, done=done)
+    case = _case(requirement, step, series, count, facts, margin=margin, past_run=past_run)
     if requirement.metric == GAP:
         verdict = judge_gaps(requirement, step, series, case.violations, case.close, case.next)
         if loops_of(step):
@@ -439,7 +442,7 @@ def _case(
     facts: Facts,
     *,
     margin: Fraction,
-    done: PastRun,
+    past_run: PastRun,
 ) -> _Case:
     known = [summary for summary in series if summary.max_ns is not None]
     largest = max(known, key=_largest_of, default=None)
@@ -454,7 +457,7 @@ def _case(
         series=len(series),
         interval_ns=_positive(step.parameters.get("interval_ns")),
         margin=margin,
-        next=NextStep(done, step, requirement, facts, task if isinstance(task, str) else None),
+        next=NextStep(past_run, step, requirement, facts, task if isinstance(task, str) else None),
         cpu=cpu if isinstance(cpu, int) else None,
     )
 

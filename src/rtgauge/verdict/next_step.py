@@ -185,7 +185,7 @@ def _without_priority(step: Step, task: str | None) -> bool:
 class NextStep:
     """Proposes what to try after a step was judged. `task`: the watched thread that was judged."""
 
-    done: PastRun
+    past_run: PastRun
     step: Step
     requirement: Requirement
     facts: Facts
@@ -199,11 +199,11 @@ class NextStep:
             | options.keys()
             | {"require"}
         )
-        given = self.done.command
+        given = self.past_run.command
         end = given.index("--") if "--" in given else len(given)  # The watched program comes after `--`.
         command = _without(given[:end], replaced)
         for name, value in options.items():
-            direct = not self.done.is_run or name in RUN_OPTIONS
+            direct = not self.past_run.is_run or name in RUN_OPTIONS
             command += [f"--{name}", value] if direct else ["--set", f"{name}={value}"]
         command += [*([flag] if flag else []), "--require", str(self.requirement), *given[end:]]
         return " ".join(map(quoted, command)) + self._there
@@ -240,9 +240,9 @@ class NextStep:
 
     def when_held(self) -> str:
         """Propose the next step if the requirement holds under the measured conditions."""
-        possible = [load for load in LOADED if f"load {load}" not in self.done.refused]
-        if self.done.loads <= {"idle"} and probe_of(self.step).command is not None and possible:
-            load = ",".join(["idle", *possible]) if self.done.is_run else possible[0]
+        possible = [load for load in LOADED if f"load {load}" not in self.past_run.refused]
+        if self.past_run.loads <= {"idle"} and probe_of(self.step).command is not None and possible:
+            load = ",".join(["idle", *possible]) if self.past_run.is_run else possible[0]
             return f"see whether it holds under load: {self.again({'load': load})}"
         longer = _longer(self.step)
         if longer is None:
@@ -260,7 +260,7 @@ class NextStep:
         return None if blame.remedy is None else f"{blame.remedy}{self._repeat}"
 
     def _blame(self) -> Blame | None:
-        return None if self.done.blame_of is None else self.done.blame_of(self.task)
+        return None if self.past_run.blame_of is None else self.past_run.blame_of(self.task)
 
     def against_cause(self) -> str | None:
         """Propose a change against the culprit that alone breaks the bound or took most of the time; None if
@@ -308,8 +308,8 @@ class NextStep:
         if sleeps_deep and "dma-latency" in keys:
             return f"keep the CPUs out of deep C-states: {self.again({'dma-latency': '0'})}"
         if _is_one_event(step) and "explain" in keys and not is_explained(step.key.parameters):
-            command = tuple(word for word in self.done.command if word != "--no-explain")
-            plain = replace(self, done=replace(self.done, command=command))
+            command = tuple(word for word in self.past_run.command if word != "--no-explain")
+            plain = replace(self, past_run=replace(self.past_run, command=command))
             return f"see what caused the largest latency, and on which CPU: {plain.again({}, '--explain')}"
         preemption = self.facts.kernel.preemption
         model, is_dynamic = preemption.model, preemption.sources.get("version") == "PREEMPT_DYNAMIC"
@@ -323,10 +323,10 @@ class NextStep:
         if self.facts.machine.virtual:
             return f"measure on the bare machine (this one is virtual){self._repeat}"
         isolated = step.deployment is not None and step.deployment.isolated
-        if step.key.deployment == AS_IS and not isolated and "deployment MI" not in self.done.refused:
+        if step.key.deployment == AS_IS and not isolated and "deployment MI" not in self.past_run.refused:
             how = (
                 self.again({"deployment": "MI"})
-                if self.done.is_run
+                if self.past_run.is_run
                 else f"rtgauge deploy apply MI, then: {self.again({})}"
             )
             return f"isolate a CPU for the real-time task and measure on it: {how}"

@@ -93,10 +93,14 @@ BlameOf = Callable[[Record, Step, Requirement, str | None], Blame | None]
 """Finds the culprit that made a step, or one thread of a watched program, late by a requirement."""
 
 
-def done_of(record: Record, step: Step, requirement: Requirement, blame_of: BlameOf | None) -> PastRun:
+def past_run_of(record: Record, step: Step, requirement: Requirement, blame_of: BlameOf | None) -> PastRun:
     """Return what the step's run measured, and how to find its culprits, for `judge`."""
-    done = PastRun.of_run(record.run, record.steps)
-    return done if blame_of is None else replace(done, blame_of=partial(blame_of, record, step, requirement))
+    past_run = PastRun.of_run(record.run, record.steps)
+    return (
+        past_run
+        if blame_of is None
+        else replace(past_run, blame_of=partial(blame_of, record, step, requirement))
+    )
 
 
 def judge_run(
@@ -120,8 +124,8 @@ def judge_run(
     judged: list[tuple[Step, Verdict]] = []
     for step in measured:
         facts = record.system(step.key.targets.get("self", ""))
-        done = done_of(record, step, requirement, blame_of)
-        judged.append((step, judge(requirement, step, record.windows(step), facts, done=done)))
+        past_run = past_run_of(record, step, requirement, blame_of)
+        judged.append((step, judge(requirement, step, record.windows(step), facts, past_run=past_run)))
     decisive = worst([verdict for _, verdict in judged])
     if decisive is None:
         return [

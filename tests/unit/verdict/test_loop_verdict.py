@@ -113,8 +113,10 @@ def test_the_cause_comes_first_if_more_were_late_than_allowed() -> None:
     thread = Thread(responses=[100 * US] * 1_000 + [9 * MS] * 15, overruns=[0] * 30)
     step, windows = step_of(thread)
     blame = Blame("-", 1.0, 9 * MS, is_own_work=False, remedy="release the lock")
-    done = replace(PastRun.of_step(step), blame_of=lambda _: blame)
-    judged = judge(parse_requirement("period=1ms response<=2ms hardness=99%"), step, windows, done=done)
+    past_run = replace(PastRun.of_step(step), blame_of=lambda _: blame)
+    judged = judge(
+        parse_requirement("period=1ms response<=2ms hardness=99%"), step, windows, past_run=past_run
+    )
     assert judged.word == CANNOT_TELL
     assert judged.next.startswith("release the lock,")
 
@@ -162,8 +164,8 @@ def test_the_advice_is_for_the_thread_that_decides() -> None:
     def blame_of(task: str | None) -> Blame:
         return Blame("-", 1.0, 9 * MS, is_own_work=False, remedy=f"mend {task}")
 
-    done = replace(PastRun.of_step(step), blame_of=blame_of)
-    verdict = judge(parse_requirement("response<=1ms"), step, windows, done=done)
+    past_run = replace(PastRun.of_step(step), blame_of=blame_of)
+    verdict = judge(parse_requirement("response<=1ms"), step, windows, past_run=past_run)
     assert verdict.word is FAILS
     assert verdict.next.startswith("mend bad,")
 

@@ -525,9 +525,9 @@ def test_advice_repeats_the_command_that_was_given(given, advised):
     one, windows = step([1_000] * 1_000)
     probe = given[1] if given[0] == "probe" else "wakeup"
     one = one.model_copy(update={"key": one.key.model_copy(update={"probe": probe})})
-    done = PastRun.of_run(run().model_copy(update={"command": ["/usr/bin/rtgauge", *given]}), [one])
+    past_run = PastRun.of_run(run().model_copy(update={"command": ["/usr/bin/rtgauge", *given]}), [one])
     assert (
-        judge(parse_requirement(HARD), one, windows, done=done).next
+        judge(parse_requirement(HARD), one, windows, past_run=past_run).next
         == f'measure longer: {advised} --require "{HARD}"'
     )
 
