@@ -80,7 +80,7 @@ class AddedRecord(NamedTuple):
 def add(
     store: Store,
     path: Path,
-    said: GivenLabels | None = None,
+    given: GivenLabels | None = None,
     *,
     again: bool = False,
     one_of_many: bool = False,
@@ -91,12 +91,12 @@ def add(
     folder, so what the user said is about the records that the store does not have yet; other records keep
     their labels.
     Raises RecordError for a damaged record, InputError or MeasureError if a file or the store cannot be
-    written, and InputError if the record has another label and `said.relabel` is not set.
+    written, and InputError if the record has another label and `given.relabel` is not set.
     """
     folder = opened_folder(path)
     try:
         with folder.locked():  # the store gets what another program writes into the record last
-            return _add(store, folder, path, said, again=again, one_of_many=one_of_many)
+            return _add(store, folder, path, given, again=again, one_of_many=one_of_many)
     except TimeoutError as error:
         raise MeasureError(f"{path} could not be added ({error.strerror}): try again") from None
 
@@ -105,13 +105,13 @@ def _add(
     store: Store,
     folder: RecordFolder,
     path: Path,
-    said: GivenLabels | None,
+    given: GivenLabels | None,
     *,
     again: bool,
     one_of_many: bool,
 ) -> AddedRecord:
     run = read_model(folder.file(RUN), Run)
-    kept = said is not None and not _say(store, folder, run, said, one_of_many=one_of_many)
+    kept = given is not None and not _say(store, folder, run, given, one_of_many=one_of_many)
     # Compute the checksum first: if the record changes later, adding it again finds the change.
     try:
         sha256 = checksum_of(folder)
@@ -124,13 +124,13 @@ def _add(
     return AddedRecord(run.id, store.put(digest_of(record, sha256), path, again=again), kept)
 
 
-def _say(store: Store, folder: RecordFolder, run: Run, said: GivenLabels, *, one_of_many: bool) -> bool:
+def _say(store: Store, folder: RecordFolder, run: Run, given: GivenLabels, *, one_of_many: bool) -> bool:
     """Write what the user said into the record. Return whether the record now says so."""
     before = read_labels(folder)
-    labels = said.merged(before, run.targets)
+    labels = given.merged(before, run.targets)
     if labels == before:
         return True
-    if not said.relabel:
+    if not given.relabel:
         replaced = _replaced(before, labels)
         if one_of_many and (replaced or store.holds(run.id)):
             return False

@@ -119,7 +119,7 @@ DOCUMENT = Document("what rtgauge store history --json prints", (StoreHistory,))
 
 
 def histories(
-    store: Store, asked: queries.RecordFilter, pattern: str, quantile: str, by: str
+    store: Store, record_filter: queries.RecordFilter, pattern: str, quantile: str, by: str
 ) -> list[History]:
     """Return a history for each series of this name or pattern, and each machine.
 
@@ -133,7 +133,7 @@ def histories(
     _check_known(store, by)
     shared = {row.key: row.shared for row in queries.machines(store)}
     found: list[History] = []
-    for course in queries.courses(store, asked, pattern):
+    for course in queries.courses(store, record_filter, pattern):
         known = _Known(store, course.points)
         of_machine: dict[str, list[SeriesPoint]] = {}
         for point in course.points:

@@ -70,14 +70,14 @@ def count(store: Store) -> int:
         return connection.scalar(select(func.count()).select_from(RECORD)) or 0
 
 
-def records(store: Store, asked: RecordFilter, name: str | None = None) -> list[RecordRow]:
+def records(store: Store, record_filter: RecordFilter, name: str | None = None) -> list[RecordRow]:
     """Return the records, the oldest first. `name`: only the record with this name."""
-    query = asked.among(select(RECORD)).order_by(RECORD.c.created.desc(), RECORD.c.id.desc())
+    query = record_filter.among(select(RECORD)).order_by(RECORD.c.created.desc(), RECORD.c.id.desc())
     query = query.where(RECORD.c.name == name) if name is not None else query
-    query = query.limit(asked.last) if asked.last else query
+    query = query.limit(record_filter.last) if record_filter.last else query
     with clear_problems(store.path), store.engine.begin() as connection:
         rows = connection.execute(query).mappings().all()[::-1]
-        return _rows(store, connection, rows, every=not asked.last and name is None)
+        return _rows(store, connection, rows, every=not record_filter.last and name is None)
 
 
 def _rows(store: Store, connection: Connection, rows: Sequence[Any], *, every: bool) -> list[RecordRow]:
@@ -143,7 +143,7 @@ def _matches(name: str, pattern: str) -> bool:
     return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name) is not None
 
 
-def series(store: Store, asked: RecordFilter, pattern: str | None = None) -> dict[int, SeriesRow]:
+def series(store: Store, record_filter: RecordFilter, pattern: str | None = None) -> dict[int, SeriesRow]:
     """Return id -> series. `pattern`: a name or a pattern such as `wakeup/latency/*`; None: only the series
     that stand for a whole step.
     """
@@ -166,9 +166,9 @@ def series(store: Store, asked: RecordFilter, pattern: str | None = None) -> dic
             .group_by(SERIES.c.id)
             .order_by(SERIES.c.name, SERIES.c.id)
         )  # fmt: skip
-        query = asked.among(query)
-        if asked.machine is not None:
-            query = query.where(asked.of_machine())
+        query = record_filter.among(query)
+        if record_filter.machine is not None:
+            query = query.where(record_filter.of_machine())
         keys = ("series", "unit", "tool", "parameters", "results", "machines", "first", "last")
         return {
             number: SeriesRow(**dict(zip(keys, rest, strict=True)))
@@ -199,15 +199,15 @@ def _points() -> Query:
     )
 
 
-def courses(store: Store, asked: RecordFilter, pattern: str) -> list[SeriesHistory]:
+def courses(store: Store, record_filter: RecordFilter, pattern: str) -> list[SeriesHistory]:
     """Return every series that this name or pattern matches, with its results; empty if no series matches."""
     found: list[SeriesHistory] = []
-    for number, row in series(store, asked, pattern).items():
-        query = asked.among(_points()).where(RESULT.c.series_id == number)
-        if asked.machine is not None:
-            query = query.where(asked.of_machine())
+    for number, row in series(store, record_filter, pattern).items():
+        query = record_filter.among(_points()).where(RESULT.c.series_id == number)
+        if record_filter.machine is not None:
+            query = query.where(record_filter.of_machine())
         query = query.order_by(STEP.c.started.desc(), RESULT.c.id.desc())
-        query = query.limit(asked.last) if asked.last else query
+        query = query.limit(record_filter.last) if record_filter.last else query
         with clear_problems(store.path), store.engine.begin() as connection:
             points = [SeriesPoint(**each) for each in connection.execute(query).mappings()][::-1]
         found.append(SeriesHistory(series=row, omitted=row.results - len(points), points=points))

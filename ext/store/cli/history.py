@@ -82,15 +82,15 @@ def history(
     from rtgauge_ext.store.store import Store
 
     opened = Store.open(store)
-    asked = queries.RecordFilter(machine, label_pairs("--label", label), last)
-    found = histories(opened, asked, series or "*", quantile, by)
+    record_filter = queries.RecordFilter(machine, label_pairs("--label", label), last)
+    found = histories(opened, record_filter, series or "*", quantile, by)
     if not found:
         raise InputError(unknown_name(opened, series or "*", or_record=False))
     if json:
         typer.echo(StoreHistory(store=str(store), histories=found).model_dump_json(indent=1))
         return
     if series is None:
-        _print_last(found, queries.courses(opened, asked, "*"), quantile)
+        _print_last(found, queries.courses(opened, record_filter, "*"), quantile)
         return
     console = Console()
     for each, parameters in zip(found, parameter_texts(found), strict=True):
@@ -119,8 +119,8 @@ def site(
     from rtgauge_ext.store import queries
     from rtgauge_ext.store.store import Store
 
-    asked = queries.RecordFilter(machine, label_pairs("--label", label), last)
-    page = store_site(folder, Store.open(store), asked, series, quantile, by)
+    record_filter = queries.RecordFilter(machine, label_pairs("--label", label), last)
+    page = store_site(folder, Store.open(store), record_filter, series, quantile, by)
     typer.echo(f"page    {page}")
 
 
@@ -167,7 +167,9 @@ def _print(history: History, parameters: str, by: str, console: Console) -> None
     print_tables([history_report.table(history, by)], console)
 
 
-def store_site(folder: Path, store: Store, asked: RecordFilter, pattern: str, quantile: str, by: str) -> Path:
+def store_site(
+    folder: Path, store: Store, record_filter: RecordFilter, pattern: str, quantile: str, by: str
+) -> Path:
     """Write the pages of a store, and return the path of the first page.
 
     `pattern`: the series to show; `quantile`, `by`: as for `rtgauge store history`. Raises InputError if an
@@ -177,11 +179,11 @@ def store_site(folder: Path, store: Store, asked: RecordFilter, pattern: str, qu
     from rtgauge_ext.store.history import histories
     from rtgauge_ext.store.page.site import SeriesPage, write_site
 
-    names = dict.fromkeys(row.series for row in queries.series(store, asked, pattern).values())
+    names = dict.fromkeys(row.series for row in queries.series(store, record_filter, pattern).values())
     pages: list[SeriesPage] = []
     for name in names:
-        grouped = histories(store, asked, name, quantile, by)
-        booted = histories(store, asked, name, quantile, "boot")
+        grouped = histories(store, record_filter, name, quantile, by)
+        booted = histories(store, record_filter, name, quantile, "boot")
         pages.append(SeriesPage(name, grouped, booted, parameter_texts(grouped)))
-    records = queries.records(store, asked)
+    records = queries.records(store, record_filter)
     return write_site(folder, str(store.path), queries.machines(store), records, pages, by)

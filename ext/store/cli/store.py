@@ -192,15 +192,15 @@ def list_store(
     from rtgauge_ext.store.store import Store
 
     opened = Store.open(store)
-    asked = queries.RecordFilter(machine, label_pairs("--label", label), last)
+    record_filter = queries.RecordFilter(machine, label_pairs("--label", label), last)
     total = queries.count(opened)
     document = StoreListed(store=str(store), total=total)
     if series:
-        document.series = list(queries.series(opened, asked).values())
+        document.series = list(queries.series(opened, record_filter).values())
     if machines:
         document.machines = queries.machines(opened)
     if not (series or machines):
-        document.records = queries.records(opened, asked)
+        document.records = queries.records(opened, record_filter)
     if json:
         _print_json(document)
         return
@@ -309,8 +309,8 @@ def show(
     from rtgauge_ext.store.store import Store
 
     opened = Store.open(store)
-    asked = queries.RecordFilter(machine, label_pairs("--label", label), last)
-    courses = queries.courses(opened, asked, name)
+    record_filter = queries.RecordFilter(machine, label_pairs("--label", label), last)
+    courses = queries.courses(opened, record_filter, name)
     document = StoreShown(store=str(store), courses=courses)
     if not courses:
         rows = queries.records(opened, queries.RecordFilter(), _record_name(opened, name))
