@@ -80,9 +80,9 @@ def measured(rule: Rule, folder: Path) -> Table | None:
     ]
     columns = [
         Column("record", "nowrap"),
-        Column("settings", "prose", spare=2),
+        Column("settings", "prose", drop_rank=2),
         Column("gain", "number"),
-        Column("95 % interval", "number", spare=1),
+        Column("95 % interval", "number", drop_rank=1),
         Column("pairs", "number"),
         Column("shows"),
     ]

@@ -28,7 +28,7 @@ def offer_tables(offer: Offer, *, details: bool) -> list[Table]:
         Column("setting"),
         Column("found"),
         Column("wanted", "prose"),
-        Column("costs", "prose", spare=1),
+        Column("costs", "prose", drop_rank=1),
         *([Column("source", "prose")] if details else []),
     ]
     count = len(rows)

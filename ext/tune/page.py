@@ -53,10 +53,10 @@ def tables(result: TuneResult) -> list[Table]:
         "Tests",
         [
             *texts("settings"),
-            Column("test", spare=2),
+            Column("test", drop_rank=2),
             *numbers("gain"),
             *texts("interval"),
-            Column("pairs", "number", spare=1),
+            Column("pairs", "number", drop_rank=1),
             *texts("shows"),
         ],
         [_row(test) for test in result.tests],

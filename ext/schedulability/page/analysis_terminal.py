@@ -215,11 +215,11 @@ def _row(task: TaskResult) -> list[str]:
 def _table(tasks: list[TaskResult]) -> Table:
     columns = [
         Column("task"),
-        *(Column(title, "number", spare=2) for title in ("prio", "period", "execution")),
-        Column("deadline", "number", spare=1),
-        *(Column(title, "number", spare=3) for title in GIVEN),
+        *(Column(title, "number", drop_rank=2) for title in ("prio", "period", "execution")),
+        Column("deadline", "number", drop_rank=1),
+        *(Column(title, "number", drop_rank=3) for title in GIVEN),
         *numbers("response", "left"),
-        Column("eq. 1", "number", spare=3),
+        Column("eq. 1", "number", drop_rank=3),
     ]
     absent = {name for name in GIVEN if not any(getattr(task, f"{name}_ns") for task in tasks)}
     return Table("", columns, [_row(task) for task in tasks]).only(lambda at: columns[at].title not in absent)

@@ -103,7 +103,7 @@ def views_grid(view: RecordView, steps: Sequence[Step]) -> Table | None:
         if each.inner is not None:
             rows.append([f"{begin}{each.inner_name}", *_cells(each.inner)])
             rows.append([f"{begin}{DIFFERENCE}", "", "", *_difference(each.outer, each.inner)])
-    columns = [replace(column, spare=column.title in MIDDLE) for column in numbers(*FIGURES.values())]
+    columns = [replace(column, drop_rank=column.title in MIDDLE) for column in numbers(*FIGURES.values())]
     what = " and ".join(dict.fromkeys(plural_of(each.outer.metric) for each in both))
     notes = [NOTE, *([f"{LONGER_WORDS}."] if has_longer(rows) else [])]
     heads = [*texts("view"), *numbers("count", "missed"), *columns]

@@ -147,7 +147,7 @@ def _print_last(found: Sequence[History], courses: Sequence[SeriesHistory], quan
         changes = plural(len(each.changes), "change") if each.changes else ""
         rows.append((each.series, parameters, each.host, *values, changes))
     headings = ("series", "parameters", "host", "last", quantile, "max", "marks", "suspected")
-    print_rows(headings, rows, spare=("last", "host", "max"), beneath="parameters")
+    print_rows(headings, rows, drop=("last", "host", "max"), beneath="parameters")
 
 
 def _print(history: History, parameters: str, by: str, console: Console) -> None:

@@ -59,12 +59,12 @@ def print_rows(
     headings: Sequence[str],
     rows: Sequence[Sequence[str]] | map[tuple[str, ...]],
     *,
-    spare: Sequence[str] = (),
+    drop: Sequence[str] = (),
     name: str | None = None,
     beneath: str | None = None,
 ) -> None:
     """Print columns as wide as their longest text. If not all fit, print the cells of `beneath` below their
-    rows, and drop columns of `spare`, the first one first. If that is not enough, print each row below its
+    rows, and drop columns of `drop`, the first one first. If that is not enough, print each row below its
     `name` (default: the first column).
 
     With rich, ten thousand lines would take seconds.
@@ -83,7 +83,7 @@ def print_rows(
     def fitted(columns: Sequence[int], indent: int = 0) -> list[int]:
         kept = list(columns)
         dropped: list[int] = []
-        for title in spare:
+        for title in drop:
             if left_over(kept, indent) >= 0:
                 break
             dropped = [*(at for at in kept if headings[at] == title), *dropped]

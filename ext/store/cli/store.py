@@ -216,7 +216,7 @@ def list_store(
         print_rows(
             ("date", "record", "host", "kernel", "verdict", "marks", "commit", "labels"),
             map(_cells, document.records),
-            spare=("labels", "commit", "kernel", "host", "date"),
+            drop=("labels", "commit", "kernel", "host", "date"),
             name="record",
         )
         _say_missing(document.records)
@@ -234,7 +234,7 @@ def list_store(
             for row, parameters in zip(document.series, parameter_texts(document.series), strict=True)
         ]
         headings = ("series", "parameters", "tool", "results", "machines", "last")
-        print_rows(headings, rows, spare=("tool", "machines", "results", "last"), beneath="parameters")
+        print_rows(headings, rows, drop=("tool", "machines", "results", "last"), beneath="parameters")
     if document.machines is not None:
         typer.echo(f"{plural(len(document.machines), 'machine')} in {store}")
         rows = [
@@ -249,7 +249,7 @@ def list_store(
             for row in document.machines
         ]
         headings = ("host", "machine", "", "records", "first", "last")
-        print_rows(headings, rows, spare=("first", "records", "last"))
+        print_rows(headings, rows, drop=("first", "records", "last"))
         if any(row.shared for row in document.machines):
             print_sentence(
                 "shared: another machine with the same image may have this key; name each machine with: "
@@ -393,7 +393,7 @@ def _print_course(course: SeriesHistory, parameters: str) -> None:
             "marks",
         ),
         rows,
-        spare=("commit", "host", "kernel", "record", "missed", "p50", "count"),
+        drop=("commit", "host", "kernel", "record", "missed", "p50", "count"),
     )
 
 
@@ -422,7 +422,7 @@ def _print_record(row: RecordRow, results: Sequence[RecordPoint]) -> None:
         for point in results
     ]  # fmt: skip
     headings = ("series (us)", "count", "missed", *FIGURES, "marks")
-    print_rows(headings, cells, spare=("missed", "count", "p50", "p99.9"))
+    print_rows(headings, cells, drop=("missed", "count", "p50", "p99.9"))
 
 
 @app.command("rm")

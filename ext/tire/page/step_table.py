@@ -141,7 +141,7 @@ def _maps(results: TireResults) -> Table | None:
     return Table("Real-time", columns, rows, [note])
 
 
-SPARE = {
+DROP_RANKS = {
     "predicted, mean step": 1,
     "million node-steps/s": 1,
     "runs / deadlines": 2,
@@ -157,7 +157,7 @@ SPARE = {
 
 def _fitting(table: Table) -> Table:
     """Return one of the page's tables for a terminal of any width."""
-    columns = [replace(column, spare=SPARE.get(column.title, 0)) for column in table.columns]
+    columns = [replace(column, drop_rank=DROP_RANKS.get(column.title, 0)) for column in table.columns]
     return replace(table, columns=columns)
 
 

@@ -253,11 +253,11 @@ def judged_table(rows: Sequence[Row], signs: Mapping[VerdictWord, str], width: i
     columns = [
         Column(""),
         Column("late", "number"),
-        Column("missed", "number", spare=1),
-        Column("p99", "number", spare=4),
-        Column("p99.9", "number", spare=3),
+        Column("missed", "number", drop_rank=1),
+        Column("p99", "number", drop_rank=4),
+        Column("p99.9", "number", drop_rank=3),
         Column("max", "maximum"),
-        Column("", "nowrap", spare=PLACE),
+        Column("", "nowrap", drop_rank=PLACE),
         Column("", "nowrap"),
     ]
     cells = [
@@ -284,7 +284,7 @@ def outcome_table(view: RecordView) -> Table:
     table = judged_table(rows, SIGNS, WIDE)
     columns = table.columns
     shown = table.only(
-        lambda at: at == 0 or columns[at].title in {"late", "max"} or columns[at].spare == PLACE
+        lambda at: at == 0 or columns[at].title in {"late", "max"} or columns[at].drop_rank == PLACE
     )
     missing = [(row, what_is_missing(row, short=False)) for row in rows]
     notes = [f"{row.name}: {row.reason if what == SEE_BELOW else what}." for row, what in missing if what]
@@ -299,16 +299,16 @@ def plain_table(
     title = f"{quantity} within" if bounds else quantity
     columns = [
         Column(title),
-        Column("missed", "number", spare=2),
+        Column("missed", "number", drop_rank=2),
         *(
-            Column(format_bound(bound), "number", spare=1 if at == 0 else 0)
+            Column(format_bound(bound), "number", drop_rank=1 if at == 0 else 0)
             for at, bound in enumerate(bounds)
         ),
-        *([] if bounds else [Column("mean", "number", spare=5)]),
-        Column("p99", "number", spare=4),
-        Column("p99.9", "number", spare=3),
+        *([] if bounds else [Column("mean", "number", drop_rank=5)]),
+        Column("p99", "number", drop_rank=4),
+        Column("p99.9", "number", drop_rank=3),
         Column("max", "maximum"),
-        Column("", "nowrap", spare=2),
+        Column("", "nowrap", drop_rank=2),
     ]
     cells = [
         [

@@ -154,7 +154,11 @@ def _setting(setting: SettingMade) -> list[str]:
 
 
 SETTING_COLUMNS = (
-    *(Column("setting", "path"), Column("before", "value", spare=1), Column("wanted", "value", spare=2)),
+    *(
+        Column("setting", "path"),
+        Column("before", "value", drop_rank=1),
+        Column("wanted", "value", drop_rank=2),
+    ),
     *(Column("result", "prose"), Column("put back")),
 )
 

@@ -109,9 +109,9 @@ def series_table(result: GateResult) -> Table:
     columns = [
         *texts(""),
         *numbers(*SIDES, "change"),
-        Column("95 % interval", "number", spare=1),
-        Column("spread", "number", spare=3),
-        Column("pairs", "number", spare=2),
+        Column("95 % interval", "number", drop_rank=1),
+        Column("spread", "number", drop_rank=3),
+        Column("pairs", "number", drop_rank=2),
         *texts(""),
     ]
     rows = [[*_cells(change), "decides" if change is result.primary else "not judged"] for change in shown]

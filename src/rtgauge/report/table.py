@@ -74,13 +74,13 @@ def marks_of(cell: str) -> Sequence[Mark]:
 
 @dataclass(frozen=True)
 class Column:
-    """A column. If not all columns fit, the ones with the highest `spare` are dropped first; columns with 0
-    stay.
+    """A column. If not all columns fit, the ones with the highest `drop_rank` are dropped first; columns with
+    0 stay.
     """
 
     title: str = ""
     kind: Kind = "text"
-    spare: int = 0
+    drop_rank: int = 0
 
     @property
     def is_number(self) -> bool:
@@ -106,7 +106,7 @@ def numbers(*titles: str) -> list[Column]:
 def ranked(columns: Iterable[Column], *titles: str) -> list[Column]:
     """Return the columns with ranks: of `titles`, the first is the first to be left out if not all fit."""
     ranks = {title: len(titles) - at for at, title in enumerate(titles)}
-    return [replace(column, spare=ranks.get(column.title, column.spare)) for column in columns]
+    return [replace(column, drop_rank=ranks.get(column.title, column.drop_rank)) for column in columns]
 
 
 @dataclass(frozen=True)

@@ -22,9 +22,9 @@ from rtgauge.report.record_view import (
 from rtgauge.report.table import PART, Cell, Column, Table, numbers, texts
 from rtgauge.report.text import LONGER_WORDS, NONE, capital, figure_cell, us, whole
 
-_SPARE = {"min": 3, "mean": 2, "std": 5, "p50": 4, "p95": 5, "p99": 3, "p99.9": 1, "max": 0}
+_DROP_RANKS = {"min": 3, "mean": 2, "std": 5, "p50": 4, "p95": 5, "p99": 3, "p99.9": 1, "max": 0}
 FIGURES = {
-    field: Column(title, "maximum" if title == "max" else "number", spare=_SPARE.get(title, 4))
+    field: Column(title, "maximum" if title == "max" else "number", drop_rank=_DROP_RANKS.get(title, 4))
     for field, title in TITLES.items()
 }
 """The column for each field of a Distribution."""

@@ -45,18 +45,18 @@ def _gap(width: int) -> int:
 def fitted(table: Table, width: int) -> Table:
     """Return the table with as many columns as fit `width`."""
     gap = _gap(width)
-    for spare in sorted({column.spare for column in table.columns} - {0}, reverse=True):
+    for drop_rank in sorted({column.drop_rank for column in table.columns} - {0}, reverse=True):
         wanted = [_wanted(table, at) for at in range(len(table.columns))]
         if sum(wanted) + gap * (len(wanted) - 1) <= width:
             break
         columns = table.columns
-        table = table.only(lambda at, columns=columns, spare=spare: columns[at].spare < spare)
+        table = table.only(lambda at, columns=columns, drop_rank=drop_rank: columns[at].drop_rank < drop_rank)
     return table
 
 
 def _narrowed(whole: Table, width: int) -> Table:
-    """Return the table with as many columns as fit: without spare ones, then without the last ones except
-    maxima, which the notes name. If two columns do not fit, return the whole table.
+    """Return the table with as many columns as fit: without those that `fitted` drops, then without the last
+    ones except maxima, which the notes name. If two columns do not fit, return the whole table.
     """
     table = fitted(whole, width)
     gap, left_out = _gap(width), list[str]()

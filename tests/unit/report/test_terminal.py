@@ -352,7 +352,7 @@ def test_a_table_of_one_number_is_a_line():
 )
 def test_columns_are_dropped_only_if_a_table_of_the_others_fits(width: int, shown: list[str]):
     out = io.StringIO()
-    columns = [*texts("name"), Column("gain", "number"), Column("pairs", "number", spare=1)]
+    columns = [*texts("name"), Column("gain", "number"), Column("pairs", "number", drop_rank=1)]
     table = Table("", columns, [["timer-migration", "12345678", "1234567"]])
     print_tables([table], Console(file=out, width=width))
     assert [title for title in ("gain", "pairs") if title in out.getvalue()] == shown

@@ -40,8 +40,8 @@ from rtgauge.units import format_share, plural
 COLUMNS = (
     *texts("stalls"),
     *numbers("injected", "found", "named", "size off, median (us)"),
-    Column("95 % (us)", "number", spare=2),
-    *(Column(title, "number", spare=1) for title in ("size right", "unattributed (us)")),
+    Column("95 % (us)", "number", drop_rank=2),
+    *(Column(title, "number", drop_rank=1) for title in ("size right", "unattributed (us)")),
     *texts("named as"),
 )
 MOST_ANSWERS = 3

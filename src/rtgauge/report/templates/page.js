@@ -148,7 +148,7 @@ if (report.drop) makeDrop(report.drop);
 function fit(box) {
   const rows = [...box.querySelectorAll("tr")], heads = [...box.querySelectorAll("thead th")];
   for (const row of rows) for (const cell of row.cells) cell.hidden = false;
-  const rank = (head) => Number(head.dataset.spare || 0);
+  const rank = (head) => Number(head.dataset.dropRank || 0);
   const spare = heads.filter(rank).sort((one, other) => rank(other) - rank(one) || other.cellIndex - one.cellIndex);
   const out = [];
   while (box.scrollWidth > box.clientWidth && spare.length) {
