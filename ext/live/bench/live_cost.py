@@ -205,9 +205,7 @@ def _inside(windows: Windows, times: Sequence[tuple[int, int]]) -> Chosen:
 def _part(side: Side, times: tuple[int, int]) -> Side:
     """The side with the windows between these times only."""
     inside = _inside(side.windows, [times])
-    return replace(
-        side, windows=side.windows.chosen(inside), stretch=side.stretch[inside], run=side.run[inside]
-    )
+    return replace(side, windows=side.windows.chosen(inside), block=side.block[inside], run=side.run[inside])
 
 
 def _missed_within(record: Record, times: Sequence[tuple[int, int]]) -> str:

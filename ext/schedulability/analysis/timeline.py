@@ -19,7 +19,7 @@ MAX_ACTIVATIONS = 10_000
 
 
 class Segment(BaseModel):
-    """A stretch of time in which one activation (numbered from 1) runs without a break, or is preempted."""
+    """An interval in which one activation (numbered from 1) runs without a break, or is preempted."""
 
     task: str
     activation: int
@@ -136,7 +136,7 @@ def timeline(ordered: Sequence[Task], hyperperiods: int = 1) -> Timeline:
 
 
 def _extend(segments: list[Segment], running: Activation, start_ns: int, end_ns: int) -> None:
-    """Add a stretch of time. Join it to the last segment if both belong to the same activation."""
+    """Add an interval. Join it to the last segment if both belong to the same activation."""
     last = segments[-1] if segments else None
     if last is not None and (last.task, last.activation, last.end_ns) == (
         running.task,

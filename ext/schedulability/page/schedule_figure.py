@@ -96,14 +96,14 @@ class _Axes:
         return vega.csv(COLUMNS, ((s.task, s.activation, s.start_ns / ns, s.end_ns / ns) for s in segments))
 
     def bars(self, timeline: TimelineResult | None, *, coloured: bool = True, **look: object) -> vega.Part:
-        """Return a layer with a bar for each stretch in which a task ran."""
+        """Return a layer with a bar for each interval in which a task ran."""
         more = {"color": self.colour} if coloured else {}
         data = self._spans([] if timeline is None else timeline.segments)
         end = vega.shown("end")
         return self.at(data, vega.mark("bar", **look), x2=end, tooltip=self.tooltip, **more)
 
     def gaps(self, timeline: TimelineResult, **look: object) -> vega.Part:
-        """Return a layer with a dashed line for each stretch in which a task was preempted."""
+        """Return a layer with a dashed line for each interval in which a task was preempted."""
         drawn = vega.mark("rule", strokeDash=[4, 3], strokeWidth=1.5, style="alarm", **look)
         return self.at(self._spans(timeline.preemptions), drawn, x2=vega.shown("end"))
 

@@ -153,20 +153,20 @@ def values_ns(bins: npt.NDArray[np.int64], resolution_ns: int) -> npt.NDArray[np
 
 
 def window_counts(
-    windows: Windows, stretch: Integers, resolution_ns: int, filled: Distribution
+    windows: Windows, block: Integers, resolution_ns: int, filled: Distribution
 ) -> WindowCounts:
     """Count the samples of each window at each value, with missed activations filled in.
 
-    `windows`: the windows of one phase. `stretch`: for each window, the number of its stretch of time, which
+    `windows`: the windows of one phase. `block`: for each window, the number of its block of time, which
     all CPUs share. `filled`: the figures of all windows together. Stretches without samples are left out.
     """
-    number = int(stretch.max(initial=-1)) + 1
+    number = int(block.max(initial=-1)) + 1
     together = max(1, -(-number // MOST_WINDOWS))
     parts = (windows.bins, windows.missed_bins)
     bins = np.union1d(*(part.bins for part in parts)).astype(np.int64)
     counts = np.zeros((-(-number // together), len(bins)), dtype=np.int64)
     for part in parts:
-        of_bin = np.repeat(stretch // together, part.lengths)
+        of_bin = np.repeat(block // together, part.lengths)
         np.add.at(counts, (of_bin, np.searchsorted(bins, part.bins)), part.counts)
     low = lower_ns(bins) // resolution_ns * resolution_ns
     high = np.where(bins >= OVERFLOW_BIN, ENDLESS_NS, values_ns(bins, resolution_ns) + resolution_ns - 1)

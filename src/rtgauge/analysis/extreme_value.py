@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
 """Estimates the latency exceeded once in a million activations or more rarely, from the largest latency in
-each stretch of time.
+each block of time.
 
 The generalised extreme value distribution is fitted to block maxima by maximum likelihood. Intervals of
 levels come from the profile likelihood. See Coles, An Introduction to Statistical Modeling of Extreme Values,
@@ -352,10 +352,10 @@ def estimate(
     confidence: float = 0.95,
 ) -> Tail:
     """Estimate the levels exceeded once in `activations`, from the largest latency (ns) and the number of
-    activations of each stretch of time.
+    activations of each block of time.
 
     A burst of late activations counts once. There is no estimate if an assumption does not hold, or if the
-    sample is too small or contradicts the extrapolation; `cannot` says why. `runs`: the run of each stretch;
+    sample is too small or contradicts the extrapolation; `cannot` says why. `runs`: the run of each block;
     several runs must be alike, because a pooled level says nothing about another run.
     """
     maxima, sizes = blocks_of(maxima_ns, counts)

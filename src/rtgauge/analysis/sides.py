@@ -98,8 +98,8 @@ class Side:
     traits: dict[str, str]
     windows: Windows
     """The measured windows of the side's series."""
-    stretch: Integers
-    """For each window, the number of its stretch of time, which all CPUs share."""
+    block: Integers
+    """For each window, the number of its block of time, which all CPUs share."""
     run: Integers
     """For each window, the number of its run."""
     merged: Merged
@@ -170,21 +170,21 @@ class Side:
     @cached_property
     def window_counts(self) -> WindowCounts:
         """The histogram of each window, with missed activations filled in."""
-        return window_counts(self.windows, self.stretch, self.resolution_ns, self.filled)
+        return window_counts(self.windows, self.block, self.resolution_ns, self.filled)
 
     @cached_property
     def maxima(self) -> tuple[list[int], list[int], list[int]]:
-        """For each stretch of time, the largest latency (ns, unsigned), the number of activations, and the
+        """For each block of time, the largest latency (ns, unsigned), the number of activations, and the
         run.
 
         Stretches with less than half the median number of activations are left out.
         """
-        _, first, stretch = np.unique(self.stretch, return_index=True, return_inverse=True)
+        _, first, block = np.unique(self.block, return_index=True, return_inverse=True)
         most = np.full(len(first), UNKNOWN)
         number = np.zeros(len(first), dtype=np.int64)
         least = np.where(self.windows.min_ns == UNKNOWN, UNKNOWN, -self.windows.min_ns)
-        np.maximum.at(most, stretch, np.maximum(self.windows.max_ns, least))
-        np.add.at(number, stretch, self.windows.count + self.windows.missed)
+        np.maximum.at(most, block, np.maximum(self.windows.max_ns, least))
+        np.add.at(number, block, self.windows.count + self.windows.missed)
         measured = most != UNKNOWN
         whole = measured & (2 * number >= np.median(number[measured])) if measured.any() else measured
         return most[whole].tolist(), number[whole].tolist(), self.run[first][whole].tolist()
@@ -207,12 +207,12 @@ def _identity(step: Step, alternation: Alternation | None) -> str:
 
 
 def _windows(steps: Sequence[tuple[Record, Step]], scope: Scope) -> tuple[Windows, Integers, Integers]:
-    """Return the windows of all steps in sequence, and for each window the numbers of its stretch of time and
+    """Return the windows of all steps in sequence, and for each window the numbers of its block of time and
     its run. A run is a record if there are several, else a step.
     """
     numbers = {path: number for number, path in enumerate(dict.fromkeys(record.path for record, _ in steps))}
     parts: list[Windows] = []
-    stretches: list[Integers] = []
+    blocks: list[Integers] = []
     runs: list[Integers] = []
     offset = 0
     for number, (record, step) in enumerate(steps):
@@ -223,10 +223,10 @@ def _windows(steps: Sequence[tuple[Record, Step]], scope: Scope) -> tuple[Window
         else:
             run = number if alternation_of(record.run) is None else pair_of(step.key.repeat)
         parts.append(windows.chosen(windows.are_of(series)))
-        stretches.append(parts[-1].index + offset)
+        blocks.append(parts[-1].index + offset)
         runs.append(np.full(len(parts[-1]), run))
-        offset = int(stretches[-1].max(initial=offset - 1)) + 1
-    return Windows.together(parts), np.concatenate(stretches), np.concatenate(runs)
+        offset = int(blocks[-1].max(initial=offset - 1)) + 1
+    return Windows.together(parts), np.concatenate(blocks), np.concatenate(runs)
 
 
 def _limits(step: Step) -> dict[int, int]:
@@ -298,7 +298,7 @@ def sides_of(
 
 
 def _side(label: str, traits: dict[str, str], measured: list[tuple[Record, Step]], scope: Scope) -> Side:
-    windows, stretch, run = _windows(measured, scope)
+    windows, block, run = _windows(measured, scope)
     step = measured[0][1]
     limits = _limits(step)
     return Side(
@@ -307,7 +307,7 @@ def _side(label: str, traits: dict[str, str], measured: list[tuple[Record, Step]
         steps=tuple(step for _, step in measured),
         traits=traits,
         windows=windows,
-        stretch=stretch,
+        block=block,
         run=run,
         merged=merge(windows, limits_ns=limits),
         resolution_ns=int(step.parameters.get("resolution_ns") or 1),

@@ -232,7 +232,7 @@ class StepPhase:
 
 @dataclass(frozen=True)
 class Point:
-    """One CPU's largest latency in a stretch of time, and its missed activations."""
+    """One CPU's largest latency in an interval of time, and its missed activations."""
 
     step: str
     cpu: str
@@ -245,7 +245,7 @@ class Point:
 
 @dataclass(frozen=True)
 class Course:
-    """Maxima over time. `bucket_s`: the stretch of time that a point covers. `continuous`: whether the steps
+    """Maxima over time. `bucket_s`: the time that a point covers. `continuous`: whether the steps
     are drawn with the true times between them, instead of one directly after another.
     """
 

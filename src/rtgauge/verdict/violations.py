@@ -16,7 +16,7 @@ from rtgauge.record.windows import UNKNOWN, Windows, largest, least
 
 IntArray = npt.NDArray[np.int64]
 
-MOST_STRETCHES = 1_000
+MOST_BLOCKS = 1_000
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class Violations:
     unplaced: int = 0
     """Activations that no histogram shows, because there is none, or it ends below their value."""
     by_window: tuple[IntArray, IntArray] | None = field(default=None, compare=False, repr=False)
-    """Possible violations and activations in each stretch of time, in order, at most MOST_STRETCHES."""
+    """Possible violations and activations in each block of time, in order, at most MOST_BLOCKS."""
 
     @cached_property
     def counted(self) -> Counted:
@@ -79,10 +79,10 @@ def count_violations(
     """
     chosen = windows.are_of(series)
     missed, count = int(windows.missed[chosen].sum()), int(windows.count[chosen].sum())
-    together = 1 + int(windows.index[chosen].max(initial=0)) // MOST_STRETCHES
-    stretch = windows.index // together
-    every = np.bincount(stretch[chosen], (windows.count + windows.missed)[chosen]).astype(np.int64)
-    broken = np.bincount(stretch[chosen], windows.missed[chosen]).astype(np.int64)
+    together = 1 + int(windows.index[chosen].max(initial=0)) // MOST_BLOCKS
+    block = windows.index // together
+    every = np.bincount(block[chosen], (windows.count + windows.missed)[chosen]).astype(np.int64)
+    broken = np.bincount(block[chosen], windows.missed[chosen]).astype(np.int64)
     slack = resolution_ns - 1
     certain = possible = every_unplaced = 0
     beyond = (
@@ -96,7 +96,7 @@ def count_violations(
         if low is not None and low > bound_ns:
             certain += own
             possible += own
-            broken[stretch[at]] += own
+            broken[block[at]] += own
             continue
         signed, counts = windows.bins.of(at)
         bins = np.abs(signed) if UNKNOWN < windows.min_ns[at] < 0 else signed
@@ -114,7 +114,7 @@ def count_violations(
         certain += surely
         every_unplaced += unplaced + int(counts[bins >= OVERFLOW_BIN].sum())
         possible += max(surely, maybe + unplaced)
-        broken[stretch[at]] += max(surely, maybe + unplaced)
+        broken[block[at]] += max(surely, maybe + unplaced)
     return Violations(
         count + missed,
         certain + missed,

@@ -25,7 +25,7 @@ NAMED_STEPS = 8
 
 
 def course_figure(source: Source) -> Figure | None:
-    """Return a figure of the largest value in each second, or in longer stretches; None if the record has no
+    """Return a figure of the largest value in each second, or in longer intervals; None if the record has no
     course.
     """
     timeline = course(source.view.record, max(150, min(900, POINTS // (len(source.cpus) + 1))))
