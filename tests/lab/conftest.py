@@ -139,6 +139,13 @@ class Lab:
         # longer than a command waits for a guest: it then says why it did not come up
         return good(rtgauge("lab", "shell", self.up, *words, env=self.env, timeout=150)).stdout
 
+    def copy_engine(self, engine: Path) -> None:
+        """Copy an engine to /tmp/engine in the guest."""
+        assert self.up is not None
+        words = ("lab", "shell", self.up, "cat >/tmp/engine && chmod 700 /tmp/engine")
+        with engine.open("rb") as program:
+            good(rtgauge(*words, env=self.env, stdin=program))
+
     def listed(self, name: str) -> dict[str, Any]:
         guests: list[dict[str, Any]] = json.loads(good(invoke("lab", "list", "--json", env=self.env)).stdout)
         return next(guest for guest in guests if guest["name"] == name)

@@ -292,17 +292,7 @@ def test_a_power_cut_keeps_the_disk_and_the_host_key(lab: Lab) -> None:
 @pytest.mark.ci
 def test_the_next_run_puts_back_what_a_power_cut_has_left(lab: Lab, measured: Measured, engine: Path) -> None:
     lab.boot("debian")
-    with engine.open("rb") as program:
-        good(
-            rtgauge(
-                "lab",
-                "shell",
-                "debian",
-                "cat >/tmp/engine && chmod 700 /tmp/engine",
-                env=lab.env,
-                stdin=program,
-            )
-        )
+    lab.copy_engine(engine)
     lab.run_in("echo old >/var/setting; sync")
     lab.run_in(
         "sleep 600 </dev/null >/dev/null 2>&1 & /tmp/engine set --run cut --owner-pid $! -- "

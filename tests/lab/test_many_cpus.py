@@ -28,17 +28,7 @@ wait $engine && echo $most && grep '"type":"summary"' /tmp/stream && rm /tmp/str
 
 def test_the_engine_locks_little_memory_for_64_cpus(lab: Lab, engine: Path) -> None:
     lab.boot("debian", smp=str(CPUS))
-    with engine.open("rb") as program:
-        good(
-            rtgauge(
-                "lab",
-                "shell",
-                "debian",
-                "cat >/tmp/engine && chmod 700 /tmp/engine",
-                env=lab.env,
-                stdin=program,
-            )
-        )
+    lab.copy_engine(engine)
     locked_kib, *summaries = good(
         rtgauge("lab", "shell", "debian", MEASURE, env=lab.env, timeout=900)
     ).stdout.splitlines()

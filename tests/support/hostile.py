@@ -31,6 +31,7 @@ from rtgauge.cli.main import app
 from rtgauge.cli.stdio import Escaping
 from rtgauge.errors import EXIT_INPUT, RtgaugeError
 from tests.support.archives import own_archive
+from tests.support.mutated_text import places
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -157,18 +158,6 @@ def unpack(folder: Path) -> list[Path]:
             verdicts = [verdict for verdict in run["verdicts"] if verdict["step"] in (None, step)]
             (alone / "run.json").write_text(json.dumps(run | {"steps": [step], "verdicts": verdicts}))
     return sorted(folder.iterdir())
-
-
-def places(document: Any, where: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    """The path of every value in a document."""
-    inner = (
-        document.items()
-        if isinstance(document, dict)
-        else enumerate(document)
-        if isinstance(document, list)
-        else ()
-    )
-    return [where, *(place for key, value in inner for place in places(value, (*where, key)))]
 
 
 class Mutator:

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""A TOML text in which lines, values and pieces were changed."""
+"""A TOML text in which lines, values and pieces were changed, and the places in a document."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from hypothesis import strategies as st
 
@@ -51,3 +53,15 @@ def mutated(text: str, data: st.DataObject) -> str:
                 lines[at], lines[other] = lines[other], lines[at]
         text = "\n".join(lines)
     return text
+
+
+def places(document: Any, where: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The path of every value in a document."""
+    inner = (
+        document.items()
+        if isinstance(document, dict)
+        else enumerate(document)
+        if isinstance(document, list)
+        else ()
+    )
+    return [where, *(place for key, value in inner for place in places(value, (*where, key)))]

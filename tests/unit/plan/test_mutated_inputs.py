@@ -20,7 +20,7 @@ from rtgauge.input_file import toml_of
 from rtgauge.plan.plan import Overrides, make_plan, preset_texts
 from rtgauge.system.rules import parse_rules
 from rtgauge_ext.schedulability.task_set import check_task_set
-from tests.support.mutated_text import mutated
+from tests.support.mutated_text import mutated, places
 
 EXAMPLES = 3_000 if os.environ.get("RTGAUGE_NIGHTLY") else 150
 HOSTILE = st.one_of(
@@ -84,17 +84,6 @@ DOCUMENTS: list[tuple[str, dict[str, Any], Callable[[dict[str, Any]], object]]] 
     ),
     ("task set", TASKS, lambda written: check_task_set(written, "task set")),
 ]
-
-
-def places(document: Any, where: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    inner = (
-        document.items()
-        if isinstance(document, dict)
-        else enumerate(document)
-        if isinstance(document, list)
-        else ()
-    )
-    return [where, *(place for key, value in inner for place in places(value, (*where, key)))]
 
 
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])

@@ -28,6 +28,7 @@ from rtgauge.record.record_folder import checksum
 from rtgauge.record.samples import SamplesHeader
 from rtgauge.record.writer import RecordWriter
 from tests.support.explained import add_moments, real_formats, real_moment
+from tests.support.mutated_text import places
 from tests.support.samples import write_samples
 from tests.unit.records import mark, run, step
 
@@ -120,17 +121,6 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = writer.finish("complete")
     add_moments(path, "01-wakeup-idle", real_formats(), [real_moment(), real_moment() | {"number": 2}])
     return path
-
-
-def places(document: Any, where: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
-    inner = (
-        document.items()
-        if isinstance(document, dict)
-        else enumerate(document)
-        if isinstance(document, list)
-        else ()
-    )
-    return [where, *(place for key, value in inner for place in places(value, (*where, key)))]
 
 
 def changed(document: Any, place: tuple[Any, ...], value: Any, how: str) -> Any:
