@@ -17,7 +17,7 @@ from rtgauge.verdict.decision import judged_series
 from rtgauge_ext.tune.gain import format_gain, format_gains
 from rtgauge_ext.tune.offer_tables import stopped
 from rtgauge_ext.tune.result import TuneOutcome, steps_with
-from rtgauge_ext.tune.search import TestOutcome
+from rtgauge_ext.tune.search import PairOutcome
 from rtgauge_ext.tune.study import play
 
 if TYPE_CHECKING:
@@ -97,9 +97,9 @@ def interval(test: TestFigures) -> str:
 
 
 def _row(test: TestFigures) -> list[str]:
-    tone = {TestOutcome.BETTER: "good", TestOutcome.WORSE: "alarm"}
+    tone = {PairOutcome.BETTER: "good", PairOutcome.WORSE: "alarm"}
     shows = (
-        Cell(test.found, "good" if test.found is TestOutcome.BETTER else "alarm")
+        Cell(test.found, "good" if test.found is PairOutcome.BETTER else "alarm")
         if test.found in tone
         else test.found
     )

@@ -31,7 +31,7 @@ from rtgauge.verdict.run_verdict import exposure_of
 from rtgauge.verdict.worst import worst
 from rtgauge_ext.tune.costs import costs, isolated_in, of_the_rest
 from rtgauge_ext.tune.gain import format_gain
-from rtgauge_ext.tune.search import FALSE_KEEP, PairTest, Purpose, TestOutcome, rule_id
+from rtgauge_ext.tune.search import FALSE_KEEP, PairOutcome, PairTest, Purpose, rule_id
 from rtgauge_ext.tune.study import Played, deployment, play
 
 
@@ -55,7 +55,7 @@ class TestFigures(Model):
     changed: list[str] = Field(description="settings that differ between the baseline and the candidate")
     baseline: list[str]
     candidate: list[str]
-    found: TestOutcome
+    found: PairOutcome
     pairs: int
     gain: float
     low: float | None = Field(
@@ -111,7 +111,7 @@ class TuneResult(Model):
         description="the kept settings as a value for --deployment; as-is: none were kept"
     )
     tests: list[TestFigures]
-    confirmed: TestOutcome | None = Field(
+    confirmed: PairOutcome | None = Field(
         description="result of the test under loads that the search did not use"
     )
     confirm_loads: list[str]
@@ -348,7 +348,7 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
         else ""
     )
     confirmed = _confirmation(result, booted=options.confirm_after_boot)
-    if tuned.confirmation is not None and tuned.confirmation.found is TestOutcome.WORSE:
+    if tuned.confirmation is not None and tuned.confirmation.found is PairOutcome.WORSE:
         return result.ending(
             TuneOutcome.NOTHING,
             EXIT_FAILS,
@@ -376,10 +376,10 @@ def _confirmation(result: TuneResult, *, booted: bool) -> str:
         return f"not confirmed under {loads}"
     test = result.tests[-1]
     words = {
-        TestOutcome.BETTER: f"confirmed under {loads} ({format_gain(test.gain)})",
-        TestOutcome.WORSE: f" under {loads} ({format_gain(test.gain)})",
-        TestOutcome.NO_DIFFERENCE: f"no difference shown under {loads}",
-        TestOutcome.NOT_MEASURED: f"could not be measured under {loads}",
-        TestOutcome.REFUSED: f"refused by the machine under {loads}",
+        PairOutcome.BETTER: f"confirmed under {loads} ({format_gain(test.gain)})",
+        PairOutcome.WORSE: f" under {loads} ({format_gain(test.gain)})",
+        PairOutcome.NO_DIFFERENCE: f"no difference shown under {loads}",
+        PairOutcome.NOT_MEASURED: f"could not be measured under {loads}",
+        PairOutcome.REFUSED: f"refused by the machine under {loads}",
     }
     return words[result.confirmed]

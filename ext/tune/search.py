@@ -26,7 +26,7 @@ OTHER_ERROR = 0.01
 MOST_REMEDIES = 3
 
 
-class TestOutcome(StrEnum):
+class PairOutcome(StrEnum):
     """What a test shows about its candidate."""
 
     BETTER = change_words.BETTER
@@ -86,7 +86,7 @@ class PairTest:
     purpose: Purpose
     baseline: Settings
     candidate: Settings
-    found: TestOutcome
+    found: PairOutcome
     decision: Decision
     error: float
     """The chance of a wrong `found` if the settings make no difference, and of each end of the interval."""
@@ -186,7 +186,7 @@ class TuningSearch:
             if name not in self.result.refused and self._fits((*self.result.kept, name)):
                 test = yield from self._proven(name)
                 self._note_done([name])
-                if test.found is TestOutcome.BETTER and test.meets:
+                if test.found is PairOutcome.BETTER and test.meets:
                     return
         left = [name for name in self._options.candidates if name not in self.result.kept]
         # Settings that conflict with the others form a group of their own.
@@ -194,7 +194,7 @@ class TuningSearch:
             found = yield from self._helping(self.result.kept, rest, Purpose.GROUP)
             yield from self._prove_each(found)
             last = self.result.tests[-1]
-            if last.found is TestOutcome.BETTER and last.meets:
+            if last.found is PairOutcome.BETTER and last.meets:
                 return
             self._note_done(rest)
             left = [name for name in left if name not in rest]
@@ -231,7 +231,7 @@ class TuningSearch:
         base = self.result.kept
         purpose = Purpose.REMEDY if name in self.suspects else Purpose.PROOF
         test = yield from self._test(purpose, base, (*base, name), self._keep_error)
-        if test.found is TestOutcome.BETTER:
+        if test.found is PairOutcome.BETTER:
             self.result.kept = (*base, name)
         return test
 
@@ -244,10 +244,10 @@ class TuningSearch:
         """
         test = yield from self._test(purpose, base, (*base, *group), self._keep_error)
         group = self._accepted(group)
-        if test.found is TestOutcome.BETTER:
+        if test.found is PairOutcome.BETTER:
             self.result.together = (*self.result.together, *group)
             return (yield from self._smallest(base, group))
-        same = test.found is TestOutcome.NO_DIFFERENCE
+        same = test.found is PairOutcome.NO_DIFFERENCE
         if len(group) <= 1 or (same and not halves):
             return ()
         # If the group hurts or cannot be set, one setting may be the cause: try the others without it.
@@ -265,9 +265,9 @@ class TuningSearch:
         half = len(group) // 2
         for kept, dropped in ((group[half:], group[:half]), (group[:half], group[half:])):
             test = yield from self._test(
-                Purpose.LEAVE_OUT, (*base, *group), (*base, *kept), OTHER_ERROR, aim=TestOutcome.WORSE
+                Purpose.LEAVE_OUT, (*base, *group), (*base, *kept), OTHER_ERROR, aim=PairOutcome.WORSE
             )
-            if test.found is not TestOutcome.WORSE:
+            if test.found is not PairOutcome.WORSE:
                 self.result.together = tuple(name for name in self.result.together if name not in dropped)
                 return (yield from self._smallest(base, kept))
         first = yield from self._smallest((*base, *group[half:]), group[:half])
@@ -282,7 +282,7 @@ class TuningSearch:
             others = (*self.result.kept, *(each for each in left if each != name))
             test = yield from self._test(Purpose.PROOF, others, (*others, name), self._keep_error)
             left = tuple(each for each in left if each != name)
-            if test.found is TestOutcome.BETTER:
+            if test.found is PairOutcome.BETTER:
                 self.result.kept = (*self.result.kept, name)
             self.result.together = left
 
@@ -300,9 +300,9 @@ class TuningSearch:
                     final,
                     _replaced(final, full, forms[middle]),
                     OTHER_ERROR,
-                    aim=TestOutcome.WORSE,
+                    aim=PairOutcome.WORSE,
                 )
-                as_good = test.found in {TestOutcome.NO_DIFFERENCE, TestOutcome.BETTER}
+                as_good = test.found in {PairOutcome.NO_DIFFERENCE, PairOutcome.BETTER}
                 if as_good and (test.meets or not test.baseline_meets):
                     self.result.kept = _replaced(self.result.kept, full, forms[middle])
                     self.result.together = _replaced(self.result.together, full, forms[middle])
@@ -341,7 +341,7 @@ class TuningSearch:
         candidate: Settings,
         error: float,
         *,
-        aim: TestOutcome = TestOutcome.BETTER,
+        aim: PairOutcome = PairOutcome.BETTER,
         loads: Sequence[str] | None = None,
         reserved: int = 2 * BLOCK,
     ) -> Generator[Sequence[Visit], Sequence[VisitResult], PairTest]:
@@ -355,7 +355,7 @@ class TuningSearch:
         gains: list[float] = []
         meets = {0: True, 1: True}
         planned = 0
-        sign = 1 if aim is TestOutcome.BETTER else -1
+        sign = 1 if aim is PairOutcome.BETTER else -1
         while True:
             if self._runs + 2 * BLOCK + reserved > options.most_runs:
                 if not planned:
@@ -422,15 +422,15 @@ class TuningSearch:
         meets: Mapping[int, bool],
     ) -> PairTest:
         better, worse = self._decisions(gains, error)
-        found, decision = TestOutcome.NO_DIFFERENCE, better
+        found, decision = PairOutcome.NO_DIFFERENCE, better
         if not self._accepted(_changed(baseline, candidate)):
-            found = TestOutcome.REFUSED
+            found = PairOutcome.REFUSED
         elif len(gains) < BLOCK:
-            found = TestOutcome.NOT_MEASURED
+            found = PairOutcome.NOT_MEASURED
         elif better.outcome is Outcome.WORSE:
-            found = TestOutcome.BETTER
+            found = PairOutcome.BETTER
         elif worse.outcome is Outcome.WORSE:
-            found, error = TestOutcome.WORSE, OTHER_ERROR
+            found, error = PairOutcome.WORSE, OTHER_ERROR
             decision = decide(
                 gains,
                 larger_than=self._options.larger_than,

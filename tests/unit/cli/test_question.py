@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize(
-    ("wish", "says"),
+    ("options", "says"),
     [
         ({}, "p99.9 of wakeup latency under idle, cpu, 10 % larger, 12 pairs"),
         ({"series": "wakeup/latency/cpu"}, "p99.9 of wakeup latency under cpu, 10 % larger, 12 pairs"),

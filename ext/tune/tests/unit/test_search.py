@@ -12,9 +12,9 @@ import pytest
 
 from rtgauge.record.pairs import BLOCK
 from rtgauge_ext.tune.search import (
+    PairOutcome,
     Purpose,
     SearchOptions,
-    TestOutcome,
     Tuned,
     TuningSearch,
     Visit,
@@ -91,9 +91,9 @@ def test_the_remedy_of_the_culprit_is_one_test() -> None:
     found = searched(machine, suspects=["s7"])
     assert (found.kept, found.together) == (("s7",), ())
     test, confirmation = found.tests
-    assert (test.purpose, test.found, test.meets) == (Purpose.REMEDY, TestOutcome.BETTER, True)
+    assert (test.purpose, test.found, test.meets) == (Purpose.REMEDY, PairOutcome.BETTER, True)
     assert found.confirmation is confirmation
-    assert confirmation.found is TestOutcome.BETTER
+    assert confirmation.found is PairOutcome.BETTER
     assert {visit.loads[0] for visit in machine.visited[-2 * BLOCK :]} == {"memory"}
     assert len(machine.visited) == 1 + 4 * BLOCK
 
@@ -116,14 +116,14 @@ def test_two_settings_that_help_only_together() -> None:
 def test_a_wrong_suspicion_costs_one_test() -> None:
     found = searched(Machine([(["s3"], 2_000_000)]), suspects=["s8"])
     assert found.kept == ("s3",)
-    assert found.tests[0].found is TestOutcome.NO_DIFFERENCE
+    assert found.tests[0].found is PairOutcome.NO_DIFFERENCE
 
 
 def test_a_setting_that_hurts_does_not_hide_one_that_helps() -> None:
     machine = Machine([(["s1"], 320_000)], hurt_by=["s10"])
     found = searched(machine, replace(WISH, most_runs=400))
     assert found.kept == ("s1",)
-    assert any(test.found is TestOutcome.WORSE and "s10" in test.changed for test in found.tests)
+    assert any(test.found is PairOutcome.WORSE and "s10" in test.changed for test in found.tests)
 
 
 def test_a_setting_without_counted_runs_does_not_stop_the_search() -> None:
@@ -137,7 +137,7 @@ def test_a_refused_setting_is_left_out_and_not_tried_again() -> None:
     assert found.kept == ("s1",)
     assert found.refused == {"s8": "EINVAL", "s11": "EINVAL"}
     first = found.tests[0]
-    assert (first.changed, first.found) == (("s8",), TestOutcome.REFUSED)
+    assert (first.changed, first.found) == (("s8",), PairOutcome.REFUSED)
     assert not any("s8" in test.changed for test in found.tests[1:])
     assert sum("s11" in visit.settings for visit in machine.visited) == BLOCK, "in the first group only"
 
@@ -159,11 +159,11 @@ def test_a_test_decides_with_the_error_of_its_interval() -> None:
             low, high = test.decision.low, test.decision.high
             assert low is not None
             assert high is not None
-            if test.found is TestOutcome.NO_DIFFERENCE:
+            if test.found is PairOutcome.NO_DIFFERENCE:
                 assert low <= 0, "a gain is printed if it is shown"
             else:
-                assert (low > 0) == (test.found is TestOutcome.BETTER)
-                assert (high < 0) == (test.found is TestOutcome.WORSE)
+                assert (low > 0) == (test.found is PairOutcome.BETTER)
+                assert (high < 0) == (test.found is PairOutcome.WORSE)
 
 
 def test_a_machine_that_meets_the_requirement_is_left_alone() -> None:

@@ -36,7 +36,7 @@ from rtgauge_ext.tune.candidates import Candidate
 from rtgauge_ext.tune.page import basis, figures, page, tables
 from rtgauge_ext.tune.refused import refused_in
 from rtgauge_ext.tune.result import TuneOutcome, TuneResult
-from rtgauge_ext.tune.search import TestOutcome, Visit
+from rtgauge_ext.tune.search import PairOutcome, Visit
 from rtgauge_ext.tune.study import Played, next_runs, play, seen_of, value_ns, with_more_budget
 from rtgauge_ext.tune.tuning_options import TuningOptions, options_of, plain, resolution, tune_plan
 
@@ -269,7 +269,7 @@ def test_a_setting_refused_as_a_whole_is_refused(
 def test_a_refused_setting_is_left_out_with_its_reason() -> None:
     plan = planned("latency<=100us hardness=50%", "thp")
     result = TuneResult.of(simulated(plan, mended_by="nothing", made=[made(THP, "Invalid argument")]))
-    assert [test.found for test in result.tests] == [TestOutcome.REFUSED]
+    assert [test.found for test in result.tests] == [PairOutcome.REFUSED]
     assert result.left_out == [f"setting thp: the machine refused it ({THP}: Invalid argument)"]
 
 
