@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Defines the quantiles of a distribution, their fields, and how many samples each of them needs.
 
-A further quantile is one name here, and a field of `record.model.Distribution` and of `store.document.SeriesPoint`
-with a migration of the store.
+A further quantile is one name here, and a field of `record.model.Distribution` and of
+`store.document.SeriesPoint` with a migration of the store.
 """
 
 from __future__ import annotations
