@@ -195,7 +195,9 @@ def _part(rule: Rule, trial: Trial, cpus: str | None) -> str:
     return trial.deployment.replace(TAKEN_CPUS, cpus or "")
 
 
-def _why_not(rule: Rule, judged: Finding, machine: Machine, scope: AllowedSettings, facts: Facts) -> str | None:
+def _why_not(
+    rule: Rule, judged: Finding, machine: Machine, scope: AllowedSettings, facts: Facts
+) -> str | None:
     """Return why a rule is not tried: None if it is tried, empty if the machine already meets it."""
     trial, cpus = rule.trial, scope.cpus
     if trial is None:
