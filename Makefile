@@ -196,7 +196,7 @@ test-farm: headers $(VENV)/.tools $(VENV)/.installed
 
 # On guests that are not part of the project; what has no guest is skipped by name.
 test-cokernel: $(VENV)/.tools $(VENV)/.installed
-	@$(PART) 'co-kernels' $(BIN)/pytest tests/cokernel
+	@$(PART) 'co-kernels' $(BIN)/pytest ext/cokernel/tests/guests
 
 lint: $(VENV)/.tools $(VENV)/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(PART) lint sh tools/lint.sh

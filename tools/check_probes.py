@@ -16,7 +16,7 @@ sys.path.insert(0, "src")
 from rtgauge.errors import InputError
 from rtgauge.extension import registered
 from rtgauge.probe.registry import PROBES
-from rtgauge.report.presenter import presenter_of
+from rtgauge.report.presenter import presenters_of
 
 
 def problems() -> list[str]:
@@ -48,7 +48,7 @@ def problems() -> list[str]:
         found += [f"probe {name}: {field} is empty" for field, text in texts.items() if not text.strip()]
     for name in registered("presenters"):
         try:
-            presenter_of(name)
+            presenters_of(name)
         except InputError as error:
             found.append(str(error))
     return found

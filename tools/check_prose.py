@@ -95,7 +95,7 @@ def main(arguments: list[str]) -> list[str]:
     found: list[str] = []
     for name in listed.stdout.split():
         path = Path(name)
-        if name in UNCHECKED or "/tests/" in name or not path.is_file():
+        if name in UNCHECKED or "/tests/" in name or "/bench/" in name or not path.is_file():
             continue
         content = path.read_text(encoding="utf-8")
         if name.endswith(".md"):

@@ -18,7 +18,7 @@ from pydantic import BaseModel
 
 from rtgauge import extension
 from rtgauge.cli.main import app
-from rtgauge.record.marks import MarkKind
+from rtgauge.record.marks import mark_kinds
 from rtgauge.system.rules import Check, Rule, Trial, TrialSetting
 from rtgauge.target.engine_path import engine_path
 
@@ -42,7 +42,7 @@ def marks_page() -> str:
     rows = (
         f'| <a id="{kind.label}"></a>`{kind.label}` | {" or ".join(kind.value.severities)} '
         f"| {kind.value.meaning} | {kind.value.remedy or '-'} |\n"
-        for kind in sorted(MarkKind, key=lambda kind: kind.label)
+        for kind in sorted(mark_kinds().values(), key=lambda kind: kind.label)
     )
     return MARKS + "".join(rows)
 

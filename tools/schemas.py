@@ -13,7 +13,7 @@ from pydantic.json_schema import models_json_schema
 
 from rtgauge.analysis.comparison_document import Comparison, ComparisonList, OperationsAndComparisons
 from rtgauge.analysis.microbenchmarks import Microbenchmarks
-from rtgauge.explain.page.document import ExplainDocument, SelfTestDocument
+from rtgauge.explain.page.document import ExplainDocument
 from rtgauge.extension import Document, load, registered
 from rtgauge.record.model import Run, RunDocument, Step
 from rtgauge.record.stream import LINE
@@ -28,7 +28,6 @@ DOCUMENTS: dict[str, tuple[str, list[type[BaseModel]]]] = {
         [Comparison, ComparisonList, Microbenchmarks, OperationsAndComparisons],
     ),
     "explain.schema.json": ("what rtgauge show --why --json prints", [ExplainDocument]),
-    "selftest.schema.json": ("what rtgauge selftest --json prints", [SelfTestDocument]),
     "gate.schema.json": ("what rtgauge gate --json prints", [GateResult]),
 }
 """File name -> title, and the models of which the document is one."""

@@ -203,7 +203,7 @@ static void the_gravity_of_cobalts_clock_is_read_as_it_is_written(void **state)
 	char *value;
 
 	(void)state;
-	/* tests/data/cokernels/cobalt-coreclk.txt */
+	/* ext/cokernel/tests/data/cobalt-coreclk.txt */
 	assert_int_equal(0, read_clock("gravity: irq=0 kernel=2000 user=2000\n"
 				       " devices: timer=lapic, clock=<Linux clocksource>\n"
 				       "watchdog: off\n"

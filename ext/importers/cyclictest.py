@@ -25,6 +25,7 @@ from rtgauge.record.marks import MarkKind, Severity
 from rtgauge.record.model import OVERFLOW_CYCLES, Mark, Result
 from rtgauge.units import format_time, plural
 from rtgauge_ext.importers.foreign_file import lines
+from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.importers.measurement import ImportedSeries, Importer, Measurement, check_runs
 
 DEFAULT_INTERVAL_US = 1000
@@ -430,7 +431,7 @@ def stopped(tool: str, value_ns: int | None) -> Mark:
     """Return the mark of a measurement that stopped at a latency above a limit (cyclictest's -b)."""
     latency = "a latency" if value_ns is None else f"a latency of {format_time(value_ns)}"
     why = f"{tool} stopped at {latency}, which exceeded its limit (-b), so the maximum depends on this limit"
-    return MarkKind.STOPPED_AT_THRESHOLD.mark(why)
+    return ImportMarkKind.STOPPED_AT_THRESHOLD.mark(why)
 
 
 def smi_results(counts: Mapping[int, int]) -> list[Result]:

@@ -41,4 +41,5 @@ EXTENSION = Extension(
         ),
         "rtgauge_ext.importers.other_tool:OTHER_TOOL",
     ),
+    marks={"importers": "rtgauge_ext.importers.marks:ImportMarkKind"},
 )

@@ -20,10 +20,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 from rtgauge.errors import InputError
-from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Result
 from rtgauge.units import plural
 from rtgauge_ext.importers.foreign_file import damaged
+from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.importers.measurement import ImportedSeries, Importer, Measurement, check_runs
 
 _SECONDS = re.compile(r"([0-9]{1,12})\.[0-9]{1,12}")
@@ -128,34 +128,36 @@ def _measurement(report: _Report, source: str) -> Measurement:
     marks: list[Mark] = []
     if recorded is not None and recorded != found:
         detail = f"hwlatdetect says that it recorded {recorded} samples, but the file has {found}"
-        marks.append(MarkKind.SAMPLES_MISSING.mark(detail))
+        marks.append(ImportMarkKind.SAMPLES_MISSING.mark(detail))
     highest = settings.get("Max Latency")
     largest = max(map(max, gaps.values()), default=None)
     if highest is not None and largest is not None and largest != highest:
         detail = f"hwlatdetect reports a maximum of {highest} us, but the largest sample is {largest} us"
-        marks.append(MarkKind.MAXIMUM_DIFFERS.mark(detail))
+        marks.append(ImportMarkKind.MAXIMUM_DIFFERS.mark(detail))
     window, width = settings.get("Sample window"), settings.get("Sample width")
     if window and width is not None and width < window:
         share = width * 100 / window
         detail = f"hwlatdetect looked for gaps only {share:.0f} % of the time"
-        marks.append(MarkKind.DUTY_CYCLE.mark(detail))
+        marks.append(ImportMarkKind.DUTY_CYCLE.mark(detail))
     elif not window:
         detail = (
             "the file does not say for how much of the time hwlatdetect looked for gaps; the default is half "
             "of the time"
         )
-        marks.append(MarkKind.DUTY_CYCLE.mark(detail))
+        marks.append(ImportMarkKind.DUTY_CYCLE.mark(detail))
     if report.more:
         only = "hwlatdetect reports only the largest gap of each window"
         marks.append(
-            MarkKind.SAMPLES_MISSING.mark(
+            ImportMarkKind.SAMPLES_MISSING.mark(
                 f"the file lacks {plural(report.more, 'further gap')} above the threshold, because {only}"
             )
         )
     threshold = settings.get("Latency threshold")
     if threshold:
         marks.append(
-            MarkKind.SMALL_GAPS_UNKNOWN.mark(f"hwlatdetect does not record gaps of up to {threshold} us")
+            ImportMarkKind.SMALL_GAPS_UNKNOWN.mark(
+                f"hwlatdetect does not record gaps of up to {threshold} us"
+            )
         )
     series = [
         ImportedSeries(

@@ -12,7 +12,6 @@ from typing import Any
 
 from rtgauge.errors import InputError
 from rtgauge.record.facts import Facts
-from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LoadReport, Mark, Step, StepKey
 from rtgauge.record.parameters import OpenParameters
 from rtgauge.record.stream import SeriesLine
@@ -22,6 +21,7 @@ from rtgauge.record.window_table import WindowTable
 from rtgauge.units import plural
 from rtgauge_ext.importers.imported_record import TIME_UNKNOWN, modification_time, write_imported
 from rtgauge_ext.importers.imported_step import StepAndWindows
+from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.instrument.edge_file import Distances, EdgeBlock, EdgeFile, Pairing
 from rtgauge_ext.instrument.messages import AnswerEdges, Edges
 
@@ -129,15 +129,15 @@ class _Measured:
         if unpaired := self._pairing.extra - self._pairing.opposite:
             edges = f"{plural(unpaired, 'edge')} on the answer channel came without a stimulus"
             cause = "the line is noisy, or an edge crosses the threshold more than once"
-            marks.append(MarkKind.EXTRA_EDGES.mark(f"{edges}: {cause}"))
+            marks.append(ImportMarkKind.EXTRA_EDGES.mark(f"{edges}: {cause}"))
         if self._pairing.opposite:
             edges = f"{plural(self._pairing.opposite, 'edge')} went in the other direction"
             toggled = "give --any-edge if the answer line is toggled"
-            marks.append(MarkKind.ANSWERS_INVERTED.mark(f"{toggled}: {edges} and did not count"))
+            marks.append(ImportMarkKind.ANSWERS_INVERTED.mark(f"{toggled}: {edges} and did not count"))
         if self._options.answer is not None and self._pairing.open:
             last = "the file ends before the last stimulus has an answer"
             marks.append(
-                MarkKind.LAST_UNANSWERED.mark(
+                ImportMarkKind.LAST_UNANSWERED.mark(
                     f"{last}, so the stimulus counts neither as answered nor as missed"
                 )
             )
@@ -169,7 +169,7 @@ def _step(
     windows = measured.table.windows()
     series = SeriesLine(type="series", series=0, metric=metric, unit="ns", labels={"role": "instrument"})
     summary = summarise_step(windows, [series], [summary_line(0, builder.totals(), builder.warm_up())])
-    time_unknown = MarkKind.TIME_UNKNOWN.mark(TIME_UNKNOWN)
+    time_unknown = ImportMarkKind.TIME_UNKNOWN.mark(TIME_UNKNOWN)
     first_ns, last_ns = measured.span_ns
     step = Step(
         id=f"01-{probe}-{TOOL}",

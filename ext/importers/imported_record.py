@@ -11,12 +11,12 @@ import rtgauge
 from rtgauge.errors import InputError
 from rtgauge.record.facts import Facts, Kernel, Preemption, Virtualization
 from rtgauge.record.files import clean_name
-from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LoadReport, Run, StepKey
 from rtgauge.record.parameters import OpenParameters
 from rtgauge.record.writer import RecordWriter
 from rtgauge.units import NS_PER_S, format_duration
 from rtgauge_ext.importers.imported_step import StepAndWindows, imported_step
+from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.importers.measurement import Hints, Measurement
 from rtgauge_ext.importers.registry import importer_of, read_file
 
@@ -112,7 +112,7 @@ def import_file(
             started=measurement.started or file_time,
             ended=measurement.ended or measurement.started or file_time,
             interval_ns=interval_ns,
-            marks=[] if measurement.started else [MarkKind.TIME_UNKNOWN.mark(TIME_UNKNOWN)],
+            marks=[] if measurement.started else [ImportMarkKind.TIME_UNKNOWN.mark(TIME_UNKNOWN)],
         )
         for number, (measurement, key) in enumerate(zip(measurements, keys, strict=True), start=1)
     ]

@@ -27,6 +27,7 @@ from rtgauge.record.windows import Windows, add_bins
 from rtgauge.record.windows_file import check_windows
 from rtgauge.units import NS_PER_S, format_duration, format_span, format_time, plural
 from rtgauge_ext.importers.foreign_file import MAX_COUNT, MAX_VALUE_NS, damaged
+from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.importers.measurement import SHORT_NS, ImportedSeries, Measurement, scheduling_marks
 
 RELEASED = {"wakeup", "periodic", "response"}
@@ -251,11 +252,11 @@ def _histogram_marks(measurement: Measurement, *, contradicted: bool) -> list[Ma
             "the file has only the minimum, average and maximum, so a quantile is known only to be at least "
             "the minimum"
         )
-        marks.append(MarkKind.NO_HISTOGRAM.mark(detail))
+        marks.append(ImportMarkKind.NO_HISTOGRAM.mark(detail))
     averaged = (series for series in measurement.series if series.average_ns is not None)
     if measurement.average_is_cut and any(series.overflow > 1 for series in averaged):
         own = f"the histogram is incomplete, so the mean is what {measurement.tool} prints, rounded down"
-        marks.append(MarkKind.MEAN_ROUNDED.mark(f"{own}, and the standard deviation is unknown"))
+        marks.append(ImportMarkKind.MEAN_ROUNDED.mark(f"{own}, and the standard deviation is unknown"))
     return marks
 
 
@@ -278,7 +279,7 @@ def _contradictions(measurement: Measurement) -> tuple[list[ImportedSeries], lis
         "the average or the histogram does not cover all samples, so a sample outside the bins may have any "
         "value"
     )
-    return series, [MarkKind.AVERAGE_CONTRADICTS.mark(f"{found[0]}{more}: {why}")]
+    return series, [ImportMarkKind.AVERAGE_CONTRADICTS.mark(f"{found[0]}{more}: {why}")]
 
 
 def _duration_ns(measurement: Measurement, intervals: Sequence[int | None]) -> int:
@@ -299,11 +300,11 @@ def _marks(
     elif measurement.series and resolution > 1:
         in_bins = f"{tool} counted in bins of {format_duration(resolution)}"
         marks.append(
-            MarkKind.RESOLUTION.mark(f"{in_bins}, so values may be up to {resolution - 1} ns larger")
+            ImportMarkKind.RESOLUTION.mark(f"{in_bins}, so values may be up to {resolution - 1} ns larger")
         )
     if not measurement.unit_known:
         detail = "the text does not show whether its latencies are in us or ns; rtgauge assumes us"
-        marks.append(MarkKind.UNIT_ASSUMED.mark(detail))
+        marks.append(ImportMarkKind.UNIT_ASSUMED.mark(detail))
     marks += _histogram_marks(measurement, contradicted=contradicted)
     has_releases = bool(measurement.series) and measurement.probe in RELEASED
     if measurement.releases and any(interval is None for interval in intervals):
@@ -317,7 +318,9 @@ def _marks(
     elif measurement.releases and missed:
         least = "at least " if any(series.overflow > 1 for series in measurement.series) else ""
         derived = f"from its latencies and interval, rtgauge derives {least}{missed}"
-        marks.append(MarkKind.MISSED_DERIVED.mark(f"{tool} does not report missed activations; {derived}"))
+        marks.append(
+            ImportMarkKind.MISSED_DERIVED.mark(f"{tool} does not report missed activations; {derived}")
+        )
     policy, priority = (measurement.parameters.get(name) for name in ("policy", "priority"))
     marks += scheduling_marks(tool, policy, priority)
     duration = _duration_ns(measurement, intervals)
@@ -325,7 +328,7 @@ def _marks(
         detail = (
             f"{tool} measured for only {format_span(duration / NS_PER_S)}, so it may have missed rarer events"
         )
-        marks.append(MarkKind.SHORT_MEASUREMENT.mark(detail))
+        marks.append(ImportMarkKind.SHORT_MEASUREMENT.mark(detail))
     return marks
 
 

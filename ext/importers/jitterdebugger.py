@@ -19,9 +19,9 @@ import numpy.typing as npt
 from pydantic import BaseModel, Field
 
 from rtgauge.errors import InputError
-from rtgauge.record.marks import MarkKind
 from rtgauge.units import NS_PER_S
 from rtgauge_ext.importers.foreign_file import damaged, json_documents, open_file, validated
+from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.importers.measurement import ImportedSeries, Importer, Measurement
 
 Count = Annotated[int, Field(ge=0, lt=2**62, strict=True)]
@@ -186,7 +186,7 @@ def parse_raw(path: Path) -> Measurement:
     measurement = _samples(str(path), histograms, (last - (first or 0)) * 10**9)
     if cut:
         incomplete = "the last sample in the file is incomplete, so rtgauge leaves it out"
-        measurement.marks.append(MarkKind.CUT_SHORT.mark(incomplete))
+        measurement.marks.append(ImportMarkKind.CUT_SHORT.mark(incomplete))
     return measurement
 
 

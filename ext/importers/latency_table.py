@@ -25,6 +25,7 @@ from rtgauge.record.marks import MarkKind, Severity
 from rtgauge.record.model import Mark
 from rtgauge.units import NS_PER_S
 from rtgauge_ext.importers.foreign_file import clock_ns, damaged
+from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.importers.measurement import (
     ImportedSeries,
     Measurement,
@@ -212,7 +213,7 @@ def with_unfinished_second(
         return Extremes(low_ns, high_ns, [])
     whole = f"the extremes and average that {program} prints cover only whole seconds"
     also = f"but its histogram includes the unfinished last second, and ranges from {first} to {last} ns"
-    mark = MarkKind.EXTREMES_OF_WHOLE_SECONDS.mark(f"{whole}, {also}, in bins of {width_ns} ns")
+    mark = ImportMarkKind.EXTREMES_OF_WHOLE_SECONDS.mark(f"{whole}, {also}, in bins of {width_ns} ns")
     return Extremes(low_ns if low_is_least else first, high_ns if last <= farthest_ns else last, [mark])
 
 
@@ -254,7 +255,7 @@ def table_series(table: LatencyTable, source: str) -> TableSeries:
         if table.samples is not None and table.samples != count:
             raise damaged(source, f"its histogram has {count} samples, but its summary says {table.samples}")
         detail = "rtgauge assumes bins of 1 us, because the text does not give their width (-B)"
-        marks.append(MarkKind.BINS_ASSUMED.mark(detail))
+        marks.append(ImportMarkKind.BINS_ASSUMED.mark(detail))
         last, overflow = max(histogram), 0
         if max(high, -low) >= (last + 1) * 1000:
             overflow = histogram.pop(last)
@@ -265,7 +266,7 @@ def table_series(table: LatencyTable, source: str) -> TableSeries:
                 f"{tool}'s histogram drops the sign of latencies, and some activations were early (down to "
                 f"{low} ns)"
             )
-            marks.append(MarkKind.SIGN_LOST.mark(detail))
+            marks.append(ImportMarkKind.SIGN_LOST.mark(detail))
         in_ns = {cell * 1000: samples for cell, samples in histogram.items()}
         low, high, beyond = with_unfinished_second(low, high, in_ns, 1000, tool)
         marks += beyond
@@ -322,9 +323,11 @@ def _missing(table: LatencyTable, low: int, high: int) -> Mark | None:
     if table.whole is not None:
         whole = "the figures are from the last line (RTS), which covers every second"
         detail = f"{lines}; {whole}, and rtgauge computes the number of samples from the time in that line"
-        return MarkKind.SECONDS_MISSING.mark(detail, severity=Severity.NOTE)
+        return ImportMarkKind.SECONDS_MISSING.mark(detail, severity=Severity.NOTE)
     beyond = f"{lines}, but no RTS line, and these lines do not contain the overall extremes"
-    return MarkKind.SECONDS_MISSING.mark(f"{beyond}; the mean and count of the other seconds are unknown")
+    return ImportMarkKind.SECONDS_MISSING.mark(
+        f"{beyond}; the mean and count of the other seconds are unknown"
+    )
 
 
 def _count(table: LatencyTable, source: str) -> int:
@@ -365,7 +368,7 @@ def _measurement(table: LatencyTable, source: str, interval_ns: int | None) -> M
             "Xenomai's latency and EVL's latmus print the same line; rtgauge assumes that this one is from "
             "latency"
         )
-        marks.append(MarkKind.TOOL_ASSUMED.mark(assumed))
+        marks.append(ImportMarkKind.TOOL_ASSUMED.mark(assumed))
     return Measurement(
         tool=table.tool[0],
         source=source,

@@ -20,6 +20,7 @@ from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark
 from rtgauge_ext.importers.foreign_file import clock_ns, damaged, lines
 from rtgauge_ext.importers.latency_table import EVL_CONTEXTS, parse_screen, space_of
+from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.importers.measurement import (
     Hints,
     ImportedSeries,
@@ -78,7 +79,7 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
         last_cell = next(reversed(cells))
         cells = {cell: samples - (cell != last_cell) for cell, samples in cells.items()}
         detail = "latmus -g writes each count except the last too high by 1; rtgauge subtracts 1"
-        marks.append(MarkKind.COUNTS_PLUS_ONE.mark(detail))
+        marks.append(ImportMarkKind.COUNTS_PLUS_ONE.mark(detail))
         binned = count
     if count is None or count != binned:
         raise InputError(
@@ -96,7 +97,7 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
         marks.append(overruns_mark("latmus", overruns))
     if switches := _whole(heading.get("IN-BAND SWITCHES")):
         detail = f"latmus reports {switches} switches to Linux, during which the task was not real-time"
-        marks.append(MarkKind.IN_BAND_SWITCHES.mark(detail))
+        marks.append(ImportMarkKind.IN_BAND_SWITCHES.mark(detail))
     period = _whole(heading.get("sampling period"))
     cpu = re.match(r"CPU([0-9]{1,5})", heading.get("thread affinity", ""))
     series = ImportedSeries(

@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any, Self
 
 from rtgauge.errors import InputError
-from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Result
 from rtgauge.units import plural
 from rtgauge_ext.importers.foreign_file import lines
+from rtgauge_ext.importers.marks import ImportMarkKind
 
 SHORT_NS = 3600 * 10**9
 """Measurements shorter than this get a mark, because they miss events that occur once an hour."""
@@ -103,10 +103,10 @@ def scheduling_marks(tool: str, policy: str | None, priority: int | None) -> lis
     """Return marks if the measuring thread had no real-time priority or ran below the interrupt threads."""
     if policy in {"other", "normal", "batch", "idle"} or (policy != "deadline" and priority == 0):
         detail = f"{tool} measured without a real-time priority, so it was delayed like any ordinary program"
-        return [MarkKind.NO_REAL_TIME_PRIORITY.mark(detail)]
+        return [ImportMarkKind.NO_REAL_TIME_PRIORITY.mark(detail)]
     if policy in {None, "fifo", "rr"} and priority is not None and priority < IRQ_THREAD_PRIORITY:
         below = f"priority {priority}, below the interrupt threads ({IRQ_THREAD_PRIORITY})"
-        return [MarkKind.LOW_PRIORITY.mark(f"{tool} measured at {below}, so they delayed it")]
+        return [ImportMarkKind.LOW_PRIORITY.mark(f"{tool} measured at {below}, so they delayed it")]
     return []
 
 
@@ -116,13 +116,13 @@ def last_bin_mark(what: str, overflow: int, limit: str) -> Mark:
     `what`: a text such as "latmus' last bin also counts every larger latency". `limit`: the start of the last
     bin, such as "12 us".
     """
-    return MarkKind.LAST_BIN_CLIPPED.mark(f"{what}; its samples ({overflow}) count as {limit} or more")
+    return ImportMarkKind.LAST_BIN_CLIPPED.mark(f"{what}; its samples ({overflow}) count as {limit} or more")
 
 
 def overruns_mark(program: str, overruns: int) -> Mark:
     """Make the mark of a program that counted missed activations."""
     how_late = "it is unknown how late they would have been"
-    return MarkKind.OVERRUNS.mark(
+    return ImportMarkKind.OVERRUNS.mark(
         f"{program} reports {plural(overruns, 'overrun')} (missed activations); {how_late}"
     )
 

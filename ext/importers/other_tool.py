@@ -12,17 +12,26 @@ from typing import TYPE_CHECKING
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.probe import registry as probes
 from rtgauge.probe import wakeup
-from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LeftOut, Mark, StepKey
 from rtgauge.runner.context import Abandoned, StepContext, StepInProgress, now_utc
 from rtgauge.runner.put_together import EndedStep, StepResult, load_marks
-from rtgauge.runner.scope import with_measuring_module
+from rtgauge.runner.scope import with_loaded
 from rtgauge.system.changes import marks as change_marks
-from rtgauge.system.cokernel_needs import XENOMAI_PREFIXES
-from rtgauge.system.rtai import IN_KERNEL, RTAIS, places, program_folder, rtai_argv
-from rtgauge.system.rtai import LATENCY as RTAI_LATENCY
 from rtgauge.target.target import Target
 from rtgauge.units import NS_PER_S, NS_PER_UNIT, format_cpu_list, format_duration, parse_cpu_list
+from rtgauge_ext.cokernel.needs import XENOMAI_PREFIXES
+from rtgauge_ext.cokernel.rtai import RTAI
+from rtgauge_ext.cokernel.rtai_modules import rtai_modules
+from rtgauge_ext.cokernel.rtai_programs import (
+    IN_KERNEL,
+    RTAIS,
+    measuring_module,
+    places,
+    program_folder,
+    rtai_argv,
+)
+from rtgauge_ext.cokernel.rtai_programs import LATENCY as RTAI_LATENCY
+from rtgauge_ext.importers.marks import ImportMarkKind
 
 if TYPE_CHECKING:
     from rtgauge_ext.importers.measurement import Measurement
@@ -237,7 +246,7 @@ class MeasuredByTool:
 
         begun = step.begun
         key = begun.key
-        note = MarkKind.OTHER_TOOL.mark(f"{key.tool} measured this step, as a check on rtgauge")
+        note = ImportMarkKind.OTHER_TOOL.mark(f"{key.tool} measured this step, as a check on rtgauge")
         done, windows = imported_step(
             self.measurement,
             step_id=step.id,
@@ -265,7 +274,7 @@ def _other_period(key: StepKey, measurement: Measurement) -> list[Mark]:
         return []
     periods = ", ".join(format_duration(period) for period in others if period is not None)
     return [
-        MarkKind.OTHER_PERIOD.mark(
+        ImportMarkKind.OTHER_PERIOD.mark(
             f"{key.tool} measures every {periods}, but the step measures every {format_duration(own)}"
         )
     ]
@@ -332,7 +341,10 @@ class OtherTool:
         context = step.context
         context.progress.phase(f"{step.key.tool} measures")
         begin_ns = context.target.monotonic_ns()
-        step.undo.enter_context(with_measuring_module(context))
+        names = measuring_module(step.key.tool, _interval_ns(step.key), in_kernel=step.key.space == "kernel")
+        if names:
+            files = rtai_modules(context.target, None, names)
+            step.undo.enter_context(with_loaded(files, context.target, RTAI.module_help))
         measurement = _run(context, step.folder)
         return MeasuredByTool(measurement, begin_ns, context.target.monotonic_ns())
 

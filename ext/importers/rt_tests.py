@@ -16,7 +16,6 @@ from typing import Annotated, Any, cast
 from pydantic import BaseModel, ConfigDict, Field
 
 from rtgauge.errors import InputError
-from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Result
 from rtgauge_ext.importers.cyclictest import (
     break_limit,
@@ -27,6 +26,7 @@ from rtgauge_ext.importers.cyclictest import (
     stopped,
 )
 from rtgauge_ext.importers.foreign_file import json_documents, utc, validated
+from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.importers.measurement import ImportedSeries, Importer, Measurement, last_bin_mark
 
 Count = Annotated[int, Field(ge=0, lt=2**62, strict=True)]
@@ -236,7 +236,7 @@ def oslat_fields(raw: Mapping[str, Any], name: str) -> dict[str, Any]:
             last_bin_mark("the last bin of oslat also counts every longer gap", clipped, "that long")
         )
     detail = "oslat counts each round of its own loop, not only gaps, so the first bin is the loop itself"
-    marks.append(MarkKind.LOOP_IN_FIRST_BIN.mark(detail))
+    marks.append(ImportMarkKind.LOOP_IN_FIRST_BIN.mark(detail))
     longest = max((thread.duration or 0 for thread in threads.values()), default=0)
     return {
         "series": series,

@@ -18,6 +18,7 @@ from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Result
 from rtgauge.units import NS_PER_S, NS_PER_UNIT, format_duration, plural
 from rtgauge_ext.importers.foreign_file import damaged
+from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.importers.measurement import ImportedSeries, Importer, Measurement, Second
 
 NS_PER_MS = NS_PER_UNIT["ms"]
@@ -113,7 +114,7 @@ def _marks(told: int | None, of_scheduler: int | None, lowest: int, overruns: in
             f"RTAI's latency program reports {plural(overruns, 'overrun')} (missed activations) and counts "
             f"each as a latency of 0"
         )
-        marks.append(MarkKind.OVERRUNS.mark(text))
+        marks.append(ImportMarkKind.OVERRUNS.mark(text))
     if lowest < 0:
         early = f"some activations were up to {-lowest} ns early"
         marks.append(MarkKind.EARLY.mark(f"{early}, because RTAI's calibration sets its timer early"))
@@ -123,12 +124,12 @@ def _marks(told: int | None, of_scheduler: int | None, lowest: int, overruns: in
             "the period is neither in the output of RTAI's latency program nor in RTAI's list of tasks; "
             f"{assumed}"
         )
-        marks.append(MarkKind.PERIOD_ASSUMED.mark(detail))
+        marks.append(ImportMarkKind.PERIOD_ASSUMED.mark(detail))
     elif told is not None and of_scheduler is not None and abs(told - of_scheduler) > 1:
         # display prints a constant instead
         printed, used = format_duration(told), format_duration(of_scheduler)
         detail = f"RTAI's latency program prints a period of {printed}, but its task's period is {used}"
-        marks.append(MarkKind.PERIOD_OF_THE_TASK.mark(detail))
+        marks.append(ImportMarkKind.PERIOD_OF_THE_TASK.mark(detail))
     return marks
 
 

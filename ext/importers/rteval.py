@@ -15,10 +15,10 @@ from fractions import Fraction
 from typing import Any
 
 from rtgauge.errors import InputError
-from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Result
 from rtgauge_ext.importers.cyclictest import interval_us
 from rtgauge_ext.importers.foreign_file import clock_ns, damaged, document
+from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.importers.measurement import ImportedSeries, Importer, Measurement
 
 TOOLS = ("cyclictest", "timerlat")
@@ -158,9 +158,9 @@ def parse_summary(data: bytes, source: str) -> list[Measurement]:
             ]
         if measured.tag == "timerlat":
             detail = "rteval adds rtla's counts of interrupt, thread and user context into one histogram"
-            marks.append(MarkKind.QUANTITIES_MIXED.mark(detail))
+            marks.append(ImportMarkKind.QUANTITIES_MIXED.mark(detail))
             detail = "rteval ignores values above rtla's bins, so the maximum may be larger than shown"
-            marks.append(MarkKind.OVERFLOW_UNKNOWN.mark(detail))
+            marks.append(ImportMarkKind.OVERFLOW_UNKNOWN.mark(detail))
             for report in measured.iter("stoptrace_report"):
                 text = "\n".join(part.strip() for part in report.itertext() if part.strip())
                 cpu = report.get("CPU", "unknown")[:10]

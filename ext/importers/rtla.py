@@ -23,9 +23,9 @@ from fractions import Fraction
 from typing import Any, Literal
 
 from rtgauge.errors import InputError
-from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Result
 from rtgauge_ext.importers.foreign_file import clock_ns, damaged
+from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.importers.measurement import ImportedSeries, Importer, Measurement, check_runs
 
 _NUMBER = r"[0-9]{1,20}(?:\.[0-9]{1,9})?"
@@ -258,10 +258,12 @@ def _histogram(table: _Table, source: str) -> dict[str, Any]:
     marks: list[Mark] = []
     if width > 1:
         why = f"the file does not give the width, but all its rows begin with multiples of {width}"
-        marks.append(MarkKind.BINS_ASSUMED.mark(f"rtgauge assumes bins of {width}: {why}"))
+        marks.append(ImportMarkKind.BINS_ASSUMED.mark(f"rtgauge assumes bins of {width}: {why}"))
     if not table.totals:
         rows = "rtla's rows count:, over: and max: are missing (--no-summary, or the file is cut short)"
-        marks.append(MarkKind.NO_SUMMARY.mark(f"{rows}, so the samples above the histogram are unknown"))
+        marks.append(
+            ImportMarkKind.NO_SUMMARY.mark(f"{rows}, so the samples above the histogram are unknown")
+        )
     series = [_histogram_series(table, at, unit_ns, width, source) for at in range(len(table.columns))]
     return {"series": series, "resolution_ns": width * unit_ns, "marks": marks}
 
@@ -291,7 +293,9 @@ def _timerlat_top(table: _Table, source: str) -> dict[str, Any]:
                 )
             )
     one_count = "rtla top counts only the timer interrupts of each CPU"
-    mark = MarkKind.COUNT_OF_IRQ.mark(f"{one_count}; the thread has as many wake-ups, unless rtla lost some")
+    mark = ImportMarkKind.COUNT_OF_IRQ.mark(
+        f"{one_count}; the thread has as many wake-ups, unless rtla lost some"
+    )
     return {"series": series, "resolution_ns": unit_ns, "marks": [mark]}
 
 
@@ -354,7 +358,7 @@ def _measurement(table: _Table, source: str) -> Measurement:
     if table.analysis:
         explanation = Result(name="explanation", values={"text": "\n".join(table.analysis).strip()})
         fields["results"] = [*fields.get("results", []), explanation]
-        mark = MarkKind.STOPPED_AT_THRESHOLD.mark(
+        mark = ImportMarkKind.STOPPED_AT_THRESHOLD.mark(
             "rtla stopped at its threshold; the step's results contain rtla's analysis of the last latency"
         )
         fields["marks"] = [*fields.get("marks", []), mark]

@@ -12,11 +12,11 @@ from collections.abc import Iterable
 from fractions import Fraction
 
 from rtgauge.errors import InputError
-from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Result
 from rtgauge.units import NS_PER_S
 from rtgauge_ext.importers.foreign_file import clock_ns, damaged, lines
 from rtgauge_ext.importers.latency_table import parse_screen, space_of, with_unfinished_second
+from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.importers.measurement import (
     ImportedSeries,
     Importer,
@@ -62,7 +62,7 @@ def parse_gnuplot(numbered: Iterable[tuple[int, str]], source: str) -> Measureme
     histogram = {round(value * 1000) - width_ns // 2: count - 1 for value, count in cells[1:-1] if count > 1}
     low = high = average = None
     marks = [
-        MarkKind.COUNTS_PLUS_ONE.mark(
+        ImportMarkKind.COUNTS_PLUS_ONE.mark(
             "Xenomai's latency -g writes each count too high by 1; rtgauge subtracts 1"
         )
     ]

@@ -18,4 +18,5 @@ EXTENSION = Extension(
         "instrument": "rtgauge_ext.instrument.measurers.instrument_serial",
         "latmon": "rtgauge_ext.instrument.measurers.instrument_latmon",
     },
+    marks={"instrument": "rtgauge_ext.instrument.marks:InstrumentMarkKind"},
 )

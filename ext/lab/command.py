@@ -28,7 +28,7 @@ from rtgauge_ext.lab.running_guests import stop as stop_guest
 from rtgauge_ext.lab.ssh import ssh_command
 
 if TYPE_CHECKING:
-    from rtgauge.system.cokernel_needs import Need
+    from rtgauge.system.runtime import Need
 
 HELP = """Boot real kernels in virtual machines (guests).
 
@@ -328,15 +328,16 @@ def doctor(name: Name, json: Json = False) -> None:
       rtgauge lab doctor xenomai
       rtgauge lab doctor rtai --json
     """
-    from rtgauge.system.cokernel_needs import PATHS, needs
+    from rtgauge.system.runtime import runtimes
     from rtgauge.target.open_target import reader
 
     with reader(f"lab:{find_guest(name).name}") as (_, read):
-        found = needs(read(PATHS))
+        files = read(list(dict.fromkeys(path for runtime in runtimes() for path in runtime.need_paths)))
+    found = [need for runtime in runtimes() for need in runtime.needs(files)]
     able = [
-        cokernel
-        for cokernel in ("cobalt", "rtai")
-        if all(need.met or need.only_for is not None for need in found if need.cokernel == cokernel)
+        runtime.name
+        for runtime in runtimes()
+        if all(need.met or need.only_for is not None for need in found if need.cokernel == runtime.name)
     ]
     if json:
         typer.echo(dumps({"rt": able, "needs": [asdict(need) for need in found]}, indent=1))
@@ -346,7 +347,7 @@ def doctor(name: Name, json: Json = False) -> None:
 
 
 def _say_needs(name: str, able: list[str], found: list[Need]) -> None:
-    """Print the answer, then the needs of each co-kernel that can be measured, or of both if none can."""
+    """Print the answer, then the needs of each co-kernel that can be measured, or of all if none can."""
     from rich.table import Table
 
     from rtgauge.cli.console import Console

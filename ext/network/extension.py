@@ -10,5 +10,6 @@ EXTENSION = Extension(
     line="Measures the cycle of a control loop with a device behind a network, and where its time goes.",
     probes={"path": "rtgauge_ext.network.probe:PROBE"},
     presenters={"path": "rtgauge_ext.network.page.presenter:PATH"},
+    marks={"network": "rtgauge_ext.network.marks:NetworkMarkKind"},
     presets="rtgauge_ext.network",
 )

@@ -20,4 +20,5 @@ EXTENSION = Extension(
     presenters={"taskset": "rtgauge_ext.schedulability.page.presenter:TASK_SETS"},
     documents={"sched.schema.json": "rtgauge_ext.schedulability.analysis.analyse:DOCUMENT"},
     files={"A task set": "rtgauge_ext.schedulability.task_set:FILE"},
+    marks={"schedulability": "rtgauge_ext.schedulability.marks:TaskSetMarkKind"},
 )

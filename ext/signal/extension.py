@@ -17,4 +17,5 @@ EXTENSION = Extension(
         "response": "rtgauge_ext.signal.page.signal_path:SIGNAL_PATH",
     },
     measurers={"two-ends": "rtgauge_ext.signal.two_ends"},
+    marks={"signal": "rtgauge_ext.signal.marks:SignalMarkKind"},
 )

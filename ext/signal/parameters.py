@@ -7,9 +7,9 @@ import ipaddress
 import re
 import socket
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple, Self, TypeVar, cast
 
 from pydantic import AfterValidator, Field, model_validator
 
@@ -32,6 +32,9 @@ from rtgauge.target.address import target_name
 from rtgauge.units import MAX_CPU, format_duration, parse_duration_ns
 from rtgauge.validation import CpuList, DurationNs, between
 from rtgauge_ext.signal.instrument_address import check_address, is_latmon
+
+if TYPE_CHECKING:
+    from rtgauge.target.target import Target
 
 ON_COKERNELS = "loop:mqueue"
 """A path that keeps user-space tasks on the co-kernel. Linux has it too."""
@@ -466,6 +469,12 @@ class SignalProbe(Probe[S]):
         wire = (f"rtgauge_wire{suffix}",) if parameters.path == WIRE and runtime != "rtai" else ()
         task = (f"{self.kernel_module}{suffix}",) if parameters.space == "kernel" else ()
         return ("rtgauge_core", *wire, *task) if wire or task else ()
+
+    def module_files(self, parameters: S, target: Target, say: Callable[[str], None]) -> list[str]:
+        """Return the paths of the kernel modules on the target. Raises NoModules."""
+        from rtgauge_ext.signal.kernel_modules import modules_for
+
+        return modules_for(target, self.modules(parameters), say)
 
     def options(self, parameters: S) -> dict[str, Any]:
         """Return the engine's options for these parameters."""

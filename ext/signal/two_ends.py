@@ -9,14 +9,15 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from rtgauge.errors import MeasureError, RtgaugeError
-from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LeftOut, PeerReport, StepKey
 from rtgauge.record.stream import StreamResult
 from rtgauge.record.windows import Windows
 from rtgauge.runner.context import StepContext, StepInProgress, step_files
-from rtgauge.runner.engine import STREAM, BackgroundEngine, EngineStream, arm_and_stop, follow
+from rtgauge.runner.engine import STREAM, EngineStream, arm_and_stop, follow
 from rtgauge.runner.put_together import EngineMeasurement
 from rtgauge.target.target import ClockOffset, Guarded, Target, clock_offset
+from rtgauge_ext.signal.background_engine import BackgroundEngine
+from rtgauge_ext.signal.marks import SignalMarkKind
 from rtgauge_ext.signal.parameters import Role, other_role, signal_step
 
 SLAVE_STREAM = "stream-slave.ndjson"
@@ -116,7 +117,7 @@ def measure(step: StepInProgress) -> EngineMeasurement:
     result, windows, report = _merge(key, stream, slave.stream, offset)
     if died:
         detail = f"the slave on {both['slave'].target.name} ended too early ({slave.why()})"
-        result.marks.append(MarkKind.SLAVE_DIED.mark(detail))
+        result.marks.append(SignalMarkKind.SLAVE_DIED.mark(detail))
         if result.end is not None:
             result.end = result.end.model_copy(update={"reason": "slave-died"})
     return EngineMeasurement(result, windows, (master, slave.program), files_on, report)

@@ -14,4 +14,5 @@ EXTENSION = Extension(
         "garre2014": "rtgauge_ext.tire.garre2014:STUDY",
         "tire-search": "rtgauge_ext.tire.study:STUDY",
     },
+    marks={"tire": "rtgauge_ext.tire.marks:TireMarkKind"},
 )

@@ -43,9 +43,6 @@ EXTENSION = Extension(
         "export": Command(
             KEEP, "Export the statistics of a record for other tools.", "rtgauge.cli.export:export"
         ),
-        "selftest": Command(
-            HIDDEN, "Stall a CPU in known ways, and check the explanations.", "rtgauge.cli.selftest:selftest"
-        ),
         "resume": Command(
             HIDDEN, "Continue an interrupted run, or give a search more time.", "rtgauge.cli.resume:resume"
         ),
@@ -81,9 +78,6 @@ EXTENSION = Extension(
         "junit": "rtgauge.exporters.junit:JUNIT",
         "markdown": "rtgauge.exporters.document_tables:MARKDOWN",
     },
-    measurers={
-        "autotune": "rtgauge.runner.measurers.autotune",
-    },
     loads={
         "idle": "rtgauge.load.idle:IdleLoad",
         "cpu": "rtgauge.load.cpu:Cpu",
@@ -91,7 +85,6 @@ EXTENSION = Extension(
         "network": "rtgauge.load.network:Network",
         "scheduler": "rtgauge.load.scheduler:Scheduler",
         "papers": "rtgauge.load.papers:Papers",
-        "stall": "rtgauge.load.stall:StallLoad",
     },
     presets="rtgauge.plan",
 )

@@ -42,6 +42,8 @@ Kind = Literal[
     "targets",
     "frequencies",
     "live_pages",
+    "runtimes",
+    "marks",
 ]
 """What an extension adds by name. Each is a field of Extension."""
 NOUNS: dict[Kind, str] = {
@@ -60,6 +62,8 @@ NOUNS: dict[Kind, str] = {
     "targets": "kind of target",
     "frequencies": "frequencies of",
     "live_pages": "live page of",
+    "runtimes": "co-kernel",
+    "marks": "marks of",
 }
 """The word for each kind in an error."""
 
@@ -96,7 +100,9 @@ class Extension:
     probes: Mapping[str, str] = field(default_factory=_none)
     """Probe -> its rtgauge.probe.descriptor.Probe."""
     presenters: Mapping[str, str] = field(default_factory=_none)
-    """Probe, or file that steps keep -> its rtgauge.report.presenter.Presenter."""
+    """Probe, or file that steps keep -> an rtgauge.report.presenter.Presenter. Several extensions may present
+    the same one.
+    """
     studies: Mapping[str, str] = field(default_factory=_none)
     """Study -> its rtgauge.study.adaptive.Study."""
     loads: Mapping[str, str] = field(default_factory=_none)
@@ -123,6 +129,10 @@ class Extension:
     """Any name -> the rtgauge.report.how_often.Frequencies that calculates how often a task can run."""
     live_pages: Mapping[str, str] = field(default_factory=_none)
     """Any name -> the rtgauge.cli.live.LivePage that `--live` shows."""
+    runtimes: Mapping[str, str] = field(default_factory=_none)
+    """Co-kernel, a value of `rt` -> its rtgauge.system.runtime.Runtime."""
+    marks: Mapping[str, str] = field(default_factory=_none)
+    """Any name -> its marks, a subclass of rtgauge.record.marks.MarkKindBase."""
     presets: str | None = None
     """The package whose folder `presets` has plans (TOML)."""
     targets: Mapping[str, str] = field(default_factory=_none)
@@ -196,7 +206,16 @@ def load(kind: Kind, name: str, form: type) -> object:
 
     Raises KeyError if nothing is registered, InputError if it cannot be imported or is something else.
     """
-    reference = registered(kind)[name]
+    return _loaded(kind, name, registered(kind)[name], form)
+
+
+def load_all(kind: Kind, name: str, form: type) -> list[object]:
+    """Import what each extension registers as `name`, in the order of the extensions. Raises as `load`."""
+    added: Iterable[Mapping[str, str]] = (getattr(extension, kind) for extension in extensions())
+    return [_loaded(kind, name, mapping[name], form) for mapping in added if name in mapping]
+
+
+def _loaded(kind: Kind, name: str, reference: str, form: type) -> object:
     try:
         found = imported(reference)
     except (ImportError, AttributeError) as error:

@@ -13,14 +13,16 @@ from pathlib import Path
 
 from rtgauge.errors import MeasureError
 from rtgauge.record.files import whole_file
-from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import InstrumentReport, Mark, Outlier, StepKey
 from rtgauge.record.stream import SeriesLine, Summary
 from rtgauge.record.window_table import WindowTable
 from rtgauge.record.windows import Windows
 from rtgauge.runner.context import StepContext, StepInProgress, step_files
-from rtgauge.runner.engine import STREAM, BackgroundEngine, EngineStream, arm_and_stop
+from rtgauge.runner.engine import STREAM, EngineStream, arm_and_stop
 from rtgauge.runner.put_together import EngineMeasurement
+from rtgauge_ext.instrument.marks import InstrumentMarkKind
+from rtgauge_ext.signal.background_engine import BackgroundEngine
+from rtgauge_ext.signal.marks import SignalMarkKind
 from rtgauge_ext.signal.parameters import SignalParameters, signal_step
 
 OUTER_TABLE = "windows-outer"
@@ -109,7 +111,7 @@ class InstrumentStep:
 def lost_mark(error: MeasureError) -> Mark:
     """Return the mark for an instrument that was lost during the measurement."""
     detail = f"the instrument was lost during the measurement ({error}); everything that it had sent is kept"
-    return MarkKind.INSTRUMENT_LOST.mark(detail)
+    return InstrumentMarkKind.INSTRUMENT_LOST.mark(detail)
 
 
 def try_engine(context: StepContext) -> None:
@@ -168,7 +170,7 @@ def _merge(step: InstrumentStep, outer: InstrumentResult, *, died: bool) -> Engi
     result.marks += outer.marks
     if died:
         detail = f"the slave on {step.context.target.name} ended too early ({step.engine.why()})"
-        result.marks.append(MarkKind.SLAVE_DIED.mark(detail))
+        result.marks.append(SignalMarkKind.SLAVE_DIED.mark(detail))
     windows = _windows(step, outer)
     reason = outer.end_reason if step.makes_stimuli or outer.end_reason == DIED else None
     return EngineMeasurement(

@@ -22,6 +22,7 @@ from rtgauge.runner.put_together import EngineMeasurement
 from rtgauge.target.target import Target
 from rtgauge.units import plural
 from rtgauge_ext.instrument.latmon import MAX_CELLS, Bulk, Cells, LatmonSession
+from rtgauge_ext.instrument.marks import InstrumentMarkKind
 from rtgauge_ext.instrument.measurers.instrument import (
     DIED,
     InstrumentResult,
@@ -148,7 +149,7 @@ def _marks(bulks: list[Bulk], cells: Cells | None) -> list[Mark]:
     ]
     if placed > samples:
         marks.append(
-            MarkKind.FIRST_SECOND.mark(
+            InstrumentMarkKind.FIRST_SECOND.mark(
                 f"the latmon's totals per second leave out the first second: "
                 f"{plural(placed - samples, 'sample')} are only in its histogram, so rtgauge gives no mean, "
                 f"and the minimum and maximum are exact only to 1 us"
@@ -159,7 +160,7 @@ def _marks(bulks: list[Bulk], cells: Cells | None) -> list[Mark]:
             f"the latmon binned only {placed} of {samples} samples; of the others, only the minimum, mean "
             f"and maximum are known"
         )
-        marks.append(MarkKind.CELLS_MISSING.mark(detail))
+        marks.append(InstrumentMarkKind.CELLS_MISSING.mark(detail))
     if cells is not None and cells.clipped:
         marks.append(
             MarkKind.HISTOGRAM_OVERFLOW.mark(
@@ -169,7 +170,7 @@ def _marks(bulks: list[Bulk], cells: Cells | None) -> list[Mark]:
         )
     if missed:
         marks.append(
-            MarkKind.MISSED_BY_OVERRUNS.mark(
+            InstrumentMarkKind.MISSED_BY_OVERRUNS.mark(
                 f"{plural(missed, 'period')} passed while an answer was missing; rtgauge assumes a "
                 f"latency of one period for each, because the latmon reports only their number"
             )

@@ -14,7 +14,6 @@ from typing import NamedTuple
 import numpy as np
 
 from rtgauge.errors import MeasureError
-from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import (
     ClockDriftReport,
     ExactFigures,
@@ -33,6 +32,7 @@ from rtgauge.target.target import Target, clock_offset
 from rtgauge.units import NS_PER_S, plural
 from rtgauge_ext.instrument.configuration import configuration_of
 from rtgauge_ext.instrument.edges import DistanceFollower, ResponseFollower, Times
+from rtgauge_ext.instrument.marks import InstrumentMarkKind
 from rtgauge_ext.instrument.measurers.instrument import (
     DIED,
     OUTER_TABLE,
@@ -50,6 +50,7 @@ from rtgauge_ext.instrument.messages import (
     Mode,
 )
 from rtgauge_ext.instrument.session import Loopback, Session, self_test
+from rtgauge_ext.signal.marks import SignalMarkKind
 from rtgauge_ext.signal.parameters import signal_step
 
 LOOPBACK_COUNT = 1_000
@@ -397,23 +398,23 @@ def _marks(
             f"edges came faster than the instrument can count; lost edges: at least {state.edges_lost}; "
             f"stimuli that awaited an answer and are not counted: {state.voided}"
         )
-        marks.append(MarkKind.EDGES_LOST.mark(detail))
+        marks.append(InstrumentMarkKind.EDGES_LOST.mark(detail))
     if histogram is not None and histogram.count != totals.count and not state.edges_lost:
         detail = (
             f"this machine read the instrument too slowly, so {histogram.count - totals.count} of "
             f"{histogram.count} values did not arrive; only the instrument's own figures include them"
         )
-        marks.append(MarkKind.STREAM_GAPS.mark(detail))
+        marks.append(InstrumentMarkKind.STREAM_GAPS.mark(detail))
     if state.extra:
         detail = (
             f"{plural(state.extra, 'edge')} came without a stimulus; the line is noisy, or something else "
             f"drives it"
         )
-        marks.append(MarkKind.NOISE.mark(detail))
+        marks.append(SignalMarkKind.NOISE.mark(detail))
     if state.glitches:
         detail = (
             f"{plural(state.glitches, 'edge')} came in pulses no longer than a tick of the instrument; "
             f"check the wires and their ground"
         )
-        marks.append(MarkKind.GLITCHES.mark(detail))
+        marks.append(InstrumentMarkKind.GLITCHES.mark(detail))
     return marks

@@ -40,9 +40,9 @@ def loads(incomplete: str) -> list[str]:
 
 def marks(incomplete: str) -> list[str]:
     """Complete the name of a mark."""
-    from rtgauge.record.marks import KIND_OF_NAME
+    from rtgauge.record.marks import mark_kinds
 
-    return _starting(incomplete, sorted(KIND_OF_NAME))
+    return _starting(incomplete, sorted(mark_kinds()))
 
 
 def records(incomplete: str) -> list[str]:

@@ -9,7 +9,7 @@ import typer
 
 from rtgauge.cli import completion
 from rtgauge.errors import InputError
-from rtgauge.record.marks import KIND_OF_NAME
+from rtgauge.record.marks import mark_kinds
 from rtgauge.suggest import nearest
 
 
@@ -34,21 +34,23 @@ def marks(
       rtgauge marks
       rtgauge marks throttled
     """
-    for name in names or sorted(KIND_OF_NAME):
-        if name not in KIND_OF_NAME:
-            raise InputError(f"there is no mark {name}{nearest(name, list(KIND_OF_NAME))}")
+    for name in names or sorted(mark_kinds()):
+        if name not in mark_kinds():
+            raise InputError(f"there is no mark {name}{nearest(name, list(mark_kinds()))}")
         explain_mark(name)
 
 
 def explain_mark(name: str) -> None:
-    """Print what a mark means, and what to do about it. A mark of another version has only its name."""
+    """Print what a mark means, and what to do about it. An unknown mark has only its name."""
     from rtgauge.cli.console import Console
     from rtgauge.report.terminal_table import print_text
 
-    console, kind = Console(), KIND_OF_NAME.get(name)
+    console, kind = Console(), mark_kinds().get(name)
     if kind is None:
         print_text(
-            console, f"{name}: another version of rtgauge made this mark, so its meaning is not known here"
+            console,
+            f"{name}: another version of rtgauge, or an extension that is not installed, made this mark, so "
+            "its meaning is not known here",
         )
         return
     print_text(console, f"{name} ({' or '.join(kind.value.severities)}): {kind.value.meaning}")

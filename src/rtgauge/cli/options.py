@@ -230,7 +230,7 @@ class Deciding:
         """
         from rtgauge.analysis.gate import LEAST_CHANGE, PASS_FROM, boots_to_show
         from rtgauge.analysis.gate_options import GateOptions
-        from rtgauge.record.marks import KIND_OF_NAME
+        from rtgauge.record.marks import mark_kinds
         from rtgauge.record.quantiles import NAMES
         from rtgauge.suggest import nearest
         from rtgauge.verdict.requirement import parse_requirement
@@ -241,8 +241,8 @@ class Deciding:
             raise InputError(f"--quantile {self.quantile} is not one of {', '.join(NAMES)}")
         allowed = self.allow_mark or []
         for name in allowed:
-            if name not in KIND_OF_NAME:
-                raise InputError(f"--allow-mark: unknown mark '{name}'{nearest(name, KIND_OF_NAME)}")
+            if name not in mark_kinds():
+                raise InputError(f"--allow-mark: unknown mark '{name}'{nearest(name, mark_kinds())}")
         try:
             matters = parse_percent(larger_than or ("10%" if require is None else "100%"))
         except ValueError as error:

@@ -27,6 +27,7 @@ from rtgauge.validation import explain
 
 if TYPE_CHECKING:
     from rtgauge.record.stream import Frame
+    from rtgauge.target.target import Target
 
 TRACE_INSTANCE = f"rtgauge-{secrets.token_hex(4)}"
 """The tracefs instance in which the kernel records for a probe. The runner makes and removes it. Each process
@@ -272,6 +273,13 @@ class Probe(ABC, Generic[P]):
     def modules(self, parameters: P) -> tuple[str, ...]:  # noqa: ARG002 - for some probes
         """Return the kernel modules (kmod/) that the step needs on its target, in the order of loading."""
         return ()
+
+    def module_files(self, parameters: P, target: Target, say: Callable[[str], None]) -> list[str]:  # noqa: ARG002 - for some probes
+        """Return the paths of these modules on the target, for its kernel. `say` gets progress messages.
+
+        Raises NoModules, with cause and remedy, if there are none and they cannot be built.
+        """
+        return []
 
     def changes(self, parameters: P) -> tuple[str, ...]:  # noqa: ARG002 - for some probes
         """Return the target's settings that the step itself changes; they are noted before the step and

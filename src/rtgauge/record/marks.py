@@ -6,10 +6,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from enum import Enum, StrEnum, unique
-from typing import NamedTuple
+from functools import cache
+from typing import NamedTuple, cast
 
+from rtgauge.extension import load, registered
 from rtgauge.record.strict_model import Model
 
 
@@ -45,9 +47,9 @@ class Mark(Model):
     series: int | None = None
 
     @property
-    def kind(self) -> MarkKind | None:
-        """The mark's kind in the registry; None for a mark of another version."""
-        return KIND_OF_NAME.get(self.name)
+    def kind(self) -> MarkKindBase | None:
+        """The mark's kind; None for a mark of another version, or of an extension that is not installed."""
+        return mark_kinds().get(self.name)
 
     @property
     def remedy(self) -> str:
@@ -63,11 +65,30 @@ class Entry(NamedTuple):
     remedy: str = ""
 
 
-@unique
-class MarkKind(Enum):
-    """Every kind of mark that rtgauge or its engine can make."""
+class MarkKindBase(Enum):
+    """A set of kinds of marks. The core has one, and extensions may add others."""
 
     _value_: Entry
+
+    @property
+    def label(self) -> str:
+        """The mark's name in records: `cpu-held`."""
+        return self.name.lower().replace("_", "-")
+
+    def mark(self, detail: str, *, severity: Severity | None = None, series: int | None = None) -> Mark:
+        """Make a mark of this kind. `severity` None means the usual one."""
+        return Mark(
+            name=self.label, severity=severity or self.value.severities[0], detail=detail, series=series
+        )
+
+    def is_in(self, marks: Iterable[Mark]) -> bool:
+        """Return whether one of the marks is of this kind."""
+        return any(mark.name == self.label for mark in marks)
+
+
+@unique
+class MarkKind(MarkKindBase):
+    """The kinds of marks that the core or its engine can make."""
 
     # Marks about the machine.
     THROTTLED = Entry(
@@ -199,15 +220,6 @@ class MarkKind(Enum):
         (NOTE,),
         "The connection broke, but the step continued on the target. `rtgauge resume` fetched its results "
         "later.",
-    )
-    OTHER_TOOL = Entry(
-        (NOTE,),
-        "Another tool measured this step, so that you can compare its result with the one from rtgauge.",
-    )
-    OTHER_PERIOD = Entry(
-        (NOTE,),
-        "The other tool cannot measure with the period of this step. The detail gives the period that it "
-        "used.",
     )
 
     # Marks that the engine makes.
@@ -343,82 +355,11 @@ class MarkKind(Enum):
         "their default priority, FIFO 95.",
         "measure again, or measure with --space user",
     )
-    PARTS_MISSING = Entry(
-        (DOUBTFUL,),
-        "rtgauge could not split some responses into parts, because the kernel did not trace every switch "
-        "to the slave.",
-        "keep the CPU of the slave busy, or measure without --trace-parts",
-    )
-    NO_INTERRUPT = Entry(
-        (NOTE,),
-        "This path does not use an interrupt, so the results lack interrupt latency and service time.",
-        "choose a path with an interrupt: --path wire or gpio",
-    )
-    NO_STIMULUS = Entry(
-        (INVALID,),
-        "The slave did not receive any stimulus.",
-        "start the master first, and check that both ends name the same line",
-    )
-    SLAVE_DIED = Entry(
-        (INVALID,),
-        "The slave, or the observer of a periodic task, ended too early.",
-        "read the detail and the messages of the slave to find the cause, then measure again",
-    )
-    MASTER_LATE = Entry(
-        (NOTE, DOUBTFUL),
-        "The master was too late for some stimuli and did not send them. If it missed more than 1 %, the "
-        "mark is doubtful.",
-        "give the master its own CPU or a longer --interval, then measure again",
-    )
-    NOISE = Entry(
-        (DOUBTFUL,),
-        "Answers came without a stimulus, or several came for one stimulus. Either the line is noisy, or "
-        "something else uses it.",
-        "check the wires, and whether something else uses the line; then measure again",
-    )
-    OWN_LATE = Entry(
-        (NOTE, DOUBTFUL),
-        "In some cycles, the measuring machine itself sent its frame late or not at all, or read the answer "
-        "late. These cycles say nothing about the far end. If they are more than 1 % of the answered cycles, "
-        "the mark is doubtful.",
-        "give the task its own CPU (--cpu) or a longer --interval, or find the cause with --explain, then "
-        "measure again",
-    )
-    OTHER_FRAMES = Entry(
-        (NOTE,),
-        "Answers came twice, or frames came that were no answers to this run. They do not count.",
-        "check whether something repeats frames, or uses the same path; then measure again",
-    )
-    STAMPS_MISSING = Entry(
-        (NOTE,),
-        "The kernel gave no usable time stamps for some frames, so their responses are not split into parts. "
-        "Their responses are measured all the same.",
-        "check with `ethtool -T INTERFACE` whether the driver makes software time stamps, and do not set the "
-        "system's time while rtgauge measures",
-    )
-    REFERENCE_MISSING = Entry(
-        (NOTE,),
-        "Some edges on the wire were not time-stamped, so they are missing from the figures of the wire.",
-    )
     OVERLOAD = Entry(
         (INVALID, NOTE),
         "The CPU could not keep up with the period, so the probe ended early. For the probe tire, the mark "
         "is a note, because the steps until then are valid.",
         "use a longer period, or less work in each period",
-    )
-    PERIOD_SHORT = Entry(
-        (NOTE,),
-        "Each step of the tire takes longer than the period, so every deadline is missed.",
-        "use a longer period, fewer nodes or more threads",
-    )
-    UNFINISHED = Entry(
-        (DOUBTFUL,),
-        "When the step ended, a task had not finished some activations that were already released. The "
-        "figures leave them out.",
-        "lower the utilization of the task set, or measure for longer",
-    )
-    TIMELINE_CUT = Entry(
-        (NOTE,), "The timeline of a task is incomplete, because it had more segments than rtgauge can keep."
     )
     NOT_PREEMPTED = Entry(
         (DOUBTFUL,),
@@ -440,77 +381,6 @@ class MarkKind(Enum):
         "measure again without what caused this, such as a debugger or page faults; the detail names the "
         "last cause",
     )
-    PERIOD_OF_THE_TASK = Entry(
-        (NOTE,),
-        "The test program of RTAI prints a period that differs from the actual period of its task. rtgauge "
-        "uses the actual period.",
-    )
-    PERIOD_ASSUMED = Entry(
-        (DOUBTFUL,),
-        "Neither the test program nor the RTAI scheduler reports the period. rtgauge assumes the default "
-        "period of the program.",
-        "give the period: --interval",
-    )
-
-    # Marks about instruments and files of edges.
-    INSTRUMENT_LOST = Entry(
-        (INVALID,),
-        "The connection to the instrument broke. The record has what it had sent until then.",
-        "check the cable and the power of the instrument, then measure again",
-    )
-    EDGES_LOST = Entry(
-        (INVALID,),
-        "The instrument lost edges, because they came faster than it can read them.",
-        "use a longer interval, and check whether the line is noisy",
-    )
-    STREAM_GAPS = Entry(
-        (DOUBTFUL,),
-        "This machine read from the instrument too slowly, so some values are only in the totals that the "
-        "instrument keeps.",
-        "measure with less load on this machine, or with a longer interval",
-    )
-    GLITCHES = Entry(
-        (DOUBTFUL,),
-        "Some pulses on the line were no longer than one tick of the instrument, so the line is probably "
-        "disturbed.",
-        "check the wires and their ground, then measure again",
-    )
-    CELLS_MISSING = Entry(
-        (DOUBTFUL,),
-        "The histogram of the latmon lacks some samples. Of these, only the minimum, mean and maximum are "
-        "known.",
-        "measure again",
-    )
-    FIRST_SECOND = Entry(
-        (NOTE,),
-        "The latmon counts its first second in the histogram, but leaves it out of the lines per second. "
-        "Therefore the mean is unknown, and minimum and maximum are exact only to 1 us.",
-    )
-    MISSED_BY_OVERRUNS = Entry(
-        (NOTE,),
-        "Some answers took longer than a period. The latmon reports only how many periods passed, so "
-        "rtgauge counts each as a latency of one period.",
-    )
-    EXTRA_EDGES = Entry(
-        (DOUBTFUL,),
-        "The channel of the answers has edges that belong to no stimulus. Either the line is noisy, or an "
-        "edge crosses the threshold more than once.",
-        "set the threshold and the hysteresis of the instrument, then record again",
-    )
-    ANSWERS_INVERTED = Entry(
-        (DOUBTFUL,),
-        "Some edges went in the opposite direction to the stimulus, so they do not count as its answer.",
-        "if the answer toggles the line, import the file with --any-edge",
-    )
-    LAST_UNANSWERED = Entry(
-        (NOTE,),
-        "The file ends before the last stimulus was answered, so rtgauge does not count this stimulus.",
-    )
-    TIME_UNKNOWN = Entry(
-        (NOTE,),
-        "The file does not say when the tool measured. rtgauge uses the time at which the file was last "
-        "changed.",
-    )
 
     # Marks about other tools' output.
     RESOLUTION_1US = Entry(
@@ -518,166 +388,24 @@ class MarkKind(Enum):
         "The tool counts in whole us, so a true value may differ by up to 1 us. The detail says in which "
         "direction.",
     )
-    RESOLUTION = Entry(
-        (NOTE,), "The tool counted in bins, so a true value may be larger by up to the width of one bin."
-    )
-    UNIT_ASSUMED = Entry(
-        (NOTE,),
-        "The file does not say whether its latencies are in us or in ns (-N). rtgauge assumes us.",
-        "keep the tool's command line in the file, or import its JSON",
-    )
-    BINS_ASSUMED = Entry(
-        (NOTE,), "The file does not say how wide its bins are. The detail says which width rtgauge assumes."
-    )
-    TOOL_ASSUMED = Entry(
-        (NOTE,),
-        "The programs latency and latmus print the same lines, so the file does not show which one "
-        "measured. rtgauge assumes latency (Xenomai).",
-    )
     HISTOGRAM_OVERFLOW = Entry(
         (NOTE,),
         "Some samples were too large for the histogram. Their number is known, but not their values.",
         "measure with a larger histogram",
     )
-    NO_HISTOGRAM = Entry(
-        (NOTE,),
-        "The file has only the minimum, average and maximum. Therefore rtgauge knows only that each "
-        "quantile is at least the minimum.",
-        "measure with a histogram (cyclictest -h)",
-    )
-    LAST_BIN_CLIPPED = Entry(
-        (NOTE,),
-        "The last bin of the tool also counts every larger value, so a sample in it may be larger than the "
-        "bin.",
-        "measure with a larger histogram",
-    )
-    COUNTS_PLUS_ONE = Entry((NOTE,), "The tool writes every count 1 too high, so rtgauge subtracts 1.")
-    COUNT_OF_IRQ = Entry(
-        (NOTE,),
-        "For each CPU, rtla top prints only how many timer interrupts it measured. rtgauge uses this "
-        "number for the threads, too, which is right unless rtla lost some.",
-    )
-    LOOP_IN_FIRST_BIN = Entry(
-        (NOTE,),
-        "oslat counts each round of its own loop, not only gaps, so the first bin counts undisturbed rounds.",
-    )
-    MEAN_ROUNDED = Entry(
-        (NOTE,),
-        "The histogram is incomplete. Therefore rtgauge shows the mean that the tool prints, which is "
-        "rounded down, and leaves out the standard deviation.",
-    )
-    SIGN_LOST = Entry(
-        (DOUBTFUL,),
-        "Some activations were early, but the histogram of the tool shows them as late.",
-        "calibrate the timer, then measure again",
-    )
     EARLY = Entry((NOTE,), "Some activations were early, because a calibrated timer is set to fire early.")
-    OVERRUNS = Entry(
-        (DOUBTFUL,),
-        "The tool reports overruns, which are missed activations. It does not report how late they were.",
-        "measure with a longer period",
-    )
-    IN_BAND_SWITCHES = Entry(
-        (DOUBTFUL,),
-        "latmus reports that the task was switched to Linux for a time, so it was not always real-time.",
-        "measure again without debuggers and page faults",
-    )
-    MISSED_DERIVED = Entry(
-        (NOTE,),
-        "The tool does not report missed activations. rtgauge derives them from the latencies and the "
-        "interval.",
-    )
     MISSED_UNKNOWN = Entry(
         (NOTE,),
         "The file does not show how many activations were missed, so rtgauge counts none.",
         "give the interval: --interval",
     )
-    AVERAGE_CONTRADICTS = Entry(
-        (DOUBTFUL,),
-        "The average and the histogram in the file contradict each other. One of them does not cover all "
-        "samples.",
-        "measure again and keep the whole output",
-    )
-    MAXIMUM_DIFFERS = Entry(
-        (DOUBTFUL,),
-        "The maximum that hwlatdetect prints differs from the largest of its samples.",
-        "measure again and keep the whole output",
-    )
-    SAMPLES_MISSING = Entry(
-        (DOUBTFUL,),
-        "hwlatdetect found more gaps than are in the file.",
-        "measure again and keep the whole output",
-    )
-    QUANTITIES_MIXED = Entry(
-        (DOUBTFUL,),
-        "rteval adds the latencies in interrupt, thread and user context, which rtla counts separately, "
-        "into one histogram.",
-        "measure with rtla itself",
-    )
-    OVERFLOW_UNKNOWN = Entry(
-        (DOUBTFUL,),
-        "rteval ignores values that are too large for the histogram of rtla, so the true maximum may be "
-        "larger than the one shown.",
-        "measure with rtla itself",
-    )
-    NO_SUMMARY = Entry(
-        (DOUBTFUL,),
-        "The file lacks the rows count, over and max of rtla, so it is unknown how many samples were too "
-        "large for the histogram.",
-        "measure without --no-summary, and keep the whole output",
-    )
-    EXTREMES_OF_WHOLE_SECONDS = Entry(
-        (NOTE,),
-        "The histogram has samples outside the minimum and maximum, because the tool computes these only "
-        "from complete seconds.",
-    )
-    SECONDS_MISSING = Entry(
-        (DOUBTFUL, NOTE),
-        "The file lacks the lines of some seconds. If its last line (RTS) gives the figures for all "
-        "seconds, the mark is a note.",
-        "keep the whole output of the tool",
-    )
-    CUT_SHORT = Entry((NOTE,), "The last sample in the file is incomplete, so rtgauge leaves it out.")
-    SHORT_MEASUREMENT = Entry(
-        (NOTE,),
-        "The tool measured for only a short time, so it may have missed rare events.",
-        "measure for longer",
-    )
-    STOPPED_AT_THRESHOLD = Entry(
-        (NOTE,),
-        "The tool stopped at the first latency above its limit, so the maximum is that latency.",
-    )
-    SMALL_GAPS_UNKNOWN = Entry((NOTE,), "hwlatdetect does not record gaps below its threshold.")
-    DUTY_CYCLE = Entry(
-        (NOTE,),
-        "hwlatdetect looked for gaps only during part of the time, so it missed gaps in the rest.",
-    )
-    NO_REAL_TIME_PRIORITY = Entry(
-        (DOUBTFUL,),
-        "The tool measured without a real-time priority, so other programs could delay it like any "
-        "ordinary program.",
-        "measure with a real-time priority",
-    )
-    LOW_PRIORITY = Entry(
-        (NOTE,),
-        "The tool measured at a lower priority than the interrupt threads, so these could delay it.",
-        "measure at a priority above theirs, such as 98",
-    )
-
-    @property
-    def label(self) -> str:
-        """The mark's name in records: `cpu-held`."""
-        return self.name.lower().replace("_", "-")
-
-    def mark(self, detail: str, *, severity: Severity | None = None, series: int | None = None) -> Mark:
-        """Make a mark of this kind. `severity` None means the usual one."""
-        return Mark(
-            name=self.label, severity=severity or self.value.severities[0], detail=detail, series=series
-        )
-
-    def is_in(self, marks: Iterable[Mark]) -> bool:
-        """Return whether one of the marks is of this kind."""
-        return any(mark.kind is self for mark in marks)
 
 
-KIND_OF_NAME = {kind.label: kind for kind in MarkKind}
+@cache
+def mark_kinds() -> Mapping[str, MarkKindBase]:
+    """Return every kind of mark of the core and of extensions by its name in records.
+
+    Raises InputError if the marks of an extension cannot be imported.
+    """
+    added = [cast("type[MarkKindBase]", load("marks", name, MarkKindBase)) for name in registered("marks")]
+    return {kind.label: kind for kinds in (MarkKind, *added) for kind in kinds}

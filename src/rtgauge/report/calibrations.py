@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Presents calibrate: the cost of the clocks, and the gravity of Xenomai's timer."""
+"""Presents calibrate: the cost of the clocks."""
 
 from __future__ import annotations
 
@@ -7,93 +7,24 @@ from collections.abc import Container, Sequence
 
 from rich.console import Console
 
-from rtgauge.probe.calibrate import AFTER, BEFORE, GRAVITY, PROBE
-from rtgauge.record.model import Result, Step
+from rtgauge.record.model import Step
 from rtgauge.report.method import clock_table
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.record_view import RecordView
-from rtgauge.report.table import Table, numbers, texts
-from rtgauge.report.tables import series_table
 from rtgauge.report.terminal_table import print_tables
-from rtgauge.report.text import us, whole
 
 
-def _results(step: Step, name: str) -> list[Result]:
-    return [result for result in step.results if result.name == name]
-
-
-def _gravity(step: Step, role: str) -> str:
-    """Return the gravity in words: "1.0 us irq, 4.0 us kernel, 4.5 us user"."""
-    found = [result for result in _results(step, "gravity") if result.labels.get("role") == role]
-    values = [pair for result in found for pair in result.values.items()]
-    known = [(name.removesuffix("_ns"), ns if isinstance(ns, int) else None) for name, ns in values]
-    return ", ".join(f"{us(ns)} us {name}" for name, ns in known)
-
-
-def _tuned(steps: Sequence[Step]) -> list[Step]:
-    """Return the steps that ran Xenomai's autotune."""
-    return [step for step in steps if _results(step, "autotune")]
-
-
-def _mean_ns(step: Step, role: str) -> float | None:
-    """Return the mean latency (ns) over all CPUs in this role; None without values."""
-    of_role = (summary for summary in step.series if summary.labels.get("role") == role)
-    series = [summary for summary in of_role if summary.mean_ns is not None]
-    count = sum(summary.count for summary in series)
-    return sum((summary.mean_ns or 0.0) * summary.count for summary in series) / count if count else None
-
-
-def _left(step: Step) -> str:
-    """Return, in words, which gravity is in force after the step."""
-    if any(result.values.get("kept") for result in _results(step, "autotune")):
-        return "the new gravity stays until the next boot"
-    lines = step.deployment.not_put_back if step.deployment is not None else []
-    failed = next((line for line in lines if line.startswith(GRAVITY)), None)
-    if failed is not None:
-        return f"the previous gravity could not be restored ({failed})"
-    return "the previous gravity was restored"
-
-
-def _sentence(step: Step) -> str:
-    """Return a sentence with the gravity that autotune found, and its effect on the latency."""
-    means = [_mean_ns(step, role) for role in (BEFORE, AFTER)]
-    effect = (
-        ""
-        if None in means
-        else f"; the mean latency was {us(means[0])} us before and {us(means[1])} us after"
-    )
-    return (
-        f"autotune changed the gravity from {_gravity(step, BEFORE)} to {_gravity(step, AFTER)}{effect}; "
-        f"{_left(step)}"
-    )
-
-
-def gravity_grid(view: RecordView, steps: Sequence[Step]) -> Table | None:
-    """Return the table of the gravity before and after autotune; None if autotune did not run."""
-    names = view.labels
-    rows = [
-        [
-            f"{names[step.id]}, {PROBE.shown.roles.get(str(result.labels.get('role')), '')}",
-            *(whole(ns if isinstance(ns, int) else None) for ns in result.values.values()),
-        ]
-        for step in _tuned(steps)
-        for result in _results(step, "gravity")
-    ]
-    too_long = "If it is too long, latencies are negative."
-    notes = [f"The gravity is how long before a release the timer fires, in each context. {too_long}"]
-    columns = [*texts(""), *numbers("irq", "kernel", "user")]
-    return Table("Gravity of Xenomai's timer (ns)", columns, rows, notes) if rows else None
+def _of_clocks(steps: Sequence[Step]) -> list[Step]:
+    """Return the steps that measured clocks, not the timer of a co-kernel."""
+    return [step for step in steps if step.key.rt == "linux"]
 
 
 class Calibrations(Presenter):
-    """Presents the clocks of each step, or Xenomai's timer in two tables."""
+    """Presents the clocks of each step."""
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:  # noqa: ARG002 - of every presenter
-        """Return the result of autotune, or else the cost of reading the measuring clock."""
-        tuned = [_sentence(step) for step in _tuned(steps)]
-        if tuned:
-            return "; ".join(tuned)
-        clocks = (clock for step in steps for clock in step.calibrations if clock.error is None)
+        """Return the cost of reading the measuring clock."""
+        clocks = (clock for step in _of_clocks(steps) for clock in step.calibrations if clock.error is None)
         clock = next((clock for clock in clocks if clock.clock == "CLOCK_MONOTONIC"), None)
         if clock is None or clock.p50_ns is None:
             return None
@@ -103,27 +34,19 @@ class Calibrations(Presenter):
         )
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
-        """Return the chapter on Xenomai's timer, or on the clocks if autotune did not run; None without
-        clocks.
-        """
-        grid = gravity_grid(view, steps)
-        if grid is None:
-            names = view.labels
-            clocks = clock_table((names[step.id], clock) for step in steps for clock in step.calibrations)
-            measured = "the cost of reading each clock"
-            return Chapter("clocks", "Clocks", [clocks], measured) if clocks.rows else None
-        latencies = [series_table(step, view.labels[step.id]) for step in _tuned(steps)]
-        measured = "what Xenomai's autotune does to the latency"
-        return Chapter("gravity", "Calibration of Xenomai's timer", [grid, *latencies], measured)
+        """Return the chapter on the clocks; None without clocks."""
+        names = view.labels
+        measured = _of_clocks(steps)
+        clocks = clock_table((names[step.id], clock) for step in measured for clock in step.calibrations)
+        return (
+            Chapter("clocks", "Clocks", [clocks], "the cost of reading each clock") if clocks.rows else None
+        )
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
-        """Print the clocks of each step, or the gravity. The summary gives the latencies."""
-        grid = gravity_grid(view, steps)
-        print_tables([] if grid is None else [grid], console)
-        tuned, names = _tuned(steps), view.labels
-        for step in steps:
-            if step not in tuned:
-                print_tables([clock_table((names[step.id], clock) for clock in step.calibrations)], console)
+        """Print the clocks of each step."""
+        names = view.labels
+        for step in _of_clocks(steps):
+            print_tables([clock_table((names[step.id], clock) for clock in step.calibrations)], console)
 
 
 CALIBRATIONS = Calibrations()

@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rtgauge.record.marks import KIND_OF_NAME, MarkKind
+from rtgauge.record.marks import MarkKindBase, mark_kinds
 from rtgauge.record.model import Mark, Severity, Step
 from rtgauge.report.record_view import RecordView, series_name
 from rtgauge.report.table import Cell, Column, Table, Tone, texts
@@ -46,9 +46,9 @@ class GatheredMark:
         return self.sightings[0].severity
 
     @property
-    def kind(self) -> MarkKind | None:
-        """The mark's kind in the registry; None for a mark of another version."""
-        return KIND_OF_NAME.get(self.name)
+    def kind(self) -> MarkKindBase | None:
+        """The mark's kind; None for a mark of another version, or of an extension that is not installed."""
+        return mark_kinds().get(self.name)
 
     @property
     def several(self) -> bool:

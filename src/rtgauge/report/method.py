@@ -12,27 +12,9 @@ from rtgauge.record.model import COKERNELS, Step, StepKey
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, quantity, value, whole, words
+from rtgauge.system.runtime import runtimes
 from rtgauge.units import format_cpu_list, plural
 from rtgauge.verdict.coverage import FORBIDDEN
-
-COKERNEL_METHOD = {
-    "cobalt": (
-        "On Cobalt the measured threads are threads of Xenomai's co-kernel, which takes the timer "
-        "before Linux does: they wait, lock and read the clock with Cobalt's calls. The table of threads "
-        "shows how often a thread was handed to Linux while it measured; this should be 0. The engine's "
-        "control and output run on Linux."
-    ),
-    "rtai": (
-        "On RTAI the measured threads are tasks of its LXRT scheduler in hard real time, which "
-        "takes the timer before Linux does: they sleep and lock with its calls, and read its time base, "
-        "the processor's cycle counter. RTAI fires a timer early "
-        "by the wake-up time that its calibration found, so a thread may run before its release"
-        "; its latency is then negative, and rtgauge keeps it. RTAI counts for all tasks together how often "
-        "they "
-        "were handed to Linux; if this happened in the measured phase, the step is marked. The engine's "
-        "control and output run on Linux."
-    ),
-}
 
 COMMON = (
     "rtgauge subtracts nothing from a latency, not even the cost of reading the clock. The largest values "
@@ -62,8 +44,8 @@ def method_words(view: RecordView) -> list[str]:
         "out."
     )
     others = [f"Steps measured by {tool} {theirs}" for tool in foreign]
-    runtimes = dict.fromkeys(step.key.rt for step in view.record.steps)
-    cokernels = [COKERNEL_METHOD[rt] for rt in runtimes if rt in COKERNEL_METHOD]
+    measured_on = dict.fromkeys(step.key.rt for step in view.record.steps)
+    cokernels = [runtime.method for runtime in runtimes() if runtime.name in measured_on]
     return [*(paragraph for paragraph in paragraphs if paragraph is not None), *cokernels, *others, COMMON]
 
 

@@ -88,15 +88,13 @@ class Presenter:
 
 
 @cache
-def presenter_of(name: str) -> Presenter | None:
-    """Return the presenter registered for a probe, or for a kept file; None if the tables and figures that
+def presenters_of(name: str) -> list[Presenter]:
+    """Return the presenters registered for a probe, or for a kept file; empty if the tables and figures that
     every probe has are enough.
 
-    Raises InputError if the package that registers it cannot be imported, or registers something else.
+    Raises InputError if a package that registers one cannot be imported, or registers something else.
     """
-    if name not in extension.registered("presenters"):
-        return None
-    return cast("Presenter", extension.load("presenters", name, Presenter))
+    return [cast("Presenter", found) for found in extension.load_all("presenters", name, Presenter)]
 
 
 def presenters(steps: Sequence[Step]) -> list[tuple[Presenter, list[Step]]]:
@@ -107,16 +105,13 @@ def presenters(steps: Sequence[Step]) -> list[tuple[Presenter, list[Step]]]:
     files = dict.fromkeys(file for step in steps for file in step.checksums)
     steps_of: dict[Presenter, list[Step]] = {}
     for file in files:
-        presenter = presenter_of(file)
-        if presenter is not None:
+        for presenter in presenters_of(file):
             steps_of.setdefault(presenter, []).extend(step for step in steps if file in step.checksums)
     for probe in sorted(probes.values(), key=lambda probe: (probe.order, probe.name)):
-        presenter = presenter_of(probe.name)
-        if presenter is not None:
+        for presenter in presenters_of(probe.name):
             steps_of.setdefault(presenter, [])
     for step in steps:
-        presenter = presenter_of(step.key.probe)
-        if presenter is not None:
+        for presenter in presenters_of(step.key.probe):
             steps_of[presenter].append(step)
     return list(steps_of.items())
 
@@ -176,8 +171,7 @@ def own_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
 def _own_lines(step: Step) -> list[str]:
     if step.end_reason == "imported":
         return _imported_lines(step)
-    presenter = presenter_of(step.key.probe)
-    return [] if presenter is None else presenter.lines(step)
+    return [line for presenter in presenters_of(step.key.probe) for line in presenter.lines(step)]
 
 
 def frequency_grids(records: Sequence[Record]) -> list[Table]:

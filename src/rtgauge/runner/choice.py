@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
@@ -27,9 +27,8 @@ from rtgauge.runner.scope import in_deployment, with_modules
 from rtgauge.runner.step import ONE_ENGINE, measurer_of
 from rtgauge.system.deployment.apply import Refused
 from rtgauge.system.kernel_modules import NoModules
-from rtgauge.system.rt_core import RUNTIMES
+from rtgauge.system.runtime import runtimes
 from rtgauge.target.address import LOCAL
-from rtgauge.target.engine_path import cokernel_engine
 from rtgauge.target.target import Target
 from rtgauge.units import format_cpu_list, plural
 
@@ -110,29 +109,31 @@ def _leave_out(choice: Choice, left_out: Sequence[LeftOut], context: TargetConte
 
 
 class ChosenRuntime(NamedTuple):
-    """The chosen runtime (linux, cobalt or rtai), and the reason."""
+    """The chosen runtime (linux or a co-kernel), and the reason."""
 
     name: str
     why: str
 
 
-def choose_runtime(core: RealTimeCore, machine: str, *, loaded_rtai: bool = False) -> ChosenRuntime:
+def choose_runtime(core: RealTimeCore, machine: str, *, loaded: Container[str] = ()) -> ChosenRuntime:
     """Choose the runtime for a target with this co-kernel and this `uname -m`.
 
-    `loaded_rtai`: whether rtgauge itself loaded RTAI's modules, for other steps of the plan.
+    `loaded`: the co-kernels that rtgauge itself loaded, for other steps of the plan.
     """
-    runtime = RUNTIMES.get(core.name or "")
+    known = runtimes()
+    runtime = next((runtime for runtime in known if runtime.core == core.name), None)
     if runtime is None:
-        return ChosenRuntime("linux", "its kernel has neither Cobalt nor RTAI")
-    if runtime == "rtai" and loaded_rtai:
-        return ChosenRuntime("linux", "RTAI's module rtai_sched was not loaded before the run")
-    if runtime == "rtai" and "rtai_sched" not in (core.modules or []):
-        return ChosenRuntime("linux", "RTAI's module rtai_sched is not loaded")
+        names = " nor ".join(COKERNELS[runtime.name] for runtime in known)
+        why = f"its kernel has neither {names}" if known else "no installed extension measures on a co-kernel"
+        return ChosenRuntime("linux", why)
+    why_not = runtime.why_not_chosen(core, loaded=runtime.name in loaded)
+    if why_not is not None:
+        return ChosenRuntime("linux", why_not)
     try:
-        cokernel_engine(machine, runtime)
+        runtime.engine(machine)
     except MeasureError as error:
         return ChosenRuntime("linux", f"its kernel has {core.name}, but {error}")
-    return ChosenRuntime(runtime, f"its kernel has {core.name} {core.version or UNKNOWN}")
+    return ChosenRuntime(runtime.name, f"its kernel has {core.name} {core.version or UNKNOWN}")
 
 
 def _on_chosen_runtime(steps: Sequence[StepKey], context: TargetContext, marks: list[Mark]) -> list[StepKey]:
@@ -140,7 +141,7 @@ def _on_chosen_runtime(steps: Sequence[StepKey], context: TargetContext, marks: 
     if all(key.rt != AUTO for key in steps):
         return list(steps)
     runtime, why = choose_runtime(
-        context.facts.kernel.extension, context.target.machine, loaded_rtai=context.loaded_rtai
+        context.facts.kernel.extension, context.target.machine, loaded=context.loaded_cokernels
     )
     chosen = [key.with_parameters(rt=runtime) if key.rt == AUTO else key for key in steps]
     once = list(dict.fromkeys(chosen))

@@ -276,8 +276,8 @@ class TargetContext:
     """The isolated CPUs of the held deployment."""
     arming_s: float = 0.0
     """How long (s) arming and stopping a probe took on the target. It shows how slow the target is."""
-    loaded_rtai: bool = False
-    """Whether rtgauge itself loaded RTAI's scheduler to read the facts."""
+    loaded_cokernels: frozenset[str] = frozenset()
+    """The co-kernels that rtgauge itself loaded to read the facts."""
     interrupted_step: StepState | None = None
     """A step that an earlier process began and that still runs on the target. The run resumes it."""
     save_step: Callable[[StepState | None], None] = _save_nothing

@@ -1,11 +1,8 @@
 # SPDX-License-Identifier: MIT
-"""Starts a step's engine (the ordinary one or a co-kernel's) and reads its stream to the end, in the
-foreground (`follow`) or in a thread.
-"""
+"""Starts a step's engine (the ordinary one or a co-kernel's) and reads its stream to the end."""
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -29,21 +26,16 @@ from rtgauge.record.stream import (
     parse_line,
 )
 from rtgauge.record.window_table import WindowTable
-from rtgauge.runner.context import Abandoned, Interrupt, NotHere, NotOnCokernel, StepContext, StepInProgress
-from rtgauge.system import rt_core
+from rtgauge.runner.context import NotHere, NotOnCokernel, StepContext, StepInProgress
 from rtgauge.system.refusal import explain
-from rtgauge.system.rtai import PIPELINE
+from rtgauge.system.runtime import runtime_of
 from rtgauge.target.address import LOCAL
-from rtgauge.target.engine_path import cokernel_engine
 from rtgauge.target.target import Guarded, Target
 from rtgauge.units import NS_PER_S
 
 LOADING = "error while loading shared libraries: "
 """glibc's dynamic loader prints this before the name of a missing library."""
 START_S = 30.0
-LOOK_EVERY_S = 0.1
-END_S = 10.0
-"""How long an engine may take to stop (s)."""
 STREAM = "stream.ndjson"
 """The name of a stream's copy in a step's folder."""
 LAST_WORDS_S = 1.0
@@ -61,53 +53,45 @@ OF_MOMENTS = (b'{"type":"moment",', b'{"type":"trace_formats",', b'{"type":"symb
 """The beginnings of lines that go to the step's moments instead of the stream's copy."""
 
 
-CORE = {
-    "cobalt": (rt_core.VERSION, "this kernel has no Xenomai 3 (Cobalt) core"),
-    "rtai": (PIPELINE, "this kernel has no I-pipe, which RTAI needs"),
-}
-"""The file that only a kernel with this co-kernel's core has, and the words if it is missing."""
-
-
 def start_engine(context: StepContext, arguments: Sequence[str]) -> Guarded:
     """Start a probe (its verb and options) on the step's target, under a guard.
 
-    Raises MeasureError if there is no engine for the step's runtime.
+    Raises MeasureError if there is no engine for the step's co-kernel.
     """
     target, key = context.target, context.key
     if key.rt == "linux":
         return target.engine(*arguments, group=context.group)
-    return target.start(
-        [target.put(cokernel_engine(target.machine, key.rt)), *arguments], group=context.group
-    )
+    engine = target.put(runtime_of(key.rt).engine(target.machine))
+    return target.start([engine, *arguments], group=context.group)
 
 
-def check_engine_starts(runtime: str, target: Target) -> None:
-    """Raise MeasureError if a co-kernel's engine is missing here, or if the target lacks its libraries. If
-    the kernel has no such core, this is the reason: no engine or library would help.
+def check_engine_starts(name: str, target: Target) -> None:
+    """Raise MeasureError if the engine for a co-kernel is missing here, or if the target lacks its libraries.
+    If the kernel has no such core, this is the reason: no engine or library would help.
+
+    `name`: the co-kernel's value of `rt`. Raises InputError if no extension knows it.
     """
-    file, lacks = CORE[runtime]
-    has_core = target.read([file]).exists(file)
-    no_core = MeasureError(f"{lacks}; boot a kernel that has one, or leave --rt out")
+    runtime = runtime_of(name)
+    has_core = target.read([runtime.kernel_file]).exists(runtime.kernel_file)
+    no_core = MeasureError(f"{runtime.no_core}; boot a kernel that has one, or leave --rt out")
     try:
-        engine = target.put(cokernel_engine(target.machine, runtime))
+        engine = target.put(runtime.engine(target.machine))
     except MeasureError as missing:
         raise (missing if has_core else no_core) from None
     done = target.run(["sh", "-c", 'exec "$0" version 2>&1', engine], START_S)
     if done.returncode == 0:
         return
-    name = COKERNELS[runtime]
+    called = COKERNELS[name]
     last = (done.stdout.strip().splitlines() or [f"it ended with status {done.returncode}"])[-1]
     _, loading, missing = last.partition(LOADING)
     if loading and not has_core:
         raise no_core
     if loading:
         library = missing.partition(":")[0]
-        remedy = (
-            "install Xenomai's libraries on the target, at the path that they had when rtgauge was installed "
-            "(docs/cokernels.md)"
+        raise MeasureError(
+            f"the engine for {called} needs {library}, which is not on the target; {runtime.missing_library}"
         )
-        raise MeasureError(f"the engine for {name} needs {library}, which is not on the target; {remedy}")
-    raise MeasureError(f"the engine for {name} does not start on the target: {last}")
+    raise MeasureError(f"the engine for {called} does not start on the target: {last}")
 
 
 def as_exception(error: ErrorLine, target: Target) -> MeasureError | InputError:
@@ -304,83 +288,3 @@ def arm_trial(context: StepContext) -> None:
         context,
         probe.trial_arguments(parameters) if key.rt == "linux" else probe.arguments(parameters, None),
     )
-
-
-class BackgroundEngine:
-    """One role's engine, which runs in the background while `stream` reads it."""
-
-    def __init__(self, program: Guarded, target: Target, role: str, stream: EngineStream) -> None:
-        self.stream = stream
-        self.program = program
-        self.ended = threading.Event()
-        self._target = target
-        self._role = role
-        self._armed = threading.Event()
-        self._failure: Exception | None = None
-        self._gone: Callable[[], object] | None = None
-        threading.Thread(target=self._listen, name=role, daemon=True).start()
-
-    def _listen(self) -> None:
-        try:
-            for line in self.stream.lines(self.program):
-                if isinstance(line, Armed):
-                    self._armed.set()
-        except Exception as error:  # noqa: BLE001 - it is raised where it is waited for
-            self._failure = error
-        self.ended.set()
-        if self._gone is not None and self.died:
-            self._gone()
-
-    @property
-    def died(self) -> bool:
-        """Whether a slave ended by itself while it was needed. A master's message over UDP also ends it, with
-        the reason `count`.
-        """
-        return self.ended.is_set() and (
-            self.stream.result.end is None or self.stream.result.end.reason != "count"
-        )
-
-    def why(self) -> str:
-        """Return why the engine ended."""
-        result = self.stream.result
-        if result.error is not None:
-            return str(as_exception(result.error, self._target))
-        return str(self._failure) if self._failure is not None else "its engine was stopped"
-
-    def wait_armed(self, interrupt: Interrupt) -> None:
-        """Wait until the engine is armed. Raises the engine's error, MeasureError if it is not armed in time,
-        or Abandoned if the user ends the run.
-        """
-        deadline = time.monotonic() + SILENCE_S
-        while not self._armed.wait(LOOK_EVERY_S):
-            if time.monotonic() > deadline:
-                raise MeasureError(
-                    f"the engine of the {self._role} was not ready to measure within {SILENCE_S:g} s"
-                )
-            if interrupt.requested:
-                raise Abandoned
-            if self.ended.is_set():
-                self.check()
-                raise MeasureError(
-                    f"the engine of the {self._role} ended before it was ready to measure, and reported no "
-                    "error; see the end of dmesg there, then measure again"
-                )
-
-    def check(self) -> None:
-        """Raise the engine's error, or the error that stopped reading its stream."""
-        self.stream.check(self._target)
-        if self._failure is not None:
-            raise self._failure
-
-    def when_it_dies(self, gone: Callable[[], object]) -> None:
-        """Call `gone` when the engine dies, or now if it is dead."""
-        self._gone = gone
-        if self.died:
-            gone()
-
-    def end(self) -> None:
-        """Stop the engine, and wait for the end of its stream."""
-        self.program.say("stop")
-        if not self.ended.wait(END_S):
-            self.program.stop()
-            self.ended.wait(END_S)

@@ -30,6 +30,7 @@ from rtgauge.record.watched_loop import loops_of
 from rtgauge.record.windows import Windows, largest, least
 from rtgauge.runner.context import Abandoned, StepInProgress, now_utc
 from rtgauge.system.changes import marks as change_marks
+from rtgauge.system.runtime import runtime_of
 from rtgauge.system.scheduling import throttled
 from rtgauge.target.engine_path import engine_hash
 from rtgauge.target.target import Guarded, Target
@@ -254,10 +255,9 @@ def _early_marks(step: Step) -> list[Mark]:
     if not early or step.key.rt == "linux":
         return []
     which = "every latency" if all((series.max_ns or 0) < 0 for series in early) else "nearly every latency"
-    how = "rtai-latency" if step.key.rt == "rtai" else "autotune (rtgauge probe calibrate --rt cobalt)"
     detail = (
         f"{which} is negative, because the timers fire too early: by more than a wake-up takes; calibrate "
-        f"with {how}"
+        f"with {runtime_of(step.key.rt).early}"
     )
     return [MarkKind.EARLY.mark(detail)]
 

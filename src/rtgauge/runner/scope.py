@@ -22,9 +22,9 @@ from rtgauge.runner.deployments import nothing_set
 from rtgauge.system.deployment.apply import WHY, Applied, Refused, apply_actions, put_back
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.system.deployment.stages import Setting, Write
-from rtgauge.system.kernel_modules import ModuleKernel, NoModules, modules_for, refusal
+from rtgauge.system.kernel_modules import OWN_HELP, ModuleKernel, NoModules, refusal
 from rtgauge.system.priorities import CONTROLLER_PATHS, LINE_NAMES, controller_actions, line_actions
-from rtgauge.system.rtai import calibration_for, check_loaded, measuring_module, modules_of, rtai_modules
+from rtgauge.system.runtime import runtime_of
 from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.target import Target
 
@@ -164,8 +164,8 @@ class Needs:
 
     modules: tuple[str, ...] = ()
     """rtgauge's own kernel modules that the step needs."""
-    rtai: bool = False
-    """Whether RTAI's modules must be loaded."""
+    cokernel: str | None = None
+    """The co-kernel whose own modules must be loaded."""
     traces: Literal["tracepoints", "timerlat"] | None = None
     changes: tuple[str, ...] = ()
     """Settings that the probe changes itself."""
@@ -174,19 +174,22 @@ class Needs:
     @property
     def has_modules(self) -> bool:
         """Whether kernel modules must be loaded."""
-        return self.rtai or bool(self.modules)
+        return self.cokernel is not None or bool(self.modules)
 
 
 def needs_of(key: StepKey) -> Needs:
-    """Return what a step needs. Another tool applies its own settings, except for RTAI's modules."""
-    rtai = key.rt == "rtai"
+    """Return what a step needs. Another tool applies its own settings, except for a co-kernel's modules.
+
+    Raises InputError if no extension knows the step's co-kernel.
+    """
+    cokernel = key.rt if key.rt != "linux" and runtime_of(key.rt).core_module is not None else None
     if key.tool != "rtgauge":
-        return Needs(rtai=rtai)
+        return Needs(cokernel=cokernel)
     probe = probes.get(key.probe)
     parameters = probe.own(key)
     return Needs(
         probe.modules(parameters),
-        rtai,
+        cokernel,
         probe.traces(parameters),
         probe.changes(parameters),
         is_explained(parameters),
@@ -196,39 +199,34 @@ def needs_of(key: StepKey) -> Needs:
 def _insert_modules(key: StepKey, context: TargetContext, applied: Applied) -> None:
     """Load the step's kernel modules; `restore` removes them. Raises NoModules if loading fails."""
     needs, say = needs_of(key), context.run.progress.phase
-    if needs.rtai:
-        insert_rtai(key, context.target, context.facts, say, applied)
+    if needs.cokernel is not None:
+        insert_cokernel(key, context.target, context.facts, say, applied)
     if needs.modules:
-        files = modules_for(context.target, needs.modules, say)
+        probe = probes.get(key.probe)
+        files = probe.module_files(probe.own(key), context.target, say)
         say("loading kernel modules")
         _load(files, context.target, applied)
 
 
-def insert_rtai(
+def insert_cokernel(
     key: StepKey, target: Target, facts: Facts, say: Callable[[str], None], applied: Applied
 ) -> None:
-    """Load RTAI's own modules unless they are loaded, with the step's calibration or, without one, the
-    calibration in `facts`.
+    """Load the own modules of the step's co-kernel unless they are loaded.
 
-    Raises NoModules if they are missing, if the kernel refuses them, or if they are loaded already with
-    another calibration than the step's.
+    Raises NoModules if they are missing, if the kernel refuses them, or if they are loaded already in a way
+    that the step cannot use.
     """
-    given = key.parameters.get("rtai_latency")
-    calibration = calibration_for(given, facts)
-    if given is not None and calibration is not None:
-        check_loaded(target, calibration)
-    files = rtai_modules(target, calibration, modules_of(key.tool, in_kernel=key.space == "kernel"))
+    runtime = runtime_of(key.rt)
+    files, phase = runtime.modules(key, target, facts)
     if files:
-        say(
-            "loading RTAI's modules"
-            if calibration is not None
-            else "loading RTAI's modules, which calibrate themselves"
-        )
-        _load(files, target, applied)
+        say(phase)
+        _load(files, target, applied, runtime.module_help)
 
 
-def _load(files: Sequence[str], target: Target, applied: Applied) -> None:
-    """Load modules from files. Raises NoModules if the kernel refuses one."""
+def _load(files: Sequence[str], target: Target, applied: Applied, module_help: str = OWN_HELP) -> None:
+    """Load modules from files. `module_help`: where the user reads how to build them. Raises NoModules if the
+    kernel refuses one.
+    """
     try:
         apply_actions([Write(tuple(Setting(f"module:{file}", "present") for file in files))], applied, target)
     except Refused:
@@ -237,7 +235,8 @@ def _load(files: Sequence[str], target: Target, applied: Applied) -> None:
             for made in applied.report.settings
             if made.error is not None and made.path.startswith("module:")
         )
-        raise refusal(refused.error or "", refused.path, ModuleKernel.of(target)) from None
+        kernel = ModuleKernel.of(target)
+        raise refusal(refused.error or "", refused.path, kernel, module_help) from None
 
 
 @contextmanager
@@ -255,44 +254,40 @@ def with_modules(key: StepKey, context: TargetContext) -> Generator[None]:
 
 
 @contextmanager
-def with_measuring_module(context: StepContext) -> Generator[None]:
-    """For the block, load the RTAI module that measures by itself, if the step's tool has one.
-
-    Raises NoModules if loading fails.
-    """
-    key = context.key
-    probe = probes.get(key.probe)
-    interval_ns = probe.interval_ns(probe.own(key))
-    names = measuring_module(key.tool, interval_ns, in_kernel=key.space == "kernel")
-    if not names:
-        yield
-        return
+def with_loaded(files: Sequence[str], target: Target, module_help: str) -> Generator[None]:
+    """Load modules of a co-kernel from files for the block. Raises NoModules if the kernel refuses one."""
     applied = nothing_set()
     try:
-        _load(rtai_modules(context.target, None, names), context.target, applied)
+        _load(files, target, applied, module_help)
         yield
     finally:
-        put_back(applied, context.target)
+        put_back(applied, target)
 
 
 @contextmanager
-def with_rtai(steps: Sequence[StepKey], target: Target, say: Callable[[str], None]) -> Generator[bool]:
-    """Load RTAI for the block, if a step uses RTAI and it loads, so that the facts include its calibration.
-    Yields whether this loaded RTAI's scheduler.
+def with_cokernels(
+    steps: Sequence[StepKey], target: Target, say: Callable[[str], None]
+) -> Generator[frozenset[str]]:
+    """Load the co-kernels of the steps for the block, if they load, so that the facts include them. Yields
+    the co-kernels whose core this loaded.
 
-    RTAI calibrates itself if any step needs that, so that no step gets the `rtai_latency` of another.
+    Raises InputError if no extension knows a step's co-kernel.
     """
-    own = [key for key in steps if key.rt == "rtai"]
-    if not own:
-        yield False
+    names = dict.fromkeys(key.rt for key in steps if key.rt not in ("linux", "auto"))
+    to_load = [runtime for runtime in map(runtime_of, names) if runtime.core_module is not None]
+    if not to_load:
+        yield frozenset()
         return
-    key = next((key for key in own if key.parameters.get("rtai_latency") is None), own[0])
     applied = nothing_set()
     try:
-        with suppress(NoModules):  # the step itself reports the error when it is tried
-            insert_rtai(key, target, Facts(), say, applied)
-        made = (setting for setting in applied.report.settings if setting.error is None)
-        yield any("/rtai_sched.ko" in setting.path for setting in made)
+        for runtime in to_load:
+            key = runtime.step_for_facts([key for key in steps if key.rt == runtime.name])
+            with suppress(NoModules):  # the step itself reports the error when it is tried
+                insert_cokernel(key, target, Facts(), say, applied)
+        made = [setting.path for setting in applied.report.settings if setting.error is None]
+        yield frozenset(
+            runtime.name for runtime in to_load if any(f"/{runtime.core_module}.ko" in path for path in made)
+        )
     finally:
         put_back(applied, target)
 

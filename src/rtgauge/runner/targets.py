@@ -38,7 +38,7 @@ from rtgauge.runner.context import (
 )
 from rtgauge.runner.deployments import LiveDeployments
 from rtgauge.runner.engine import LAST_WORDS_S, SILENCE_S
-from rtgauge.runner.scope import with_rtai
+from rtgauge.runner.scope import with_cokernels
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.system.facts import facts_by
 from rtgauge.system.network import interface_of
@@ -197,12 +197,13 @@ def target_contexts(
     contexts: dict[str, TargetContext] = {}
     deployments = {name: _deployments(plan, target, run, stack) for name, target in run.targets.items()}
     for name, target in run.targets.items():
-        step, loaded_rtai = (None if interrupted is None else interrupted.get(name)), False
+        step = None if interrupted is None else interrupted.get(name)
+        loaded: frozenset[str] = frozenset()
         known = record.system(name) if step is not None and record is not None else None
         if known is not None:
             facts, calibrations = known, known.calibrations
         else:
-            with with_rtai(steps_on(name, plan.steps), target, run.progress.phase) as loaded_rtai:
+            with with_cokernels(steps_on(name, plan.steps), target, run.progress.phase) as loaded:
                 facts = _facts(target, _peer(steps_on(name, plan.steps)), audited=audited)
             readings = FEWER_READINGS if facts.machine.emulated or not kept else READINGS
             calibrations = _calibrate(target, readings)
@@ -213,7 +214,7 @@ def target_contexts(
             calibrations,
             deployments[name],
             interrupted_step=step,
-            loaded_rtai=loaded_rtai,
+            loaded_cokernels=loaded,
         )
     return contexts
 

@@ -201,7 +201,7 @@ def audit(
 ) -> AuditDocument:
     """Check a machine against all rules.
 
-    `facts` and `files`: from a batch of FACT_PATHS and `rule_paths`. `purpose`: the kind of kernel to check
+    `facts` and `files`: from a batch of `fact_paths` and `rule_paths`. `purpose`: the kind of kernel to check
     for, by default the running one. `version`: of rtgauge.
     """
     machine = CheckedMachine(facts, files)

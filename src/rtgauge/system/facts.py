@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from rtgauge.record.facts import ClockSource, Facts, Memory, Timers
-from rtgauge.system import cpus, hardware, interrupts, kernel, network, rt_core, scheduling, threads
+from rtgauge.system import cpus, hardware, interrupts, kernel, network, scheduling, threads
 from rtgauge.system.changes import cpu_times
 from rtgauge.system.deployment.current import JOURNAL, find_held, recognise
+from rtgauge.system.runtime import cokernel_paths
 from rtgauge.target.file_batch import Files, Read, chosen, cpu_list
 from rtgauge.target.open_target import reader
 from rtgauge.target.target import BOOT_ID
@@ -28,25 +29,18 @@ MEMORY_PATHS = {
     "numa_balancing": "/proc/sys/kernel/numa_balancing",
     "swappiness": "/proc/sys/vm/swappiness",
 }
-FACT_PATHS = list(
-    dict.fromkeys(
-        (
-            *("/proc/sys/kernel/hostname", BOOT_ID, "/proc/meminfo", "/proc/swaps", "/proc/stat", JOURNAL),
-            *(f"{CLOCKSOURCE}/{name}_clocksource" for name in ("current", "available")),
-            *(*OS_RELEASE, *MEMORY_PATHS.values(), TIMER_LIST),
-            *(
-                *kernel.PATHS,
-                *cpus.PATHS,
-                *scheduling.PATHS,
-                *interrupts.PATHS,
-                *threads.PATHS,
-                *rt_core.PATHS,
-            ),
-            *(*hardware.VIRTUAL_PATHS, *hardware.FIRMWARE_PATHS, *hardware.IDENTITY_PATHS),
-        )
+
+
+def fact_paths() -> list[str]:
+    """Return the files and globs to read in one batch."""
+    paths = (
+        *("/proc/sys/kernel/hostname", BOOT_ID, "/proc/meminfo", "/proc/swaps", "/proc/stat", JOURNAL),
+        *(f"{CLOCKSOURCE}/{name}_clocksource" for name in ("current", "available")),
+        *(*OS_RELEASE, *MEMORY_PATHS.values(), TIMER_LIST),
+        *(*kernel.PATHS, *cpus.PATHS, *scheduling.PATHS, *interrupts.PATHS, *threads.PATHS),
+        *(*cokernel_paths(), *hardware.VIRTUAL_PATHS, *hardware.FIRMWARE_PATHS, *hardware.IDENTITY_PATHS),
     )
-)
-"""Files and globs to read in one batch."""
+    return list(dict.fromkeys(paths))
 
 
 class MachineRead(NamedTuple):
@@ -105,7 +99,7 @@ def pretty_name(files: Files) -> str | None:
 
 
 def facts(files: Files, machine: str | None = None, interface: str | None = None) -> Facts:
-    """Return the facts, from the engine's `read` of FACT_PATHS and `more_fact_paths`.
+    """Return the facts, from the engine's `read` of `fact_paths` and `more_fact_paths`.
 
     `machine` is the output of `uname -m`, if known: older kernels do not show their architecture in /proc.
     `interface`: the name of the network interface in use, whose `network.paths` are in `files` too.
@@ -159,6 +153,6 @@ def facts_by(
     `interface`: the network interface in use, or the IP address of a peer. Raises InputError, MeasureError.
     """
     used = None if interface is None else network.interface_of(read, interface)
-    files = read([*FACT_PATHS, *more_paths, *(network.paths(used) if used is not None else [])])
+    files = read([*fact_paths(), *more_paths, *(network.paths(used) if used is not None else [])])
     files |= read(more_fact_paths(files))
     return MachineRead(facts(files, machine, used), files)

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 from rtgauge.record.facts import UNKNOWN, Kernel, Preemption
-from rtgauge.system import rt_core
+from rtgauge.system.runtime import real_time_core
 from rtgauge.target.file_batch import Files
 
 MOST_CPUS = 65536
@@ -205,5 +205,5 @@ def facts(files: Files, machine: str | None = None) -> Kernel:
         rt_group_sched=None if built is None else built.options.get("CONFIG_RT_GROUP_SCHED") == "y",
         steal_excluded=None if built is None else built.options.get("CONFIG_PARAVIRT_TIME_ACCOUNTING") == "y",
         config=None if built is None else built.path,
-        extension=rt_core.facts(files),
+        extension=real_time_core(files),
     )

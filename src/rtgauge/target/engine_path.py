@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import os
 import platform
@@ -15,6 +14,7 @@ from functools import cache
 from pathlib import Path
 
 from rtgauge.errors import MeasureError
+from rtgauge.extension import registered
 from rtgauge.user_cache import cache_folder, check_private, private_folder
 
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -38,33 +38,21 @@ PACKAGES = {
     "aarch64": "gcc-aarch64-linux-gnu",
     "armhf": "gcc-arm-linux-gnueabihf",
 }
-CONFIG = {"cobalt": "xeno-config", "rtai": "rtai-config"}
-"""Maps a co-kernel to its own program that says how to build for it."""
 BUILD_S = 300
 
 
-def cokernel_engine(machine: str, runtime: str) -> Path:
-    """Return the path of the engine for a co-kernel (`runtime`: cobalt or rtai) and the target's `uname -m`.
+def cokernel_path(machine: str, runtime: str) -> Path:
+    """Return where the engine for a co-kernel (`runtime`, e.g. cobalt) is, if there is one.
 
-    The engine is $RTGAUGE_ENGINE_COBALT or $RTGAUGE_ENGINE_RTAI, or the package's. It is linked with the
-    co-kernel's libraries, so the package has it only if rtgauge was built on a machine with these libraries.
-    Raises MeasureError if it is missing.
+    It is $RTGAUGE_ENGINE_COBALT, $RTGAUGE_ENGINE_RTAI, ..., or the package's. `machine`: the target's
+    `uname -m`.
     """
-    variable = f"RTGAUGE_ENGINE_{runtime.upper()}"
+    named = os.environ.get(f"RTGAUGE_ENGINE_{runtime.upper()}")
+    if named:
+        return Path(named)
     architecture = MACHINES.get(machine)
     own = architecture == MACHINES.get(platform.machine())
-    named = os.environ.get(variable)
-    path = (
-        Path(named)
-        if named
-        else PACKAGE / "bin" / (f"{NAME}-{runtime}" if own else f"{NAME}-{runtime}-{architecture}")
-    )
-    if not os.access(path, os.X_OK):
-        remedy = (
-            f"install rtgauge again with {CONFIG[runtime]} in PATH, or set {variable} (docs/cokernels.md)"
-        )
-        raise MeasureError(f"the engine for {runtime} is missing ({path}); {remedy}")
-    return path
+    return PACKAGE / "bin" / (f"{NAME}-{runtime}" if own else f"{NAME}-{runtime}-{architecture}")
 
 
 def engine_path() -> Path:
@@ -87,11 +75,11 @@ def engine_path() -> Path:
 
 def engine_hash(machine: str, runtime: str) -> str | None:
     """Return the SHA-256, in hexadecimal, of the engine that runs on a target with this `uname -m`, for a
-    runtime: linux, cobalt or rtai. None if it cannot be read, for example because it was removed while
+    runtime: linux or a co-kernel. None if it cannot be read, for example because it was removed while
     measuring.
     """
     try:
-        return _sha256(engine_for(machine) if runtime == "linux" else cokernel_engine(machine, runtime))
+        return _sha256(engine_for(machine) if runtime == "linux" else cokernel_path(machine, runtime))
     except (MeasureError, OSError):
         return None
 
@@ -106,11 +94,8 @@ def installed_engines() -> tuple[Path, ...]:
 
     Raises MeasureError if the engine for Linux is missing.
     """
-    engines = [engine_path()]
-    for runtime in CONFIG:
-        with contextlib.suppress(MeasureError):
-            engines.append(cokernel_engine(platform.machine(), runtime))
-    return tuple(engines)
+    others = (cokernel_path(platform.machine(), runtime) for runtime in registered("runtimes"))
+    return (engine_path(), *(path for path in others if os.access(path, os.X_OK)))
 
 
 def engine_for(machine: str) -> Path:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rtgauge.cli.main import main
-from rtgauge.record.marks import KIND_OF_NAME
+from rtgauge.record.marks import mark_kinds
 from rtgauge.suggest import RENAMED
 from rtgauge.validation import GONE_KEYS
 
@@ -65,5 +65,5 @@ def test_a_key_of_a_plan(
 
 
 def test_the_names_of_today_exist() -> None:
-    assert set(RENAMED.values()) <= set(KIND_OF_NAME)
-    assert not set(RENAMED) & set(KIND_OF_NAME)
+    assert set(RENAMED.values()) <= set(mark_kinds())
+    assert not set(RENAMED) & set(mark_kinds())

@@ -10,20 +10,20 @@ from tools import reference
 
 from rtgauge.cli.marks import marks
 from rtgauge.errors import InputError
-from rtgauge.record.marks import KIND_OF_NAME
+from rtgauge.record.marks import mark_kinds
 
 
 def test_every_mark_is_explained(capsys: pytest.CaptureFixture[str]) -> None:
     marks()
     names = re.findall(r"^([\w-]+) \((?:note|doubtful|invalid)", capsys.readouterr().out, re.MULTILINE)
-    assert names == sorted(KIND_OF_NAME)
+    assert names == sorted(mark_kinds())
 
 
 def test_one_mark_has_its_remedy(capsys: pytest.CaptureFixture[str]) -> None:
     marks(["cpu-offline"])
     first, second = capsys.readouterr().out.splitlines()
     assert first.startswith("cpu-offline (invalid): ")
-    assert second == f"    {KIND_OF_NAME['cpu-offline'].value.remedy}"
+    assert second == f"    {mark_kinds()['cpu-offline'].value.remedy}"
 
 
 def test_a_mark_of_another_name_is_refused() -> None:

@@ -111,13 +111,13 @@ EXTENSION = Extension(
 LOOK = """
 import sys
 from rtgauge.probe.registry import PROBES, get
-from rtgauge.report.presenter import presenter_of
+from rtgauge.report.presenter import presenters_of
 from rtgauge.errors import InputError
 
 print(list(PROBES)[-1])
 try:
     print(get("toy").help)
-    print(presenter_of("toy").lines(None))
+    print(presenters_of("toy")[0].lines(None))
 except InputError as error:
     print(f"refused: {error}")
 """

@@ -262,12 +262,11 @@ ALLOWED = {
     # Into folders that this process made under a name that cannot be foreseen, or that only the user can
     # write in.
     "ext/lab/image.py", "ext/lab/boot_guest.py", "ext/lab/kernel_image.py", "ext/lab/userland.py", "ext/lab/headers.py",
-    "target/engine_path.py", "system/kernel_modules.py",
+    "target/engine_path.py", "ext/signal/kernel_modules.py",
     # Into the step's folder, below the record's descriptor; the writer renames the record itself.
     "record/writer.py",
-    "runner/engine.py", "ext/instrument/measurers/instrument_latmon.py",
+    "runner/engine.py", "ext/cokernel/autotune.py", "ext/instrument/measurers/instrument_latmon.py",
     "ext/importers/other_tool.py", "load/lifecycle.py", "target/ssh.py",
-    "runner/measurers/autotune.py",
     # An unreadable store is moved aside under its own name.
     "ext/store/adding.py",
     # A tar stream into the pipe of a shell that puts the record aside and renames it.

@@ -21,7 +21,7 @@ from rtgauge.record.facts import Facts
 from rtgauge.report.audit import mend_script, print_audit
 from rtgauge.system import kernel
 from rtgauge.system.audit import AuditDocument, audit, exit_status
-from rtgauge.system.facts import FACT_PATHS, facts
+from rtgauge.system.facts import fact_paths, facts
 from rtgauge.system.rules import Rule, parse_rules, read_rules, rule_paths
 from rtgauge.target.file_batch import Files, glob_pattern
 from tests.unit.system import machines
@@ -29,7 +29,7 @@ from tests.unit.system.worlds import World
 
 RULES = [rule for rule in read_rules() if rule.checks]
 BY_ID = {rule.id: rule for rule in RULES}
-PATHS = [*FACT_PATHS, *rule_paths(RULES)]
+PATHS = [*fact_paths(), *rule_paths(RULES)]
 DOCS = Path(__file__).parents[3] / "docs"
 
 

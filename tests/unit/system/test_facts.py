@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtgauge.system.facts import FACT_PATHS, more_fact_paths
+from rtgauge.system.facts import fact_paths, more_fact_paths
 from rtgauge.system.facts import facts as facts_of
 from rtgauge.target.file_batch import Files
 from tests.support.files import read_local
@@ -286,7 +286,7 @@ def test_a_configuration_that_is_cut_off_says_nothing() -> None:
 
 
 def test_this_machine() -> None:
-    files = read_local(FACT_PATHS)
+    files = read_local(fact_paths())
     found = facts(files | read_local(more_fact_paths(files)))
     assert found["cpu"]["online_count"] >= 1
     assert found["kernel"]["release"] != "unknown"
@@ -312,7 +312,7 @@ HOSTILE = st.one_of(
     st.just({"text": "0-99999999,3"}),
 )
 PATHS = st.one_of(
-    st.sampled_from([path.replace("[0-9]*", "0") for path in FACT_PATHS]),
+    st.sampled_from([path.replace("[0-9]*", "0") for path in fact_paths()]),
     st.sampled_from(
         [
             f"{machines.CPU}/cpu99999/cpuidle/state9/disable",

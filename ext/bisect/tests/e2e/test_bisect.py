@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.support.cli import COMMAND, environment, error_line, good, invoke, rtgauge, wait_until
 
-from rtgauge.record.marks import KIND_OF_NAME
+from rtgauge.record.marks import mark_kinds
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -32,7 +32,7 @@ while True:
     time.sleep(0.005)
 """
 ASKED = ("--load", "idle", "--duration", "400ms", "--quantile", "p95")
-ANY_MARK = [word for name in KIND_OF_NAME for word in ("--allow-mark", name)]
+ANY_MARK = [word for name in mark_kinds() for word in ("--allow-mark", name)]
 """The machine may be busy: the change is so large that it does not matter."""
 
 

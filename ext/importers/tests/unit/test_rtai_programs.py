@@ -14,18 +14,18 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.system.test_rtai_modules import FILES, KERNEL, OPT, RtaiBoard
 
+from ext.cokernel.tests.unit.test_rtai_modules import FILES, KERNEL, OPT, RtaiBoard
 from rtgauge.errors import InputError
 from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.model import StepKey
-from rtgauge.system.rtai import measuring_module, modules_of, program_folder, rtai_argv
+from rtgauge_ext.cokernel.rtai_programs import measuring_module, modules_of, program_folder, rtai_argv
 from rtgauge_ext.importers.foreign_file import lines
 from rtgauge_ext.importers.other_tool import OTHER_TOOL
 from rtgauge_ext.importers.rtai_testsuite import parse_rtai_latency, parse_rtai_switches
 
-CAPTURED = Path(__file__).parents[4] / "tests" / "data" / "cokernels"
+CAPTURED = Path(__file__).parents[3] / "cokernel" / "tests" / "data"
 PREFIX = "/opt/rtai"
 
 

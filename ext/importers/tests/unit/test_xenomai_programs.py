@@ -27,7 +27,7 @@ from rtgauge_ext.importers.xenomai import parse_switchtest
 if TYPE_CHECKING:
     from rtgauge.runner.context import StepContext
 
-CAPTURED = Path(__file__).parents[4] / "tests" / "data" / "cokernels"
+CAPTURED = Path(__file__).parents[3] / "cokernel" / "tests" / "data"
 
 
 def step(**written: object) -> StepKey:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Defines the JSON documents of `rtgauge show --why --json` and `rtgauge selftest --json`.
+"""Defines the JSON document of `rtgauge show --why --json`.
 
 Times are in ns of the target's CLOCK_MONOTONIC.
 """
@@ -7,14 +7,12 @@ Times are in ns of the target's CLOCK_MONOTONIC.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from typing import Any
 
 from pydantic import Field
 
 from rtgauge.explain.analysis.culprits import ExplainedStep
 from rtgauge.explain.analysis.explanation import Culprit, Explanation, culprit_name, sentence
-from rtgauge.explain.analysis.selftest import KindResult, SelfTest, verdict_words
 from rtgauge.record.model import Model, SystemText
 
 VERSION = 1
@@ -93,42 +91,9 @@ class ExplainDocument(Model):
     steps: list[ExplainedStepEntry]
 
 
-class SelfTestDocument(Model):
-    """The document that `rtgauge selftest --json` prints.
-
-    `passed`: of each kind, stalls came and all were found, 95 % were named, 95 % of these have the right
-    size, and the median unattributed time is at most 5 us. `too_busy`: the machine was too busy to tell.
-    """
-
-    record: SystemText
-    passed: bool
-    conclusion: str = Field(default="", description="first line of the output on the terminal")
-    too_busy: bool = False
-    kinds: list[KindResult] = Field(default_factory=list[KindResult])
-    others: int = Field(default=0, description="number of explained latencies that a stall did not cause")
-    not_tried: dict[str, str] = Field(
-        default_factory=dict[str, str], description="kind of stall -> why it was not tried"
-    )
-    invalid: dict[str, str] = Field(
-        default_factory=dict[str, str], description="kind of stall -> why its measurement does not count"
-    )
-
-
 def explained_document(record: str, steps: Sequence[ExplainedStep]) -> ExplainDocument:
     """Return the ranked culprits and the latencies of each step. `record` is the record's folder."""
     return ExplainDocument(record=record, steps=[_step(step) for step in steps])
-
-
-def selftest_document(record: str, result: SelfTest | None) -> SelfTestDocument:
-    """Return the judgement as a document. A `result` of None (nothing explained) has not passed."""
-    if result is None:
-        return SelfTestDocument(record=record, passed=False)
-    outcome = {
-        "passed": result.passed,
-        "too_busy": result.too_busy,
-        "conclusion": verdict_words(result),
-    }
-    return SelfTestDocument.model_validate({"record": record, **outcome, **asdict(result)})
 
 
 def _step(explained: ExplainedStep) -> ExplainedStepEntry:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Shows explanations: tables of culprits, the worst latency, and the confusion matrix of a self test."""
+"""Shows explanations: tables of culprits, and the worst latency."""
 
 from __future__ import annotations
 
@@ -24,69 +24,16 @@ from rtgauge.explain.analysis.explanation import (
 )
 from rtgauge.explain.analysis.mechanisms import cause_words, mechanisms
 from rtgauge.explain.analysis.ranking import RankedCulprit, ranked_culprits
-from rtgauge.explain.analysis.selftest import KindResult, SelfTest, self_test, verdict_words
 from rtgauge.explain.page.moment_figure import figure_name, moment_figure
 from rtgauge.record.model import Step
 from rtgauge.record.watched_loop import loops_of
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.record_view import RecordView
-from rtgauge.report.table import Column, Table, numbers, texts
-from rtgauge.report.terminal_table import print_tables, print_text
+from rtgauge.report.terminal_table import print_text
 from rtgauge.report.text import printable
 from rtgauge.report.text import us as short_us
 from rtgauge.units import format_share, plural
-
-COLUMNS = (
-    *texts("stalls"),
-    *numbers("injected", "found", "named", "size off, median (us)"),
-    Column("95 % (us)", "number", drop_rank=2),
-    *(Column(title, "number", drop_rank=1) for title in ("size right", "unattributed (us)")),
-    *texts("named as"),
-)
-MOST_ANSWERS = 3
-
-
-def selftest_grid(result: SelfTest) -> Table:
-    """Return the confusion matrix with a row for each kind of stall. The last column has wrong answers."""
-    notes = [
-        (
-            "size off: difference between the explained and the injected length of the correctly named "
-            "stalls, less the uncertainty of the injector's clock. size right: this difference is at most "
-            "5 us or 1 %, whichever is larger."
-        ),
-        (
-            "The test passes if, of each kind, all stalls are found, 95 % are named correctly, and 95 % of "
-            "the correctly named ones have the right size. The median unattributed time must be at most 5 "
-            "us."
-        ),
-        *(
-            f"{kind.kind}: the explanation found the end of {kind.ends_right} of {kind.ends} latencies and "
-            "responses of the watched program."
-            for kind in result.kinds
-            if kind.ends
-        ),
-        *(f"{kind} was not tried: {reason}." for kind, reason in result.not_tried.items()),
-    ]
-    return Table("Injected stalls", COLUMNS, [_row(kind) for kind in result.kinds], notes)
-
-
-def _row(kind: KindResult) -> list[str]:
-    answers = list(kind.answers.items())
-    named = ", ".join(f"{name} {count}" for name, count in answers[:MOST_ANSWERS])
-    more = sum(count for _, count in answers[MOST_ANSWERS:])
-    return [
-        kind.kind,
-        str(kind.injected),
-        str(kind.found),
-        str(kind.named),
-        short_us(kind.size_error_median_ns),
-        short_us(kind.size_error_p95_ns),
-        str(kind.sizes_right),
-        short_us(kind.unattributed_median_ns),
-        f"{named}, others {more}" if more else named,
-    ]
-
 
 MOST_ON_TERMINAL = 5
 MOST_ON_PAGE = 20
@@ -130,13 +77,10 @@ class ExplainedView:
 
 @dataclass(frozen=True)
 class ExplainedChapter:
-    """All explained steps. `together`: the culprits of the whole run, if it has several steps. `tested`: a
-    self test.
-    """
+    """All explained steps. `together`: the culprits of the whole run, if it has several steps."""
 
     together: list[CulpritRow]
     steps: list[ExplainedView]
-    tested: tuple[str, Table] | None
 
 
 def _rows(
@@ -269,13 +213,11 @@ class ExplainedPresenter(Presenter):
         together = together if len(explained) > 1 else []
         views = [_view(known, view, names.get(known.step.id, known.step.id), drawn) for known in explained]
         rows = _rows(together, view, None, most=MOST_ON_PAGE, least=LEAST_SHARE)
-        tested = self_test(view.record)
-        matrix = None if tested is None else (verdict_words(tested), selftest_grid(tested))
         return Chapter(
             id="explained",
             heading="What delayed it",
             template="rtgauge.explain.page/explained.html.j2",
-            content=ExplainedChapter(rows, views, matrix),
+            content=ExplainedChapter(rows, views),
             place="after frequencies",
             measured="explained latencies",
         )
@@ -285,9 +227,6 @@ class ExplainedPresenter(Presenter):
         verdict comes first, and in each step the largest finding.
         """
         names = view.labels
-        tested = self_test(view.record)
-        if tested is not None:
-            print_self_test(tested, console)
         for explained in _most_important_first(view, explained_steps(view.record, steps)):
             name = names.get(explained.step.id, explained.step.id)
             console.print(Text(printable(f"{name}: {_summary(explained)}"), style="bold"))
@@ -307,18 +246,8 @@ class ExplainedPresenter(Presenter):
                 print_text(console, sum_words(known), 9, style="dim")
             console.print()
 
-    def print_brief(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:  # noqa: ARG002
-        """Print the result of a self test. The answer has the cause."""
-        tested = self_test(view.record)
-        if tested is not None:
-            print_self_test(tested, console)
-
-
-def print_self_test(result: SelfTest, console: Console) -> None:
-    """Print the result of a self test, and its confusion matrix."""
-    console.print(Text(verdict_words(result), style="bold"))
-    print_tables([selftest_grid(result)], console)
-    console.print()
+    def print_brief(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
+        """Print nothing, because the answer has the cause."""
 
 
 def print_latencies(view: RecordView, steps: Sequence[ExplainedStep], console: Console) -> None:
