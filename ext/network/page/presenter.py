@@ -111,7 +111,7 @@ def parts_figure(steps: Sequence[Step], labels: Mapping[str, str]) -> Figure | N
         "Each bar stacks one statistic of all four parts. Only the means add up to the mean response: a "
         "cycle with the largest value of one part seldom has the largest of another."
     )
-    return Figure.described("parts", "Where the time of a response goes", charts, [note])
+    return Figure.described("parts", "The time of a response", charts, [note])
 
 
 def _bars(parts: Mapping[str, SeriesSummary]) -> vega.Part:
