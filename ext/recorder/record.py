@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import rtgauge
 from rtgauge.errors import InputError
@@ -29,7 +29,7 @@ from rtgauge.record.summary import summarise_step
 from rtgauge.record.windows import Windows
 from rtgauge.record.writer import RecordWriter
 from rtgauge.units import NS_PER_S
-from rtgauge_ext.recorder.entries import SeriesMark, SessionEnd, Stretch
+from rtgauge_ext.recorder.entries import SeriesMark, SessionEnd, Stretch, folded
 from rtgauge_ext.recorder.folder import MomentHead, RecorderFolder
 from rtgauge_ext.recorder.sessions import folded_sessions
 
@@ -52,7 +52,8 @@ class _Part(NamedTuple):
 
 
 def _part(folder: RecorderFolder, source: str, ends: dict[str, SessionEnd]) -> _Part:
-    stretches = [stretch for stretch in (*folder.stretches, *folder.minutes) if stretch.source == source]
+    present = [folded(folder.minutes)] if folder.minutes else []
+    stretches = [stretch for stretch in (*folder.stretches, *present) if stretch.source == source]
     stretches.sort(key=lambda stretch: stretch.start_ns)
     names = dict.fromkeys((each.task, each.metric) for stretch in stretches for each in stretch.figures)
     for kept in folder.keeping.moments.values():
@@ -116,6 +117,18 @@ def _series_of(head: MomentHead, part: _Part) -> int:
     return part.series[head.task, "latency" if head.metric == "wait" else head.metric]
 
 
+def _kept_and_not(folder: RecorderFolder, part: _Part, not_captured: dict[str, int]) -> dict[str, Any]:
+    """Return how many moments the step has, and how many latencies have none, with the removed moments."""
+    removed = sum(
+        stretch.counts.get(name, 0)
+        for stretch in part.stretches
+        for name in ("moments_removed", "moments_not_written")
+    )
+    kept = sum(kept.source == part.source for kept in folder.keeping.moments.values())
+    known = not_captured | {"over_budget": not_captured.get("over_budget", 0) + removed}
+    return {"moments": kept, "not_captured": {name: number for name, number in known.items() if number}}
+
+
 def _key(folder: RecorderFolder, hello: Hello, number: int) -> StepKey:
     values = {"pid": hello.parameters["pid"], "explain": True, **folder.settings.parameters}
     return StepKey(
@@ -150,10 +163,7 @@ def _step(folder: RecorderFolder, part: _Part, writer: RecordWriter, number: int
         outliers = _write_moments(folder, part, place, formats)
     explained = explain_report(result)
     if explained is not None:
-        removed = explained.moments - sum(
-            kept.source == part.source for kept in folder.keeping.moments.values()
-        )
-        explained = explained.model_copy(update={"moments": explained.moments - max(0, removed)})
+        explained = explained.model_copy(update=_kept_and_not(folder, part, explained.not_captured))
     first, last = part.stretches[0], part.stretches[-1]
     step = Step(
         id=step_id,

@@ -280,6 +280,7 @@ class Recorder:
             self._wait_ns = FIRST_WAIT_NS
             self._count("program_ends")
             self._recording.trigger(Trigger(ENDED, self._how_it_ended(taker)))
+        self._recording.flush()  # a kill must not lose these counts
 
     def _how_it_ended(self, taker: Taker) -> str:
         number = taker.value("watched", "signal")

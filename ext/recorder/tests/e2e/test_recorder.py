@@ -1,0 +1,144 @@
+# SPDX-License-Identifier: MIT
+"""A recorder on a real program, through restarts of both."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+from tests.support.cli import COMMAND, environment, good, rtgauge, wait_until
+
+from rtgauge.record.reader import Record
+from rtgauge_ext.recorder.folder import RecorderFolder
+from rtgauge_ext.recorder.tracing import INSTANCES, PREFIX
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+pytestmark = [
+    pytest.mark.root,
+    pytest.mark.tracefs,
+    pytest.mark.real_time,
+    pytest.mark.alone,  # other measurements would get a mark
+]
+SOURCE = Path(__file__).parents[4] / "bench" / "own_loops" / "loops.c"
+NAME = "recorded-loop"
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    made = tmp_path_factory.mktemp("loops") / NAME
+    subprocess.run(["gcc", "-O2", "-pthread", SOURCE, "-o", made], check=True)
+    return made
+
+
+@contextmanager
+def loop(program: Path, folder: Path) -> Iterator[subprocess.Popen[str]]:
+    """The program, which has begun its loop of 5 ms."""
+    words = ["absolute", "--log", str(folder / "log"), "--period-us", "5000", "--fifo", "20"]
+    with subprocess.Popen([str(program), *words], stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+@contextmanager
+def recorder(folder: Path, *words: str) -> Iterator[subprocess.Popen[bytes]]:
+    command = [*COMMAND, "recorder", "run", "--program", NAME, "--folder", str(folder), *words]
+    with subprocess.Popen(command, env=environment()) as process:
+        try:
+            yield process
+        finally:
+            process.kill()
+
+
+def moments(folder: Path) -> int:
+    return len(list((folder / "moments").glob("[0-9]*"))) if folder.exists() else 0
+
+
+def events(folder: Path) -> list[str]:
+    return [event.what for event in RecorderFolder.open(folder).events]
+
+
+def instances(*recorders: subprocess.Popen[bytes]) -> list[str]:
+    return [
+        path.name
+        for folder in INSTANCES
+        for process in recorders
+        for path in folder.glob(f"{PREFIX}{process.pid}-*")
+    ]
+
+
+def test_a_program_is_recorded_through_restarts_and_kills(program: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    require = ("--require", "period=5ms latency<=1us")  # every cycle is late
+    said = tmp_path / "said"
+    alarm = Path("/usr/local/sbin") / f"rtgauge-test-alarm-{os.getpid()}"
+    alarm.parent.mkdir(parents=True, exist_ok=True)
+    alarm.write_text(f'#!/bin/sh\necho "$1" >> {said}\n')
+    alarm.chmod(0o755)
+    try:
+        with recorder(folder, *require, "--on-trigger", str(alarm), "--trigger-every", "1ms") as first:
+            with loop(program, tmp_path):
+                wait_until(lambda: moments(folder) > 0, "the first moment")
+            wait_until(lambda: "trigger ended" in events(folder), "the program's end to be noticed")
+            before = moments(folder)
+            with loop(program, tmp_path):
+                wait_until(lambda: moments(folder) > before, "a moment of the restarted program")
+                first.send_signal(signal.SIGKILL)
+                first.wait()
+                before = moments(folder)
+                with recorder(folder, *require) as second:
+                    wait_until(lambda: moments(folder) > before, "a moment after the kill")
+                    second.send_signal(signal.SIGTERM)
+                    assert second.wait() == 0
+    finally:
+        alarm.unlink()
+    assert {"late", "ended"} <= set(said.read_text().split())
+    assert instances(first, second) == []
+    shown = json.loads(good(rtgauge("show", folder, "--json")).stdout)
+    counts = shown["counts"]
+    assert counts["program_ends"] == 1 and counts["kills"] == 1
+    assert counts["watched_ns"] > 0 and counts["cpu_ns"] > 0
+    assert [event["what"] for event in shown["events"]].count("recorder started") == 2
+    assert all(moment["culprit"] for moment in shown["moments"])
+    imported = rtgauge("recorder", "import", folder, "--out", tmp_path / "runs")
+    assert imported.returncode in {0, 1, 4}, imported.stderr
+    (path,) = (tmp_path / "runs").iterdir()
+    (step,) = Record.open(path).steps
+    assert step.total is not None and step.total.count > 0
+    assert step.explain is not None and step.explain.moments == moments(folder)
+    why = good(rtgauge("show", path, "--why")).stdout
+    assert "us on CPU" in why
+
+
+def test_a_trigger_can_freeze_the_folder(program: Path, tmp_path: Path) -> None:
+    with (
+        loop(program, tmp_path),
+        recorder(
+            tmp_path / "folder", "--require", "period=5ms latency<=1us", "--on-trigger", "freeze"
+        ) as process,
+    ):
+        assert process.wait(300) == 0
+    assert events(tmp_path / "folder")[-1] == "recorder stopped"
+    assert moments(tmp_path / "folder") > 0
+
+
+def test_a_thread_that_hangs_is_silent(program: Path, tmp_path: Path) -> None:
+    folder = tmp_path / "folder"
+    with (
+        loop(program, tmp_path) as process,
+        recorder(folder, "--require", "period=5ms latency<=1s", "--silent", "50"),
+    ):
+        wait_until(lambda: moments(folder) > 0, "the first moment")
+        process.send_signal(signal.SIGSTOP)
+        wait_until(lambda: "trigger silent" in events(folder), "the silence to be noticed")
+        process.send_signal(signal.SIGCONT)

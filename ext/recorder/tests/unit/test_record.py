@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: MIT
+"""The record of a recorder's folder."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from ext.recorder.tests.unit.test_recording import (
+    SECOND,
+    DrivenClock,
+    begin,
+    figures_of,
+    folder_of,
+    recording_of,
+    window,
+)
+from rtgauge.cli.conclusion import judged
+from rtgauge.cli.resumer import resumer_of
+from rtgauge.errors import InputError
+from rtgauge.record.reader import Record
+from rtgauge.record.windows import merge
+from rtgauge_ext.recorder.folder import RecorderFolder
+from rtgauge_ext.recorder.record import make_record
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def recorded(path: Path, hours: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Let a loop run for some hours, with a boot in the middle; return its latencies."""
+    clock = DrivenClock()
+    rng = np.random.default_rng(5)
+    folder = folder_of(path)
+    recording = recording_of(folder, clock)
+    taker = begin(recording, clock)
+    drawn: list[np.ndarray[tuple[int], np.dtype[np.int64]]] = []
+    for minute in range(60 * hours):
+        if minute == 30 * hours:
+            recording.end(taker)
+            taker = begin(recording, clock, boot="another")
+        clock.pass_ns(60 * SECOND)
+        drawn.append((20_000 + rng.gamma(2.0, 4_000, 100)).astype(np.int64))
+        taker.take(window(clock, 60 * SECOND, figures_of(drawn[-1])))
+        taker.take(window(clock, 60 * SECOND, figures_of(drawn[-1] + 7_000), 1))
+        recording.tick("watched")
+    recording.end(taker)
+    folder.close()
+    return np.concatenate(drawn)
+
+
+def test_the_record_has_every_activation_by_hour_and_a_step_for_each_boot(tmp_path: Path) -> None:
+    values = recorded(tmp_path / "folder", hours=10)
+    path = make_record(RecorderFolder.open(tmp_path / "folder"), tmp_path / "runs", ["rtgauge"])
+    record = Record.open(path)
+    assert [step.id for step in record.steps] == ["01-watch", "02-watch"]
+    assert [step.boot_id for step in record.steps] == ["b", "another"]
+    halves = np.split(values, 2)
+    for step, half in zip(record.steps, halves, strict=True):
+        latency, response = (
+            next(s for s in step.series if s.metric == name) for name in ("latency", "response")
+        )
+        assert (latency.count, latency.min_ns, latency.max_ns) == (len(half), half.min(), half.max())
+        assert latency.mean_ns == pytest.approx(half.mean())
+        assert latency.std_ns == pytest.approx(half.std(), rel=1e-3)
+        assert response.max_ns == half.max() + 7_000
+        windows = record.windows(step)
+        assert merge(windows, latency.series).count == len(half)
+        assert 5 <= (windows.series == latency.series).sum() <= 6, "a window for each hour"
+        assert not [mark for mark in step.marks if mark.name == "windows-disagree"]
+    record = judged(record, f"latency<={values.max() + 1000}ns hardness=100%")
+    assert {verdict.word.value for verdict in record.run.verdicts} <= {"holds", "marginal", "cannot tell"}
+
+
+def test_the_folder_can_be_imported_while_it_is_written(tmp_path: Path) -> None:
+    clock = DrivenClock()
+    folder = folder_of(tmp_path / "folder")
+    recording = recording_of(folder, clock)
+    taker = begin(recording, clock)
+    with pytest.raises(InputError, match="no figures yet"):
+        make_record(RecorderFolder.open(tmp_path / "folder"), tmp_path / "runs", ["rtgauge"])
+    clock.pass_ns(61 * SECOND)
+    taker.take(window(clock, 61 * SECOND, figures_of(np.full(10, 5_000))))
+    recording.tick("watched")
+    path = make_record(RecorderFolder.open(tmp_path / "folder"), tmp_path / "runs", ["rtgauge"])
+    assert Record.open(path).steps[0].total.count == 10  # type: ignore[union-attr]
+    clock.pass_ns(61 * SECOND)
+    taker.take(window(clock, 61 * SECOND, figures_of(np.full(10, 5_000))))
+    recording.tick("watched")
+    assert sum(each.count for stretch in folder.minutes for each in stretch.figures) == 20
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_show_tells_what_the_folder_has(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], as_json: bool
+) -> None:
+    recorded(tmp_path / "folder", hours=2)
+    resumer = resumer_of(tmp_path / "folder")
+    assert resumer is not None and resumer.show is not None
+    resumer.show(tmp_path / "folder", as_json)
+    said = capsys.readouterr().out
+    assert ('"watched_ns": 7200000000000' if as_json else "watched for 2 h") in said
