@@ -38,21 +38,7 @@
 #define SERIES_MAX 4096
 #define EVENTS_MAX_NS (NS_PER_S / 10) /* of a longer time, only the events of the last part are kept */
 
-/*
- * Events that show how interrupts, softirqs, timers, other tasks, page faults and idle states affect a
- * wake-up. preemptirq is left out, because it has an event for every section with interrupts or preemption
- * off. Events at each wake-up that add nothing are left out too: sched_wakeup of a thread that its own CPU
- * wakes, and the timer within the interrupt.
- */
-#define DEFAULT_EVENTS                                                                                       \
-	"irq/irq_handler_entry,irq/irq_handler_exit,irq/softirq_entry,irq/softirq_exit,irq/softirq_raise,"   \
-	"irq_vectors/*_entry,irq_vectors/*_exit,"                                                            \
-	"sched/sched_switch,sched/sched_waking,sched/sched_wakeup_new,"                                      \
-	"sched/sched_migrate_task,sched/sched_pi_setprio,timer/timer_expire_entry,timer/timer_expire_exit,"  \
-	"timer/tick_stop,ipi,nmi/nmi_handler,signal/signal_generate,"                                        \
-	"workqueue/workqueue_execute_start,workqueue/workqueue_execute_end,"                                 \
-	"lock/contention_begin,lock/contention_end,"                                                         \
-	"exceptions/page_fault_user,exceptions/page_fault_kernel,power/cpu_idle,csd,osnoise"
+#define DEFAULT_EVENTS TRACE_USUAL_EVENTS ",exceptions/page_fault_user,exceptions/page_fault_kernel"
 
 /*
  * A writer that waits for the lock of a program's memory map first spins, which contention_begin does not

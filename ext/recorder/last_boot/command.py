@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: MIT
+"""`rtgauge recorder last-boot`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from rtgauge.cli.options import Details, Json, Target, target_option
+from rtgauge.errors import EXIT_CANNOT_TELL, InputError
+
+
+def last_boot(
+    target: Target = "local",
+    arm: Annotated[
+        bool, typer.Option("--arm", help="Then record this boot, until the machine stops or reboots.")
+    ] = False,
+    disarm: Annotated[bool, typer.Option("--disarm", help="Stop recording this boot.")] = False,
+    details: Details = False,
+    json: Json = False,
+) -> None:
+    """Tell what ran before the machine crashed, hung or was reset.
+
+    The kernel records its last seconds into memory that a reboot leaves alone. The machine needs Linux 6.12
+    or newer, and these boot parameters:
+
+    \b
+      reserve_mem=20M:32M:trace trace_instance=boot_map@trace
+
+    Arm the ring at each boot. What it has of the last boot is read first, and kept in
+    /var/lib/rtgauge/last-boot.
+
+    \b
+    Examples:
+      rtgauge recorder last-boot --arm
+          read the last boot, and record this one
+      rtgauge recorder last-boot --target ssh://root@board
+          after a crash of the board
+
+    \b
+    Exit status:
+      0  the last boot is shown, or the ring is armed
+      2  wrong input
+      3  the machine has no such ring
+      4  the ring has nothing of the last boot
+    """
+    from rtgauge.cli.console import Console
+    from rtgauge.target.open_target import open_target
+    from rtgauge_ext.recorder.last_boot.ending import LastBoot, boot_end
+    from rtgauge_ext.recorder.last_boot.kept_boot import parse
+    from rtgauge_ext.recorder.last_boot.report import print_boot_end
+
+    if arm and disarm:
+        raise InputError("--arm and --disarm contradict each other; leave one out")
+    options = ["--arm"] if arm else ["--disarm"] if disarm else []
+    with open_target(target, "last-boot", "rtgauge recorder last-boot") as opened:
+        state, kept = parse(opened.try_engine("last-boot", *options))
+    end = None if kept is None else boot_end(kept, state.boot_id)
+    if json:
+        document = LastBoot(
+            instance=state.instance,
+            armed=state.armed,
+            kept=state.kept,
+            end=end,
+        )
+        typer.echo(document.model_dump_json(indent=1))
+    elif end is not None:
+        print_boot_end(end, Console(), details=details)
+    if end is None and not json:
+        typer.echo(_nothing(recorded=state.recorded_before, read=kept is not None))
+    if state.armed and not json:
+        typer.echo(f"the ring {state.instance} records this boot")
+    elif not json:
+        typer.echo(
+            f"the ring {state.instance} does not record this boot; arm it with: rtgauge recorder last-boot "
+            f"--arm{target_option(target)}"
+        )
+    if end is None and not (arm or disarm):
+        raise typer.Exit(EXIT_CANNOT_TELL)
+
+
+def _nothing(*, recorded: bool, read: bool) -> str:
+    """Say why there is nothing of the last boot."""
+    if recorded:
+        return (
+            "the ring already records events that the kernel's command line names, so the last boot's are "
+            "mixed with them; remove these events from trace_instance="
+        )
+    if read:
+        return (
+            "the ring was armed, but is empty: its memory did not survive. The power was off, the firmware "
+            "cleared it, or the kernel put the ring elsewhere (try nokaslr)"
+        )
+    return "the ring has nothing of the last boot, because it was not armed then"
