@@ -49,6 +49,7 @@ static void look_at(struct boot_page *found, const struct boot_rings *rings)
 			continue;
 		memcpy(&id, record, sizeof(id));
 		found->has_message |= rings->message_id && id == rings->message_id;
+		found->has_switch |= rings->switch_id && id == rings->switch_id;
 	}
 }
 
@@ -136,12 +137,15 @@ void boot_rings_choose(struct boot_rings *rings, int64_t before_ns)
 
 	for (size_t i = 0; i < rings->count; i++) {
 		struct boot_ring *ring = &rings->rings[i];
+		bool switched = false;
 		size_t bytes = 0;
 
 		for (size_t at = ring->count; at-- > 0;) {
 			struct boot_page *page = &ring->pages[at];
-			bool wanted = page->has_message || is_wanted(rings, page, before_ns);
+			bool is_last = page->has_switch && !switched;
+			bool wanted = is_last || page->has_message || is_wanted(rings, page, before_ns);
 
+			switched |= page->has_switch;
 			if (wanted && bytes + page->len <= most) {
 				bytes += page->len;
 				continue;

@@ -19,7 +19,7 @@ bool boot_ring_named(const char *cmdline, char name[TRACE_NAME_MAX]);
 
 struct boot_page {
 	int64_t first_ns, last_ns; /* of its events */
-	bool has_message;
+	bool has_message, has_switch;
 	size_t len;
 	unsigned char *bytes;
 };
@@ -34,18 +34,20 @@ struct boot_ring {
 struct boot_rings {
 	struct boot_ring *rings;
 	size_t count;
-	size_t data_offset;	 /* of a page's events */
-	unsigned int message_id; /* of the event that has a message of the kernel; 0: there is none */
+	size_t data_offset; /* of a page's events */
+	/* ids of the events that have a message of the kernel, and a switch of tasks; 0: there is none */
+	unsigned int message_id, switch_id;
 };
 
-/* Reads the rings of all CPUs to their ends, which empties them. The caller sets the last two members.
+/* Reads the rings of all CPUs to their ends, which empties them. The caller sets the members from
+ * data_offset on.
  * Returns 0 or an errno. */
 int boot_rings_read(struct boot_rings *rings, int instance, size_t page_size);
 
 /*
  * Keeps only the pages of the last time before each CPU's last event, on this and on the other CPUs, because
- * a CPU that hangs stops recording earlier, and pages with messages. Of each CPU, the newest pages have
- * priority.
+ * a CPU that hangs stops recording earlier. It also keeps pages with messages, and the last switch of each
+ * CPU, which has the name of the task. Of each CPU, the newest pages have priority.
  */
 void boot_rings_choose(struct boot_rings *rings, int64_t before_ns);
 

@@ -35,6 +35,7 @@
 #define PARAMETERS "reserve_mem=20M:32M:trace trace_instance=boot_map@trace"
 /* The kernel's own messages, such as its reason for a panic, are events too. */
 #define MESSAGES "printk/console"
+#define SWITCHES "sched/sched_switch"
 #define EVENTS TRACE_USUAL_EVENTS "," MESSAGES
 
 static const char *folder = FOLDER;
@@ -288,6 +289,8 @@ static int collect(char **text, size_t *len, bool *empty)
 		rings.data_offset = layout->data_offset;
 		rings.message_id =
 			trace_event_format(here.instance, MESSAGES, format) ? trace_event_id(format) : 0;
+		rings.switch_id =
+			trace_event_format(here.instance, SWITCHES, format) ? trace_event_id(format) : 0;
 		error = boot_rings_read(&rings, here.instance, layout->page_size);
 	}
 	if (!error) {

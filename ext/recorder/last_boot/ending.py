@@ -11,7 +11,7 @@ from typing import Literal
 
 from rtgauge.explain.analysis.explanation import priority_words
 from rtgauge.explain.analysis.waits import kernel_lock_waits
-from rtgauge.explain.trace.contexts import Context, CpuTimeline, Frame, timelines
+from rtgauge.explain.trace.contexts import Context, CpuTimeline, NestedActivity, timelines
 from rtgauge.explain.trace.moment import Event, EventTable
 from rtgauge.record.strict_model import Model
 from rtgauge.units import format_cpu_list
@@ -21,7 +21,9 @@ WINDOW_NS = 100_000_000
 """How much is explained before the end, or before the kernel's first message that it crashed or hung."""
 SILENT_NS = WINDOW_NS
 """A CPU that ran something without an event for longer than this hung, or has no tick (nohz_full)."""
-MOST_ACTIVITIES, MOST_WAITING, MOST_MESSAGES = 4, 8, 40
+MOST_ACTIVITIES, MOST_WAITING = 4, 8
+MOST_BEFORE, MOST_AFTER = 10, 40
+"""The most messages that are shown from before the end, and after it."""
 LEAST_SHARE = 0.005
 """Shorter activities are left out."""
 IDLE = "idle"
@@ -154,7 +156,7 @@ def boot_end(kept: KeptBoot, boot_id: str) -> BootEnd | None:
         events=len(table.events),
         cpus=cpus,
         waiting=_waiting(before, lines, end_ns),
-        messages=messages[-MOST_MESSAGES:],
+        messages=_around_end(messages),
         doubts=_doubts(kept, boot_id),
     )
 
@@ -196,6 +198,12 @@ def _ending(messages: Sequence[Message]) -> tuple[Ending, str]:
     return ("panic", panic["why"].strip()) if panic is not None else ("unknown", "")
 
 
+def _around_end(messages: Sequence[Message]) -> list[Message]:
+    before = [message for message in messages if message.before_end_ns > 0]
+    after = [message for message in messages if message.before_end_ns <= 0]
+    return [*before[-MOST_BEFORE:], *after[:MOST_AFTER]]
+
+
 def _shows_end(text: str) -> bool:
     """Return whether a message of the kernel shows a crash, a panic or a hang."""
     fatal = (pattern for ending, pattern in ENDINGS if ending in {"crash", "hang"})
@@ -210,7 +218,7 @@ def _messages(events: Iterable[Event], end_ns: int) -> list[Message]:
     ]
 
 
-def _frame_words(frame: Frame) -> str:
+def _frame_words(frame: NestedActivity) -> str:
     match frame.kind:
         case "irq":
             return f"interrupt {frame.key}{f' ({frame.name})' if frame.name else ''}"
@@ -241,6 +249,16 @@ def _shares(line: CpuTimeline, start_ns: int, end_ns: int) -> list[Activity]:
     least_ns = LEAST_SHARE * (end_ns - start_ns)
     ranked = sorted(taken.items(), key=lambda item: -item[1])
     return [Activity(what=what, ns=ns) for what, ns in ranked[:MOST_ACTIVITIES] if ns >= least_ns]
+
+
+def _mostly_idle(line: CpuTimeline, start_ns: int, end_ns: int) -> bool:
+    """Return whether the idle task had the CPU for most of a time."""
+    idle_ns = sum(
+        span.end_ns - span.start_ns
+        for span in line.spans(start_ns, end_ns)
+        if span.context.task is not None and span.context.task.idle
+    )
+    return 2 * idle_ns > end_ns - start_ns
 
 
 def _cpu_end(line: CpuTimeline, table: EventTable, end_ns: int) -> CpuEnd:
@@ -319,7 +337,8 @@ def _waiting(table: EventTable, lines: Mapping[int, CpuTimeline], end_ns: int) -
         known = line is not None and line.times_ns
         if end_ns > since_ns:
             held_by = _shares(line, since_ns, end_ns) if line is not None and known else []
-            if not held_by or held_by[0].what != IDLE:  # else the kernel did not trace the switch to it
+            if line is None or not known or not _mostly_idle(line, since_ns, end_ns):
+                # else the kernel did not trace the switch to it
                 found.append(_wait(pid, task, end_ns - since_ns, held_by))
     for pid in {event.pid for event in table.events if event.name == "contention_begin" and event.pid > 0}:
         open_waits = [wait for wait in kernel_lock_waits(table, pid) if wait.end_ns > end_ns]

@@ -39,7 +39,11 @@ static void the_command_line_names_the_ring(void **state)
 
 static struct boot_page page_of(int64_t first_ns, int64_t last_ns, size_t len, bool has_message)
 {
-	return (struct boot_page){first_ns, last_ns, has_message, len, malloc(len)};
+	return (struct boot_page){.first_ns = first_ns,
+				  .last_ns = last_ns,
+				  .has_message = has_message,
+				  .len = len,
+				  .bytes = malloc(len)};
 }
 
 static void add(struct boot_ring *ring, struct boot_page page)
@@ -62,13 +66,18 @@ static void what_others_did_when_a_cpu_hung_is_kept(void **state)
 	add(&rings.rings[0], page_of(400, 599, 8, false));
 	add(&rings.rings[0], page_of(600, 8999, 8, false));
 	add(&rings.rings[0], page_of(9000, 10000, 8, false));
-	add(&rings.rings[1], page_of(0, 300, 8, false));
+	add(&rings.rings[1], page_of(0, 200, 8, false));
+	add(&rings.rings[1], page_of(201, 250, 8, false)); /* the switch to the task that hangs */
+	rings.rings[1].pages[0].has_switch = rings.rings[1].pages[1].has_switch = true;
+	add(&rings.rings[1], page_of(251, 300, 8, false));
 	add(&rings.rings[1], page_of(301, 500, 8, false));
 	boot_rings_choose(&rings, 100);
 	for (size_t i = 0; i < sizeof(kept) / sizeof(kept[0]); i++)
 		assert_int_equal(rings.rings[0].pages[i].bytes != NULL, kept[i]);
 	assert_null(rings.rings[1].pages[0].bytes);
 	assert_non_null(rings.rings[1].pages[1].bytes);
+	assert_null(rings.rings[1].pages[2].bytes);
+	assert_non_null(rings.rings[1].pages[3].bytes);
 	assert_int_equal(rings.rings[0].left_out, 0);
 	boot_rings_free(&rings);
 }

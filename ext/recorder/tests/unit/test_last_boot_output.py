@@ -51,9 +51,9 @@ def test_a_crash_is_read_with_its_reason_and_what_each_cpu_did() -> None:
 
 def test_a_cpu_that_hung_with_interrupts_off_is_named_after_a_reset() -> None:
     end = end_of("hang")
-    assert (end.ending, [cpu.task for cpu in end.hung]) == ("hang", ["hog"])
+    assert (end.ending, [cpu.task for cpu in end.hung]) == ("hang", ["taskset"])
     assert "it hung there" in conclusion(end)
-    assert "task hog" in conclusion(end)
+    assert "task taskset" in conclusion(end)
 
 
 def test_a_page_that_was_being_written_is_left_out() -> None:
