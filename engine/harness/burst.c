@@ -69,9 +69,7 @@ struct burst_task *burst_task_new(int cpu, size_t room, void (*work)(struct burs
 		return NULL;
 	t->room = room;
 	t->work = work;
-	t->thread.cpu = cpu;
-	t->thread.policy = (enum policy)harness_options.policy;
-	t->thread.priority = (int)harness_options.priority;
+	harness_thread_on(&t->thread, cpu);
 	return t;
 }
 

@@ -11,6 +11,7 @@
 #include "base/commands.h"
 #include "base/cpuset.h"
 #include "base/error.h"
+#include "harness/measuring_options.h"
 #include "harness/refusal.h"
 #include "rt/runtime.h"
 
@@ -67,6 +68,13 @@ static bool wait_ready(const struct harness_thread *t)
 		clock_pause_ns(NS_PER_S / 1000);
 	}
 	return true;
+}
+
+void harness_thread_on(struct harness_thread *t, int cpu)
+{
+	t->cpu = cpu;
+	t->policy = (enum policy)harness_options.policy;
+	t->priority = (int)harness_options.priority;
 }
 
 int harness_thread_start(struct harness_thread *t)

@@ -51,6 +51,9 @@ struct harness_shared {
 
 extern struct harness_shared harness_shared;
 
+/* Gives the thread its CPU, and the policy and priority of the options. */
+void harness_thread_on(struct harness_thread *t, int cpu);
+
 /* Starts the thread and waits until it is ready. Returns 0, or the exit status after an `error` line. */
 int harness_thread_start(struct harness_thread *t);
 

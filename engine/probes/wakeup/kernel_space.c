@@ -130,9 +130,7 @@ static struct task *make_task(const struct state *state, int cpu)
 	t->cpu = cpu;
 	t->wait_file = -1;
 	t->track.interval_ns = wakeup_options.interval_ns;
-	t->thread.cpu = cpu;
-	t->thread.policy = (enum policy)harness_options.policy;
-	t->thread.priority = (int)harness_options.priority;
+	harness_thread_on(&t->thread, cpu);
 	t->thread.prepare = prepare;
 	t->thread.measure = wait_again;
 	return t;

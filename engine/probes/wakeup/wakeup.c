@@ -318,9 +318,7 @@ static struct task *make_task(unsigned int id, int cpu)
 	if (wakeup_options.stop_at_ns && wakeup_options.stop_at_ns < wakeup_options.interval_ns)
 		t->usual_limit_ns = (uint64_t)wakeup_options.stop_at_ns + 1;
 	t->limit_ns = t->usual_limit_ns;
-	t->thread.cpu = cpu;
-	t->thread.policy = (enum policy)harness_options.policy;
-	t->thread.priority = (int)harness_options.priority;
+	harness_thread_on(&t->thread, cpu);
 	t->thread.deadline = (struct deadline){deadline_runtime_ns(), wakeup_options.interval_ns,
 					       wakeup_options.interval_ns};
 	t->thread.prepare = prepare;

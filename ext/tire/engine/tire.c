@@ -290,9 +290,7 @@ static void place(struct state *state, struct probe_cpus *cpus)
 		cpu = cpuset_next(&cpus->measured, (unsigned int)(cpu + 1));
 		if (cpu < 0)
 			cpu = cpuset_next(&cpus->measured, 0);
-		t->cpu = cpu;
-		t->policy = (enum policy)harness_options.policy;
-		t->priority = (int)harness_options.priority;
+		harness_thread_on(t, cpu);
 		state->threads[i] = t;
 	}
 	if (state->plan.threads < cpuset_count(&cpus->measured)) {

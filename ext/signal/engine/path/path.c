@@ -4,9 +4,11 @@
 #include <string.h>
 
 #include "base/error.h"
+#include "base/stream.h"
 #include "ext/signal/engine/path/wire.h"
 #include "harness/cpus.h"
 #include "harness/harness.h"
+#include "harness/peer_process.h"
 #include "rt/runtime.h"
 
 #ifdef RTGAUGE_COBALT
@@ -175,4 +177,41 @@ int roles_cpus(struct probe_cpus *cpus, int cpu[2])
 	for (int i = 0; i < 2; i++)
 		cpuset_add(&cpus->measured, (unsigned int)cpu[i]);
 	return status;
+}
+
+int roles_run(struct harness *h, int argc, char **argv)
+{
+	static struct peer_process peer;
+	int status;
+
+	h->thread_count = 1;
+	h->peer = &peer;
+	status = harness_run(h, argc, argv);
+	peer_process_end(&peer);
+	return status;
+}
+
+void roles_end_alone(struct harness *h, const struct series *s, int64_t end_ns, bool over)
+{
+	int64_t count = s->total.count + (s->measuring ? s->window.count : 0);
+
+	if (s->reached_ns >= end_ns)
+		harness_end_by(h, "duration");
+	else if (over || (harness_options.count && count >= harness_options.count))
+		harness_end_by(h, "count");
+}
+
+void roles_mark_no_stimulus(const char *what, struct json *j)
+{
+	stream_mark(j, "no-stimulus", SEVERITY_INVALID, 0,
+		    "did not receive any %s on %s; check that the master is running, and that this is its "
+		    "line",
+		    what, role_options.path);
+}
+
+void roles_mark_died(const struct harness *h, const char *role, struct json *j)
+{
+	if (h->peer->died[0])
+		stream_mark(j, "slave-died", SEVERITY_INVALID, -1,
+			    "the %s %s before the measurement was over", role, h->peer->died);
 }

@@ -14,6 +14,7 @@
 #include "base/options.h"
 #include "ext/signal/engine/path/gpio_spec.h"
 #include "harness/cpus.h"
+#include "harness/harness.h"
 
 enum path_role { PATH_MASTER, PATH_SLAVE, PATH_BOTH };
 
@@ -148,5 +149,18 @@ extern const struct option_entry roles_option_context[];
  * measured CPUs. Returns 0, or the exit status after an `error` line.
  */
 int roles_cpus(struct probe_cpus *cpus, int cpu[2]);
+
+/* Runs the whole life of a probe, like harness_run, with one thread and room for a second process. */
+int roles_run(struct harness *h, int argc, char **argv);
+
+/* Ends a role that is alone if its time is over, or its count is reached in this series. over: whether the
+ * other end has said that it is done. The series must have reached_ns. */
+void roles_end_alone(struct harness *h, const struct series *s, int64_t end_ns, bool over);
+
+/* Marks that the other end sent nothing. what: what was expected. */
+void roles_mark_no_stimulus(const char *what, struct json *j);
+
+/* Marks that the second process, which has this role, ended too early, if it did. */
+void roles_mark_died(const struct harness *h, const char *role, struct json *j);
 
 #endif

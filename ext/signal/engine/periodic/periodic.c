@@ -122,12 +122,8 @@ static bool drain_alone(struct harness *h, struct json *j)
 
 	edges_take_sights(&state->edges, state->observer, j);
 	s->reached_ns = now_ns;
-	if (!done && now_ns >= state->end_ns)
-		harness_end_by(h, "duration");
-	else if (!done && (atomic_load(&state->observer->over) ||
-			   (harness_options.count &&
-			    s->total.count + (s->measuring ? s->window.count : 0) >= harness_options.count)))
-		harness_end_by(h, "count");
+	if (!done)
+		roles_end_alone(h, s, state->end_ns, atomic_load(&state->observer->over));
 	return !done;
 }
 
@@ -160,15 +156,8 @@ static void conclude(struct harness *h, struct json *j)
 	if (state->edges.reference)
 		wire_conclude(state->reference.matched, state->reference.unmatched, "edges", j);
 	if (role_options.role == PATH_SLAVE && !state->edges.seen)
-		stream_mark(j, "no-stimulus", SEVERITY_INVALID, 0,
-			    "did not receive any edge on %s; check that the master is running, and that "
-			    "this is its line",
-			    role_options.path);
-	if (h->peer->died[0])
-		stream_mark(j, "slave-died", SEVERITY_INVALID, -1,
-			    "the observer %s before the measurement "
-			    "was over",
-			    h->peer->died);
+		roles_mark_no_stimulus("edge", j);
+	roles_mark_died(h, "observer", j);
 }
 
 static int check(struct harness *h)
@@ -269,9 +258,7 @@ static void make_thread(struct state *state, const int cpu[2])
 	struct harness_thread *t = alone ? &state->watching : &state->toggler.thread;
 
 	state->watching.measure = watch;
-	t->cpu = cpu[alone ? PATH_SLAVE : PATH_MASTER];
-	t->policy = (enum policy)harness_options.policy;
-	t->priority = (int)harness_options.priority;
+	harness_thread_on(t, cpu[alone ? PATH_SLAVE : PATH_MASTER]);
 	state->threads[0] = t;
 }
 
@@ -415,7 +402,6 @@ static int run(struct harness *h)
 
 static int verb_periodic(int argc, char **argv)
 {
-	static struct peer_process peer;
 	static struct harness harness = {
 		.table = table,
 		.state_size = sizeof(struct state),
@@ -423,13 +409,9 @@ static int verb_periodic(int argc, char **argv)
 		.prepare = prepare_probe,
 		.run = run,
 		.conclude = conclude,
-		.thread_count = 1,
-		.peer = &peer,
 	};
-	int status = harness_run(&harness, argc, argv);
 
-	peer_process_end(&peer);
-	return status;
+	return roles_run(&harness, argc, argv);
 }
 
 PROBE("periodic", verb_periodic, "how late and how evenly a task toggles a line at a fixed period")

@@ -131,13 +131,6 @@ static bool take_master(struct harness *h, struct json *j)
 	return !done;
 }
 
-static int64_t measured_samples(const struct state *state)
-{
-	const struct series *s = state->responses.series;
-
-	return s->total.count + (s->measuring ? s->window.count : 0);
-}
-
 /* Runs only the slave in the kernel, until the time or the count is over. */
 static bool take_kernel_slave(struct harness *h, struct json *j)
 {
@@ -149,10 +142,8 @@ static bool take_kernel_slave(struct harness *h, struct json *j)
 		kernel_slave_stop(&state->kernel_slave);
 	kernel_slave_take(&state->kernel_slave, state->responses.series, j);
 	state->responses.series->reached_ns = now_ns;
-	if (goes_on && now_ns >= state->end_ns)
-		harness_end_by(h, "duration");
-	else if (goes_on && harness_options.count && measured_samples(state) >= harness_options.count)
-		harness_end_by(h, "count");
+	if (goes_on)
+		roles_end_alone(h, state->responses.series, state->end_ns, false);
 	return goes_on;
 }
 
@@ -166,11 +157,8 @@ static bool take_slave(struct harness *h, struct json *j)
 	if (state->responses.parts)
 		parts_take(state->responses.parts, done, j);
 	state->responses.series->reached_ns = now_ns;
-	if (!done && now_ns >= state->end_ns)
-		harness_end_by(h, "duration");
-	else if (!done && (atomic_load(&state->slave->over) ||
-			   (harness_options.count && measured_samples(state) >= harness_options.count)))
-		harness_end_by(h, "count");
+	if (!done)
+		roles_end_alone(h, state->responses.series, state->end_ns, atomic_load(&state->slave->over));
 	return !done;
 }
 
@@ -217,19 +205,11 @@ static void conclude(struct harness *h, struct json *j)
 		json_int(j, "double-edge", doubled);
 		stream_result_end(j);
 		if (!answers)
-			stream_mark(
-				j, "no-stimulus", SEVERITY_INVALID, 0,
-				"did not receive any stimulus on %s; check that the master is running, and "
-				"that this is its line",
-				role_options.path);
+			roles_mark_no_stimulus("stimulus", j);
 		return;
 	}
 	write_counts(&state->master.counts[1], j, "master");
-	if (h->peer->died[0])
-		stream_mark(j, "slave-died", SEVERITY_INVALID, -1,
-			    "the slave %s before the measurement was "
-			    "over",
-			    h->peer->died);
+	roles_mark_died(h, "slave", j);
 	if (state->master.counts[1].not_made)
 		stream_mark(j, "master-late",
 			    state->master.counts[1].not_made > state->master.counts[1].stimuli / 100
@@ -307,9 +287,7 @@ static void make_thread(struct state *state, const int cpu[2])
 	struct harness_thread *t = alone ? &state->answering : &state->master.thread;
 
 	state->answering.measure = answer;
-	t->cpu = cpu[alone ? PATH_SLAVE : PATH_MASTER];
-	t->policy = (enum policy)harness_options.policy;
-	t->priority = (int)harness_options.priority;
+	harness_thread_on(t, cpu[alone ? PATH_SLAVE : PATH_MASTER]);
 	state->threads[0] = state->measurers[0] = t;
 }
 
@@ -524,7 +502,6 @@ static bool explained(const struct harness *h, const struct series *s, struct ex
 
 static int verb_response(int argc, char **argv)
 {
-	static struct peer_process peer;
 	static struct harness harness = {
 		.table = table,
 		.state_size = sizeof(struct state),
@@ -534,13 +511,9 @@ static int verb_response(int argc, char **argv)
 		.run = run,
 		.conclude = conclude,
 		.explained = explained,
-		.thread_count = 1,
-		.peer = &peer,
 	};
-	int status = harness_run(&harness, argc, argv);
 
-	peer_process_end(&peer);
-	return status;
+	return roles_run(&harness, argc, argv);
 }
 
 PROBE("response", verb_response, "time from a stimulus on a line until a task that waits for it has answered")
