@@ -102,7 +102,7 @@ ALLOWED = {
     # given as its descriptor.
     "record/window_table.py": {"unlink", "whole_file"},
     "record/moments.py": {"open_regular", "unlink", "new_file", "whole_file"},
-    "record/samples.py": {"new_file"},
+    "ext/instrument/samples_file.py": {"new_file"},
     # Files that the command line names.
     "report/page_frame.py": {"read_text", "write_whole"},
     "report/figures/files.py": {"mkdir", "write_whole"},

@@ -16,7 +16,6 @@ from rtgauge.record.model import LoadReport, Mark, Step, StepKey
 from rtgauge.record.parameters import OpenParameters
 from rtgauge.record.stream import SeriesLine
 from rtgauge.record.summary import summarise_step
-from rtgauge.record.window_builder import WindowBuilder, summary_line
 from rtgauge.record.window_table import WindowTable
 from rtgauge.units import plural
 from rtgauge_ext.importers.imported_record import TIME_UNKNOWN, modification_time, write_imported
@@ -24,6 +23,7 @@ from rtgauge_ext.importers.imported_step import StepAndWindows
 from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.instrument.edge_file import Distances, EdgeBlock, EdgeFile, Pairing
 from rtgauge_ext.instrument.messages import AnswerEdges, Edges
+from rtgauge_ext.instrument.window_builder import WindowBuilder, summary_line
 
 LONGEST_NS = 366 * 86_400 * 10**9
 """The longest time from the first to the last edge. A longer time shows that the unit is wrong."""

@@ -196,8 +196,8 @@ def edges(
       rtgauge import edges levels.csv --stimulus CH1 --period 30ms
     """
     from rtgauge.cli.conclusion import check_requirement, finish, with_requirement
-    from rtgauge.cli.progress import file_progress
     from rtgauge.record.reader import Record
+    from rtgauge_ext.importers.file_progress import file_progress
     from rtgauge_ext.importers.import_edges import EdgeOptions, import_edges
     from rtgauge_ext.instrument.messages import Edges
 

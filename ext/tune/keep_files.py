@@ -10,10 +10,10 @@ import hashlib
 from typing import TYPE_CHECKING, NamedTuple
 
 from rtgauge.system.deployment.definition import parse_deployment
-from rtgauge.system.deployment.writable import is_writable
 from rtgauge.system.rules import tried_rules
 from rtgauge.target.file_batch import shortest_cpu_list
 from rtgauge.units import plural
+from rtgauge_ext.tune.writable import is_writable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -22,9 +22,8 @@ from rtgauge.record.model import (
     Mark,
     StepKey,
 )
-from rtgauge.record.samples import SamplesFile, SamplesHeader
+from rtgauge.record.samples import SamplesHeader
 from rtgauge.record.stream import Summary
-from rtgauge.record.window_builder import Phase, PhaseTotals, WindowBuilder, summary_line
 from rtgauge.record.window_table import WindowTable
 from rtgauge.runner.context import StepContext, StepInProgress
 from rtgauge.runner.put_together import EngineMeasurement
@@ -49,7 +48,9 @@ from rtgauge_ext.instrument.messages import (
     InstrumentState,
     Mode,
 )
+from rtgauge_ext.instrument.samples_file import SamplesFile
 from rtgauge_ext.instrument.session import Loopback, Session, self_test
+from rtgauge_ext.instrument.window_builder import Phase, PhaseTotals, WindowBuilder, summary_line
 from rtgauge_ext.signal.marks import SignalMarkKind
 from rtgauge_ext.signal.parameters import signal_step
 

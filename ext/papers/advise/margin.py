@@ -9,7 +9,6 @@ from typing import NamedTuple
 
 from pydantic import Field
 
-from rtgauge.analysis.order_statistics import quantile, ranked
 from rtgauge.record.facts import Facts
 from rtgauge.record.model import Model, Step, VerdictWord
 from rtgauge.record.reader import Record
@@ -18,6 +17,7 @@ from rtgauge.verdict.decision import judge, judged_series
 from rtgauge.verdict.next_step import PastRun
 from rtgauge.verdict.requirement import Requirement
 from rtgauge_ext.papers.advise.flowchart_file import Thresholds
+from rtgauge_ext.papers.frequency.order_statistics import quantile, ranked
 
 
 class Margin(StrEnum):

@@ -32,15 +32,6 @@ TARGETS = ["local", "ssh://[user@]host[:port]", *forms()]
 MACHINE = f"Machine to measure: {', '.join(TARGETS[:-1])} or {TARGETS[-1]}."
 """The help of `--target`."""
 Target = Annotated[str, typer.Option(metavar="NAME", help=MACHINE)]
-RecordArgument = Annotated[
-    Path,
-    typer.Argument(
-        metavar="RECORD",
-        autocompletion=completion.records,
-        help="A record: its folder, the beginning of its name in rtgauge-runs, or latest; latest~1 is "
-        "the record before the latest.",
-    ),
-]
 Require = Annotated[
     str | None,
     typer.Option(

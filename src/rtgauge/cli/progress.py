@@ -247,32 +247,6 @@ class LiveDisplay(Display):
         )
 
 
-@contextmanager
-def file_progress(text: str) -> Generator[Callable[[int, int], None]]:
-    """Show a progress bar for reading a file, if standard error is a terminal.
-
-    Yields a function that takes the bytes read so far and the size of the file.
-    """
-    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
-    from rich.text import Text
-
-    from rtgauge.cli.console import Console
-
-    console = Console(stderr=True)
-    if not sys.stderr.isatty() or console.is_dumb_terminal:
-        yield lambda _done, _size: None
-        return
-    with Progress(
-        TextColumn("{task.description}"),
-        BarColumn(bar_width=None),
-        TimeRemainingColumn(),
-        console=console,
-        transient=True,
-    ) as bar:
-        task = bar.add_task(Text(text).plain, total=None)
-        yield lambda done, size: bar.update(task, completed=done, total=size)
-
-
 def make_display(*, later_s: LaterS | None = None, one_step: bool = False) -> Display:
     """Make a display: a bar if standard error is a terminal that can move its cursor, otherwise plain lines.
 

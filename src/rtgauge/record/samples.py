@@ -8,14 +8,12 @@ import struct
 from collections.abc import Iterator
 from dataclasses import dataclass
 from io import BufferedReader
-from pathlib import Path
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from rtgauge.errors import RecordError
-from rtgauge.record.files import new_file
 from rtgauge.record.record_folder import Source, open_source
 
 MAGIC = b"rtgauge\x01"
@@ -186,26 +184,3 @@ def read_times(source: Source) -> npt.NDArray[np.int64]:
     """Return the times (ns) of a small file of timed samples. Raises RecordError."""
     copies = [times.copy() for times, _ in pieces(source) if times is not None]
     return np.concatenate(copies) if copies else np.empty(0, dtype=np.int64)
-
-
-class SamplesFile:
-    """A file of timed samples that grows as they arrive. Use it as a context manager. Raises OSError."""
-
-    def __init__(self, path: Path) -> None:
-        self._file = new_file(path)
-        self._file.write(bytes(HEADER.size))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._file.close()
-
-    def append(self, rows: npt.NDArray[np.int64]) -> None:
-        """Append rows of (time, value), ns; shape (n, 2)."""
-        self._file.write(np.ascontiguousarray(rows, dtype=SAMPLE).tobytes())
-
-    def finish(self, header: SamplesHeader) -> None:
-        """Write the header, which makes this a valid sample file."""
-        self._file.seek(0)
-        self._file.write(header.pack())

@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rtgauge.errors import InputError, MeasureError
-from rtgauge.system.deployment.writable import is_writable
 from rtgauge.target.file_batch import Files
 from rtgauge.target.open_target import TargetOpener
 from rtgauge_ext.tune import installing
@@ -21,6 +20,7 @@ from rtgauge_ext.tune.drift import kept_values, own_values
 from rtgauge_ext.tune.installing import install, same, uninstall, values_of
 from rtgauge_ext.tune.keep_files import SYSCTL_FILE, UNIT_FILE, Value, files_with
 from rtgauge_ext.tune.known import advice, measured, rule_of
+from rtgauge_ext.tune.writable import is_writable
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable

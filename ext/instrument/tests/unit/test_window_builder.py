@@ -12,13 +12,13 @@ import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.windows import info
 
 from rtgauge.record.histogram import signed_bin_of
 from rtgauge.record.summary import summarise_step
-from rtgauge.record.window_builder import WindowBuilder, summary_line
 from rtgauge.record.window_table import WindowTable
 from rtgauge.record.windows_file import table_of
-from tests.unit.windows import info
+from rtgauge_ext.instrument.window_builder import WindowBuilder, summary_line
 
 SECOND = 10**9
 SAMPLES = st.lists(

@@ -13,9 +13,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from rtgauge.analysis.order_statistics import quantile, rank_above, rank_below, ranked
 from rtgauge.record.histogram import signed_bin_of
 from rtgauge.record.windows import Merged, UnplacedGroup
+from rtgauge_ext.papers.frequency.order_statistics import quantile, rank_above, rank_below, ranked
 
 EMPTY = np.empty(0, dtype=np.int64)
 
