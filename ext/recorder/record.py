@@ -77,12 +77,7 @@ def _windows(part: _Part) -> list[Window]:
 
 def _marks(marks: Iterable[SeriesMark], series: dict[tuple[str, str], int]) -> list[Mark]:
     return [
-        Mark(
-            name=each.mark.name,
-            severity=each.mark.severity,
-            detail=each.mark.detail,
-            series=series.get((str(each.task), str(each.metric))),
-        )
+        each.mark.model_copy(update={"series": series.get((str(each.task), str(each.metric)))})
         for each in marks
     ]
 

@@ -11,8 +11,6 @@ from dataclasses import dataclass, replace
 from rtgauge.errors import InputError
 from rtgauge.record.facts import UNKNOWN, Facts
 from rtgauge.suggest import nearest
-from rtgauge.system.audit import Finding, judge, purpose_of
-from rtgauge.system.checks import CheckedMachine
 from rtgauge.system.deployment.apply import read_machine
 from rtgauge.system.deployment.boot_parameters import why_not_by_boot
 from rtgauge.system.deployment.daemons import FOUGHT_BY, running
@@ -25,6 +23,8 @@ from rtgauge.system.rules import Rule, Trial, read_rules, rule_paths, tried_rule
 from rtgauge.target.file_batch import Files
 from rtgauge.target.open_target import reader
 from rtgauge.units import format_cpu_list, parse_cpu_list, plural
+from rtgauge_ext.audit.audit import Finding, judge, purpose_of
+from rtgauge_ext.audit.checks import CheckedMachine
 
 NEVER = (
     "the network connection through which you reach the machine",

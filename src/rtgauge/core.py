@@ -30,9 +30,6 @@ EXTENSION = Extension(
         "compare": Command(
             UNDERSTAND, "Compare records, or the loads or deployments of one.", "rtgauge.cli.compare:compare"
         ),
-        "audit": Command(
-            UNDERSTAND, "Check the machine's settings for real-time use.", "rtgauge.cli.audit:audit"
-        ),
         "gate": Command(
             DECIDE, "Tell whether a candidate is worse than its baseline.", "rtgauge.cli.gate:gate"
         ),

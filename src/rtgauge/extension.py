@@ -44,6 +44,7 @@ Kind = Literal[
     "live_pages",
     "runtimes",
     "marks",
+    "auditors",
 ]
 """What an extension adds by name. Each is a field of Extension."""
 NOUNS: dict[Kind, str] = {
@@ -64,6 +65,7 @@ NOUNS: dict[Kind, str] = {
     "live_pages": "live page of",
     "runtimes": "co-kernel",
     "marks": "marks of",
+    "auditors": "auditor",
 }
 """The word for each kind in an error."""
 
@@ -133,6 +135,8 @@ class Extension:
     """Co-kernel, a value of `rt` -> its rtgauge.system.runtime.Runtime."""
     marks: Mapping[str, str] = field(default_factory=_none)
     """Any name -> its marks, a subclass of rtgauge.record.marks.MarkKindBase."""
+    auditors: Mapping[str, str] = field(default_factory=_none)
+    """Any name -> the rtgauge.system.auditor.Auditor that summarises a machine's settings."""
     presets: str | None = None
     """The package whose folder `presets` has plans (TOML)."""
     targets: Mapping[str, str] = field(default_factory=_none)

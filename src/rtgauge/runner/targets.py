@@ -39,6 +39,7 @@ from rtgauge.runner.context import (
 from rtgauge.runner.deployments import LiveDeployments
 from rtgauge.runner.engine import LAST_WORDS_S, SILENCE_S
 from rtgauge.runner.scope import with_cokernels
+from rtgauge.system.auditor import auditor
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.system.facts import facts_by
 from rtgauge.system.network import interface_of
@@ -226,22 +227,20 @@ def _peer(steps: Iterable[StepKey]) -> str | None:
 
 
 def _facts(target: Target, peer: str | None, *, audited: bool) -> Facts:
-    """Return a target's facts, with the summary of an audit of its settings if `audited`. If `peer` cannot be
-    reached, the facts have no network interface, and the engine says why it cannot measure.
+    """Return a target's facts, with the summary of an audit of its settings if `audited` and if an
+    extension makes one. If `peer` cannot be reached, the facts have no network interface, and the engine says
+    why it cannot measure.
     """
     if peer is not None:
         try:
             peer = interface_of(target.read, peer)
         except (InputError, MeasureError):
             peer = None
-    if not audited:
+    known = auditor() if audited else None
+    if known is None:
         return facts_by(target.read, target.machine, interface=peer).facts
-    from rtgauge.system.audit import audit, summarise
-    from rtgauge.system.rules import read_rules, rule_paths
-
-    rules = read_rules()
-    facts, files = facts_by(target.read, target.machine, rule_paths(rules), peer)
-    return facts.model_copy(update={"audit": summarise(audit(rules, facts, files))})
+    facts, files = facts_by(target.read, target.machine, known.paths(), peer)
+    return facts.model_copy(update={"audit": known.summary(facts, files)})
 
 
 def _calibrate(target: Target, readings: int) -> list[Calibration]:

@@ -12,7 +12,7 @@ from rich.text import Text
 from rtgauge.report.table import Cell, Column, Table, Tone, texts
 from rtgauge.report.terminal_table import print_pairs, print_text, rich_table
 from rtgauge.report.text import printable
-from rtgauge.system.audit import AuditDocument, Finding
+from rtgauge_ext.audit.audit import AuditDocument, Finding
 
 STYLE = {"serious": "bold red", "moderate": "yellow", "minor": "cyan"}
 TONES: dict[str, Tone] = {"serious": "alarm", "moderate": "doubt"}

@@ -15,22 +15,22 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from rich.console import Console
+from tests.unit.system import machines
+from tests.unit.system.worlds import World
 
 from rtgauge.errors import InputError
 from rtgauge.record.facts import Facts
-from rtgauge.report.audit import mend_script, print_audit
 from rtgauge.system import kernel
-from rtgauge.system.audit import AuditDocument, audit, exit_status
 from rtgauge.system.facts import fact_paths, facts
 from rtgauge.system.rules import Rule, parse_rules, read_rules, rule_paths
 from rtgauge.target.file_batch import Files, glob_pattern
-from tests.unit.system import machines
-from tests.unit.system.worlds import World
+from rtgauge_ext.audit.audit import AuditDocument, audit, exit_status
+from rtgauge_ext.audit.terminal import mend_script, print_audit
 
 RULES = [rule for rule in read_rules() if rule.checks]
 BY_ID = {rule.id: rule for rule in RULES}
 PATHS = [*fact_paths(), *rule_paths(RULES)]
-DOCS = Path(__file__).parents[3] / "docs"
+DOCS = Path(__file__).parents[4] / "docs"
 
 
 def results(files: Files, purpose: Any = None) -> dict[str, str]:

@@ -10,11 +10,11 @@ from collections.abc import Iterable
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.system import machines
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.record.facts import NetworkInterface
 from rtgauge.system import network
-from rtgauge.system.audit import Finding, audit
 from rtgauge.system.deployment.definition import parse_deployment
 from rtgauge.system.deployment.machine_state import Machine
 from rtgauge.system.deployment.protected import PATHS, why_kept
@@ -24,7 +24,7 @@ from rtgauge.system.netlink import Nest, attributes, messages
 from rtgauge.system.network import KINDS, interface_of
 from rtgauge.system.rules import read_rules
 from rtgauge.target.file_batch import Files
-from tests.unit.system import machines
+from rtgauge_ext.audit.audit import Finding, audit
 
 GENERIC, LINK, ROUTE = bytes(4), bytes(16), bytes(12)
 """Headers that precede the attributes."""

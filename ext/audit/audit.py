@@ -11,10 +11,10 @@ from pydantic import computed_field
 from rtgauge.errors import EXIT_FAILS, EXIT_OK
 from rtgauge.record.facts import UNKNOWN, AuditSummary, Facts, Purpose
 from rtgauge.record.strict_model import Model
-from rtgauge.system.checks import CheckedMachine, CheckResult, Result, as_text, carry_out, combine
 from rtgauge.system.kernel import version_tuple
 from rtgauge.system.rules import Architecture, AuditSeverity, Check, Rule
 from rtgauge.target.file_batch import Files
+from rtgauge_ext.audit.checks import CheckedMachine, CheckResult, Result, as_text, carry_out, combine
 
 ARCHITECTURES: dict[str, Architecture] = {
     "x86_64": "x86-64",

@@ -1,0 +1,2 @@
+# SPDX-License-Identifier: MIT
+"""Checks the settings of a machine against rules."""

@@ -1,0 +1,20 @@
+# SPDX-License-Identifier: MIT
+"""What this extension adds to rtgauge."""
+
+from __future__ import annotations
+
+from rtgauge.core import UNDERSTAND
+from rtgauge.extension import Command, Extension
+
+EXTENSION = Extension(
+    name="audit",
+    line="Checks the settings of a machine against rules.",
+    commands={
+        "audit": Command(
+            UNDERSTAND,
+            "Check the machine's settings for real-time use.",
+            "rtgauge_ext.audit.command:audit",
+        ),
+    },
+    auditors={"audit": "rtgauge_ext.audit.auditor:AUDITOR"},
+)
