@@ -9,6 +9,8 @@
 #define PLACES_MAX 4	/* more places are no property of the program's loop */
 #define PLACE_SHARE 5	/* each place has at least 1/PLACE_SHARE of the waits */
 #define LEAST_WAITS 2
+#define LEAST_EQUAL 16 /* fewer waits are equally long only if they differ by less than FEW_EQUAL */
+#define FEW_EQUAL 0.01
 #define LEAST_SHARED 16
 #define GAP_POINTS 5.0
 #define ROUNDED_SHARE 0.95   /* of the expiries of a call that rounds its time-out */
@@ -256,7 +258,8 @@ static void find_kind(struct cycle_candidate *candidate, const struct wait *wait
 	else if (fit(candidate, room->times_ns, found) &&
 		 (!relative || candidate->grid.spread_ns <= sleep_spread_ns))
 		candidate->kind = CYCLE_PERIODIC;
-	else if (relative && found >= LEAST_WAITS)
+	else if (relative && found >= LEAST_WAITS &&
+		 (found >= LEAST_EQUAL || sleep_spread_ns <= FEW_EQUAL * candidate->sleep_ns))
 		candidate->kind = CYCLE_RELATIVE;
 	candidate->no_time = candidate->kind == CYCLE_PERIODIC && !candidate->anew &&
 			     candidate->source == SOURCE_TIME_OUT && has_late_sleep(candidate, waits, count);
