@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/tracefs.h"
 #include "trace/instance.h"
+#include "trace/tracepoints.h"
 
 #define PREFIX "trace:"
 #define OSNOISE "osnoise:"
@@ -91,7 +92,7 @@ static int read_setting(const char *name, char **value)
 	error = locate(name, &root, path);
 	if (error)
 		return error;
-	if (!fstatat(root, path, &st, 0))
+	if (tracepoints_exist(root, name + strlen(PREFIX)) || !fstatat(root, path, &st, 0))
 		*value = strdup("present");
 	else if (errno == ENOENT)
 		*value = strdup("absent");
@@ -101,17 +102,24 @@ static int read_setting(const char *name, char **value)
 	return error ? error : *value ? 0 : ENOMEM;
 }
 
-/* Its last reader may be ending at this moment. */
-static int remove_instance(int root, const char *path)
+static int remove_once(int root, const char *path, const char *instance)
 {
-	for (int i = 0; i < BUSY_TRIES; i++) {
-		if (!unlinkat(root, path, AT_REMOVEDIR) || errno == ENOENT)
-			return 0;
-		if (errno != EBUSY)
-			break;
-		clock_pause_ns(BUSY_NS);
+	if (unlinkat(root, path, AT_REMOVEDIR) && errno != ENOENT)
+		return errno;
+	return tracepoints_remove(root, instance);
+}
+
+/* Removes the instance and its dynamic events. Its last reader may be ending at this moment. */
+static int remove_instance(int root, const char *path, const char *instance)
+{
+	int error = EBUSY;
+
+	for (int i = 0; error == EBUSY && i < BUSY_TRIES; i++) {
+		if (i)
+			clock_pause_ns(BUSY_NS);
+		error = remove_once(root, path, instance);
 	}
-	return errno;
+	return error;
 }
 
 static bool records(int folder, const char *path)
@@ -167,7 +175,8 @@ static int write_setting(const char *name, const char *value)
 		if (!error)
 			leave_names(root, path);
 	} else
-		error = strcmp(value, "absent") != 0 ? EINVAL : remove_instance(root, path);
+		error = strcmp(value, "absent") != 0 ? EINVAL
+						     : remove_instance(root, path, name + strlen(PREFIX));
 	close(root);
 	return error;
 }

@@ -22,6 +22,7 @@
 #include "trace/instance.h"
 #include "trace/ring_copy.h"
 #include "trace/symbols.h"
+#include "trace/tracepoints.h"
 
 #define BEFORE_NS (2 * NS_PER_S / 1000) /* what a moment includes before the release and after the end */
 #define AFTER_NS (NS_PER_S / 2000)
@@ -183,14 +184,18 @@ static bool has_memory_lock(void)
 	       trace_find_field(format, MEMORY_LOCK_CHEAP, &field);
 }
 
-/* Adds the watched program's calls to the default events. */
+/* Adds the scheduler's tracepoints and the watched program's calls to the default events. */
 static const char *default_events(void)
 {
 	static char list[8192];
-	size_t len = (size_t)snprintf(
-		list, sizeof(list), "%s%s%s%s%s", DEFAULT_EVENTS, explain.last_task ? FAULT_EVENTS : "",
-		has_memory_lock() ? MEMORY_LOCK_EVENTS : "", explain.steals ? "," RUNTIME_EVENT : "",
-		explain.awaits_quota ? "," TIMER_EVENT : "");
+	char group[TRACE_NAME_MAX];
+	size_t len;
+
+	tracepoints_group(explain_options.instance, group);
+	len = (size_t)snprintf(
+		list, sizeof(list), "%s,%s%s%s%s%s", DEFAULT_EVENTS, group,
+		explain.last_task ? FAULT_EVENTS : "", has_memory_lock() ? MEMORY_LOCK_EVENTS : "",
+		explain.steals ? "," RUNTIME_EVENT : "", explain.awaits_quota ? "," TIMER_EVENT : "");
 
 	for (const char *at = explain.last_task ? CALLS : ""; *at;) {
 		int name = (int)strcspn(at, ",");
@@ -255,12 +260,27 @@ static bool enable_event(const char *name, bool on)
 	return trace_event_enable(explain.instance, name, on);
 }
 
+/* Leaves the dynamic events on: for each that is switched off, the kernel waits for all CPUs. */
 static void switch_events(bool on)
 {
+	char group[TRACE_NAME_MAX];
+
+	tracepoints_group(explain_options.instance, group);
 	if (explain.stack)
 		trace_write(explain.instance, STACK_TRIGGER, on ? "stacktrace" : "!stacktrace");
-	for (unsigned int i = 0; i < explain.event_count; i++)
-		enable_event(explain.events[i], on);
+	for (unsigned int i = 0; i < explain.event_count; i++) {
+		if (strncmp(explain.events[i], group, strlen(group)) != 0)
+			enable_event(explain.events[i], on);
+	}
+}
+
+static void end_events(void)
+{
+	char group[TRACE_NAME_MAX];
+
+	switch_events(false);
+	tracepoints_group(explain_options.instance, group);
+	trace_event_enable(explain.instance, group, false);
 }
 
 /* Records the timers that end throttling, once a followed group has a quota. */
@@ -388,6 +408,8 @@ static bool begin_tracing(void)
 	ok = ok && read_layout(root) && get_memory() && set_buffer();
 	ok = ok && (ring_copy_open(explain.instance, explain.page_size, explain.data_offset) ||
 		    failed("trace_pipe_raw"));
+	if (ok && strstr(explain_options.events, "default"))
+		tracepoints_create(root, explain_options.instance);
 	ok = ok && begin_events();
 	if (ok)
 		begin_stack(root);
@@ -461,7 +483,7 @@ void explain_open(explain_who who, const struct harness *h)
 	explain.awaits_quota = !strstr(explain_options.events, "timer"); /* else all are recorded */
 	explain.on = begin_tracing();
 	if (!explain.on) {
-		switch_events(false);
+		end_events();
 		steal_close();
 		return;
 	}
@@ -769,7 +791,7 @@ void explain_end(struct json *j)
 	explain_take(j);
 	explain.on = false;
 	series_taken = NULL;
-	switch_events(false);
+	end_events();
 	ring_copy_close();
 	close(explain.instance);
 	steal_close();

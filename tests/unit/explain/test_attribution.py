@@ -658,3 +658,75 @@ def test_any_table_is_explained_and_adds_up(
     assert explanation.latency_ns == latency * 1000
     assert all(part.ns >= 0 for part in explanation.parts)
     assert sentence(explanation) and sum_words(explanation)
+
+
+def _server_event(story: Story, time_us: float, name: str, kind: int, cpu: int = 1) -> Story:
+    return story.at(time_us, 0, f"sched_dl_{name}", dl_se=0xFF00 + kind, cpu=cpu, type=kind)
+
+
+@pytest.mark.parametrize(
+    ("events", "mechanism"),
+    [
+        ([(50_099, "throttle", 2, 1)], "the fair server"),
+        ([(50_099, "server_stop", 3, 1)], "the ext server"),
+        ([(95, "replenish", 2, 1)], "the fair server"),
+        ([(95, "replenish", 2, 1), (50_099, "throttle", 3, 1)], "the ext server"),
+        ([(50_099, "throttle", 2, 0)], ""),
+        ([(50_099, "throttle", 1, 1)], ""),
+        ([(-1_000, "replenish", 2, 1)], ""),
+        ([], ""),
+    ],
+)
+def test_the_server_that_gave_the_cpu_to_a_lower_task_is_named(
+    events: list[tuple[float, str, int, int]], mechanism: str
+) -> None:
+    """Only an event of this CPU's servers, at the time of its switches, names one."""
+    story = Story().switch(-500, 1, IDLE, MEASURED).switch(100, 1, MEASURED, LOWER)
+    story.switch(50_100, 1, LOWER, MEASURED)
+    for time_us, name, kind, cpu in events:
+        _server_event(story, time_us, name, kind, cpu)
+    explanation = explained(story.moment(50_105))
+    assert explanation.main.culprit == Culprit(
+        Kind.THROTTLED, "hackbench", mechanism=mechanism, user="measured"
+    )
+    assert explanation.main.ns == 50_000_000
+
+
+def test_a_used_up_deadline_budget_counts_from_the_throttling_to_the_replenishing_whatever_runs() -> None:
+    mine = ("measured", THREAD, -1)
+    other = ("other", 400, -1)
+    story = Story().switch(-500, 1, IDLE, mine)
+    story.at(100, 1, "sched_dl_throttle", dl_se=7, cpu=1, type=1).switch(103, 1, mine, LOWER)
+    story.switch(400, 1, LOWER, other)
+    story.at(700, 1, "sched_dl_replenish", dl_se=8, cpu=1, type=1)
+    story.at(900, 1, "sched_dl_replenish", dl_se=7, cpu=1, type=1)
+    story.switch(1_000, 1, other, mine, state=1)
+    found = {part.culprit: part.ns for part in explained(story.moment(1_005)).parts}
+    budget = "its deadline budget"
+    assert found[Culprit(Kind.THROTTLED, "hackbench", mechanism=budget)] == 297_000
+    assert found[Culprit(Kind.THROTTLED, "other", mechanism=budget)] == 500_000
+    assert found[Culprit(Kind.TASK, "other")] == 100_000
+    assert sum(found.values()) == 1_005_000
+
+
+def test_preemption_is_off_from_the_time_when_the_cpu_was_asked_to_switch() -> None:
+    story = Story().switch(-500, 1, MEASURED, LOWER, state=1)
+    story.at(0, 1, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
+    story.at(1, 1, "sched_set_need_resched", cpu=0, tif=3)
+    story.at(3, 1, "sched_set_need_resched", cpu=1, tif=3)
+    story.at(200, 1, "sched_set_need_resched", cpu=1, tif=3)
+    found = parts(explained(story.switch(403, 1, LOWER, MEASURED).moment(405)))
+    assert found[Kind.PREEMPTION_OFF, "hackbench"] == pytest.approx(400)
+    assert found[Kind.WAKEUP, ""] == pytest.approx(3)
+
+
+def test_a_task_that_another_cpu_asked_to_leave_could_not_be_preempted() -> None:
+    """Without the event, the whole time counts as the wake-up on another CPU."""
+    for asked, kind in ((True, Kind.PREEMPTION_OFF), (False, Kind.REMOTE_WAKEUP)):
+        story = Story().switch(-500, 1, MEASURED, LOWER, state=1).switch(-600, 0, IDLE, HIGHER)
+        story.at(1, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
+        if asked:
+            story.at(4, 0, "sched_set_need_resched", cpu=1, tif=3)
+        explanation = explained(story.switch(404, 1, LOWER, MEASURED).moment(405))
+        assert explanation.main.culprit.kind is kind
+        assert explanation.main.ns == (400_000 if asked else 403_000)

@@ -30,7 +30,15 @@ from rtgauge.explain.analysis.thread_path import (
     thread_path,
     waker_chain,
 )
-from rtgauge.explain.analysis.waits import FAIR, CpuQuota, KernelLockWait, cpu_quota, kernel_lock_waits
+from rtgauge.explain.analysis.waits import (
+    FAIR,
+    CpuQuota,
+    KernelLockWait,
+    cpu_quota,
+    deadline_throttling,
+    kernel_lock_waits,
+    server_of,
+)
 from rtgauge.explain.trace.contexts import (
     Context,
     CpuTimeline,
@@ -78,6 +86,7 @@ A switch takes 1 to 5 us on a small board.
 """
 
 
+BUDGET = "its deadline budget"
 STOP_SIGNALS = {19: "SIGSTOP", 20: "SIGTSTP", 21: "SIGTTIN", 22: "SIGTTOU"}
 """Stop signals by number, which are the same on all architectures of the engine."""
 SIGCONT, LONGEST_CONTINUE_NS = 18, 1_000_000
@@ -98,6 +107,8 @@ class _Scene:
     timelines: dict[int, CpuTimeline]
     late_timers: LateTimers
     throttled_ns: list[tuple[int, int]]
+    over_budget: tuple[tuple[int, int], ...]
+    """The intervals in which the kernel reported that the thread's deadline budget was used up."""
     quota: CpuQuota
     kernel_locks: tuple[KernelLockWait, ...]
     calls: Calls
@@ -133,6 +144,7 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
         lines,
         LateTimers.of(table),
         _passed_over(moment, path),
+        deadline_throttling(table.events, moment.thread),
         cpu_quota(moment, path, round(max(LEAST_DOUBT_NS, DOUBT_SHARE * moment.latency_ns)), symbols),
         kernel_lock_waits(table, moment.thread),
         calls,
@@ -327,6 +339,7 @@ def _of_owner(scene: _Scene, link: Link) -> _Scene:
         moment=moment,
         path=link.path,
         throttled_ns=_passed_over(moment, link.path),
+        over_budget=deadline_throttling(moment.table.events, link.thread),
         quota=CpuQuota(),
         kernel_locks=kernel_lock_waits(moment.table, link.thread),
         spins=scene.calls.spins(moment.table, link.thread),
@@ -365,7 +378,12 @@ def _known(scene: _Scene, piece: Piece) -> list[tuple[Span, bool]]:
     losses = [lost for lost in scene.moment.table.lost if lost.cpu == piece.cpu]
     holes = [lost for lost in losses if _overlaps(lost, piece.start_ns, piece.end_ns)]
     gaps = [(gap.after_ns, gap.until_ns) for gap in scene.missed if gap.cpu == piece.cpu]
-    bounds = [*((hole.after_ns, hole.until_ns) for hole in holes), *gaps, *scene.quota.spans]
+    bounds = [
+        *((hole.after_ns, hole.until_ns) for hole in holes),
+        *gaps,
+        *scene.quota.spans,
+        *scene.over_budget,
+    ]
     times = {time for bound in bounds for time in bound if time is not None}
     edges = {time for time in times if piece.start_ns < time < piece.end_ns}
     return [
@@ -445,6 +463,8 @@ def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
     line = scene.timelines[piece.cpu]
     if piece.phase is Phase.READY and scene.quota.covers(span.start_ns):
         return [Part(Culprit(Kind.QUOTA, scene.quota.group), span.end_ns - span.start_ns)]
+    if piece.phase is Phase.READY and any(start <= span.start_ns < end for start, end in scene.over_budget):
+        return [Part(_of_budget(span.context.task), span.end_ns - span.start_ns)]
     either = _either(scene, piece, span)
     if either is not None:
         return [Part(either, span.end_ns - span.start_ns)]
@@ -481,6 +501,13 @@ def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
         if end > start
     ]
     return [still, *around]
+
+
+def _of_budget(task: Task | None) -> Culprit:
+    """Return the deadline budget as a culprit, with the task that ran meanwhile."""
+    if task is None or task.idle:
+        return Culprit(Kind.THROTTLED, mechanism=BUDGET)
+    return Culprit(Kind.THROTTLED, task.name, mechanism=BUDGET, priority=task.priority, pid=task.pid)
 
 
 def _either(scene: _Scene, piece: Piece, span: Span) -> Culprit | None:
@@ -669,17 +696,19 @@ def _ready(scene: _Scene, piece: Piece, span: Span) -> Culprit:
         and task.priority <= max(priority, LOWEST if priority >= FAIR else priority)
     ):
         return _of_task(Kind.TASK, task)
-    if any(start <= span.start_ns < end for start, end in scene.throttled_ns):
+    passed = next(((start, end) for start, end in scene.throttled_ns if start <= span.start_ns < end), None)
+    if passed is not None:
         if priority is not None and priority >= 0 and task.priority is not None and task.priority < FAIR:
             # Throttling gives the CPU only to fair tasks, so this task's priority was raised, which no event
             # shows.
             return _of_task(Kind.TASK, replace(task, priority=None))
-        is_deadline = priority is not None and priority < 0
+        if priority is not None and priority < 0:
+            return _of_budget(task)
         return Culprit(
             Kind.THROTTLED,
             "" if task.idle else task.name,
-            mechanism="its deadline budget" if is_deadline else "",
-            user="" if is_deadline else _budget_user(scene, piece.cpu, span.start_ns),
+            mechanism=server_of(scene.moment.table.events, piece.cpu, *passed),
+            user=_budget_user(scene, piece.cpu, span.start_ns),
             priority=task.priority,
             pid=task.pid,
         )

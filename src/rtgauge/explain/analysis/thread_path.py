@@ -75,6 +75,10 @@ class ThreadPath:
 
 
 _WAKEUPS = frozenset({"sched_wakeup", "sched_wakeup_new"})
+REQUEST = "sched_set_need_resched"
+"""The event (since Linux 6.14) in which a CPU is asked to call the scheduler. The woken thread is then in the
+CPU's queue.
+"""
 
 
 def _about(event: Event, thread: int) -> str | None:
@@ -88,6 +92,15 @@ def _about(event: Event, thread: int) -> str | None:
     if event.name in _WAKEUPS:
         return "wakeup"
     return {"sched_waking": "waking", "sched_migrate_task": "move"}.get(event.name)
+
+
+def _requests(event: Event, last: str, of: Event) -> bool:
+    """Return whether the event asks the CPU for a switch to a thread whose last event `of` was its waking."""
+    return (
+        event.name == REQUEST
+        and last == "waking"
+        and event.number("cpu", -1) == of.number("target_cpu", of.cpu)
+    )
 
 
 _BEFORE = {
@@ -122,11 +135,15 @@ def thread_path(
 
     `apart_ns`: how much later than `end_ns` the last event may be.
     """
-    own = [
-        (action, event)
-        for event in table.events
-        if event.time_ns <= end_ns + apart_ns and (action := _about(event, thread)) is not None
-    ]
+    own: list[tuple[str, Event]] = []
+    for event in table.events:
+        if event.time_ns > end_ns + apart_ns:
+            break
+        action = _about(event, thread)
+        if action is None and own and _requests(event, *own[-1]):
+            action = "request"
+        if action is not None:
+            own.append((action, event))
     arrivals = any(event.name == "sched_wakeup" for event in table.events)
     phase = _BEFORE[own[0][0]] if own else Phase.UNKNOWN
     if _ran_first(table, thread, own):
@@ -145,12 +162,14 @@ def thread_path(
         if woken_by is not None and woken and phase in {Phase.WAKING, Phase.READY}:
             # It ran and slept since it was woken before, which the kernel did not trace.
             phase = Phase.UNKNOWN
+        if action == "request" and phase is Phase.READY:
+            phase = Phase.WAKING
         piece = Piece(since, event.time_ns, phase, here, woken_by, left=left)
         _append(pieces, piece, release_ns, end_ns)
         left = event if action == "out" else None if action in {"in", "waking"} else left
         ran_before = any(piece.phase is Phase.RUNNING for piece in pieces)
         since = event.time_ns
-        woken = action in {"waking", "wakeup"} or (woken and action == "move")
+        woken = action in {"waking", "wakeup"} or (woken and action in {"move", "request"})
         match action:
             case "in":
                 phase, where = Phase.RUNNING, event.cpu
@@ -166,6 +185,8 @@ def thread_path(
                 where = event.number("target_cpu", event.cpu)
                 # A CPU puts its own thread in its queue at once. If such events are traced, one follows.
                 phase = Phase.READY if where == event.cpu and not arrivals else Phase.WAKING
+            case "request":
+                phase = Phase.READY if phase is Phase.WAKING else phase
             case "wakeup":
                 where = event.number("target_cpu", event.cpu)
                 phase = phase if phase is Phase.RUNNING else Phase.READY

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Finds the times in which a thread waited for its CPU quota or a kernel lock."""
+"""Finds the times in which a thread waited for its CPU quota, a deadline budget, a server for other tasks or
+a kernel lock.
+"""
 
 from __future__ import annotations
 
@@ -161,6 +163,57 @@ def _waits(path: ThreadPath) -> list[tuple[int, int]]:
         else:
             waits.append((piece.start_ns, piece.end_ns))
     return waits
+
+
+DEADLINE_TASK = 1
+SERVERS = {2: "the fair server", 3: "the ext server"}
+"""The types of deadline entities in the scheduler's tracepoints (DL_* of include/trace/events/sched.h)."""
+_ENDS, _BEGINS = ("sched_dl_throttle", "sched_dl_server_stop"), ("sched_dl_replenish",)
+LONGEST_SERVED_NS = 100_000
+"""The longest time from a server's event until the CPU switches to its tasks, or away from them."""
+
+
+def deadline_throttling(events: Iterable[Event], thread: int) -> tuple[tuple[int, int], ...]:
+    """Return the intervals in which the thread had used up its deadline budget, until the kernel replenished
+    it; empty if the kernel does not trace them (before Linux 7.0).
+    """
+    spans: list[tuple[int, int]] = []
+    begun: Event | None = None
+    for event in events:
+        if (
+            event.name == "sched_dl_throttle"
+            and event.pid == thread
+            and event.number("type") == DEADLINE_TASK
+        ):
+            begun = event
+        elif (
+            event.name == "sched_dl_replenish"
+            and begun is not None
+            and event.number("dl_se") == begun.number("dl_se")
+        ):
+            spans.append((begun.time_ns, event.time_ns))
+            begun = None
+    return tuple(spans) if begun is None else (*spans, (begun.time_ns, maxsize))
+
+
+def server_of(events: Iterable[Event], cpu: int, start_ns: int, end_ns: int) -> str:
+    """Return the server that gave the CPU to lower-priority tasks from `start_ns` to `end_ns`; empty if the
+    trace does not show it.
+
+    The server ends such an interval when its budget is used up or it has no task left, and begins it when its
+    budget is replenished.
+    """
+    of_servers = [
+        event for event in events if event.number("cpu", -1) == cpu and event.number("type") in SERVERS
+    ]
+    ended = [event for event in of_servers if event.name in _ENDS and start_ns < event.time_ns <= end_ns]
+    begun = [
+        event
+        for event in of_servers
+        if event.name in _BEGINS and start_ns - LONGEST_SERVED_NS <= event.time_ns <= start_ns
+    ]
+    found = [*begun[-1:], *ended[-1:]]
+    return SERVERS[found[-1].number("type")] if found else ""
 
 
 MEMORY_LOCK = "mmap_lock"
