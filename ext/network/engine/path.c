@@ -99,7 +99,7 @@ struct loop {
 	unsigned char request[FRAME_MAX];
 	int64_t pending;       /* sent frames whose time stamp was not read */
 	int64_t unanswered_ns; /* the release of the newest unanswered cycle; 0: none */
-	bool answered;	       /* any cycle */
+	bool somebody;	       /* any answer came, even a late one */
 	bool answers;	       /* the previous cycle */
 	_Atomic int64_t not_kept, foreign;
 	_Atomic bool nobody;
@@ -162,6 +162,7 @@ static bool take_answer(struct loop *l, int64_t number, int64_t back_ns)
 		atomic_fetch_add_explicit(&l->foreign, 1, memory_order_relaxed);
 		return false;
 	}
+	l->somebody = true;
 	push(l, FRAME_RECEIVED, cycle, back_ns, far_end_stamp(&l->frame));
 	return cycle == number;
 }
@@ -209,7 +210,7 @@ static bool receive(struct loop *l, int64_t number, int64_t due_ns)
 /* Returns false if nothing answered for too long. */
 static bool somebody_there(struct loop *l, int64_t number, int64_t now_ns)
 {
-	if (l->answered || number < ALONE_CYCLES || now_ns - l->start_ns < ALONE_NS)
+	if (l->somebody || number < ALONE_CYCLES || now_ns - l->start_ns < ALONE_NS)
 		return true;
 	atomic_store(&l->nobody, true);
 	return false;
@@ -242,7 +243,6 @@ static void cycle(struct loop *l, int64_t number, int64_t send_ns)
 	l->pending += !l->end.stamps_error;
 	push(l, FRAME_SENT, number, send_ns, 0);
 	l->answers = receive(l, number, release_ns + options.interval_ns);
-	l->answered |= l->answers;
 	if (!l->answers)
 		l->unanswered_ns = release_ns;
 	take_departures(l);
@@ -564,7 +564,8 @@ static int run(struct harness *h)
 				 : state->loop.total_count * options.interval_ns + options.timeout_ns);
 	harness_drain(h, drain, DRAIN_NS);
 	cycles_finish(&state->cycles, true);
-	if (atomic_load(&state->loop.nobody))
+	if (atomic_load(&state->loop.nobody) ||
+	    (state->cycles.answered < 0 && state->cycles.counts[CYCLE_LOST] > 0))
 		return no_answer(state);
 	state->series[ROUND_TRIP].lost = atomic_load(&state->loop.not_kept);
 	return harness_finish(h, harness_options.count ? "count" : "duration");

@@ -29,21 +29,24 @@ def late(_number: int, data: bytes) -> Sequence[bytes]:
     return [data]
 
 
-def test_a_bound_of_twice_the_delay_holds_and_of_half_fails(both: TwoNamespaces, tmp_path: Path) -> None:
+def test_a_bound_above_the_delay_holds_and_one_below_fails(both: TwoNamespaces, tmp_path: Path) -> None:
     end, where = udp_far_end(both, late)
     with end:
         plan = tmp_path / "plan.toml"
         plan.write_text(
-            f'name = "device"\n[[step]]\nprobe = "path"\npath = "{where}"\ninterval = "300ms"\ncount = 25\n'
+            f'name = "device"\n[[step]]\nprobe = "path"\npath = "{where}"\ninterval = "500ms"\ncount = 16\n'
             'warm-up = "0s"\n'
         )
         good(rtgauge("run", plan, "--out", tmp_path / "out", before=both.near))
     (record,) = (tmp_path / "out").iterdir()
-    for bound, status in (("200ms", 0), ("50ms", 1)):
-        good(invoke("show", record, "--require", f"response<={bound} hardness=80%"), status)
     page = (record / "report.html").read_text()
     assert "wire and device" in page
     assert "The time of a response" in page
+    # "marginal" on a machine with a doubt, such as a host that takes CPU time
+    for bound, words in (("400ms", ("holds", "marginal")), ("50ms", ("fails",))):
+        done = invoke("show", record, "--require", f"response<={bound} hardness=50%", "--json")
+        (verdict,) = [each for each in json.loads(done.stdout)["run"]["verdicts"] if each["step"] is None]
+        assert verdict["word"] in words
 
 
 def test_the_preset_asks_a_host(both: TwoNamespaces, tmp_path: Path) -> None:

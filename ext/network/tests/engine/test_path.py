@@ -103,6 +103,25 @@ def test_what_other_frames_there_are(engine: Path, both: TwoNamespaces, receive:
         assert values["late"] + values["sent-late"] + values["read-late"] >= 4
 
 
+def test_a_far_end_that_is_always_late_is_there(engine: Path, both: TwoNamespaces) -> None:
+    """It answers each frame when the next one comes, for longer than a far end is waited for."""
+    held: list[bytes] = []
+
+    def react(_number: int, data: bytes) -> Sequence[bytes]:
+        held.append(data)
+        return held[-2:-1]
+
+    end, where = udp_far_end(both, react)
+    options = ("path", "--go", f"--policy={POLICY}", "--warm-up-ns=0", "--timeout-ns=1000000000")
+    with end:
+        words = (f"--path={where}", "--interval-ns=20000000", "--count=110")
+        stream = run(engine, *options, *words, prefix=both.near)
+    assert stream.reason == "count"
+    values = counts(stream, 110)
+    assert values["answered"] == 0
+    assert values["late"] > 0
+
+
 def test_a_loop_that_is_stopped_does_not_blame_the_far_end(engine: Path, both: TwoNamespaces) -> None:
     words = (
         f"--path=icmp:{FAR}",
@@ -150,10 +169,10 @@ def test_the_broadcast_read_of_ethercat(engine: Path, both: TwoNamespaces) -> No
 
 
 def test_nobody_there(engine: Path, both: TwoNamespaces) -> None:
-    message = refused(
-        engine, "no-answer", 3, "path", "--go", f"--policy={POLICY}", f"--path=udp:{FAR}:9", prefix=both.near
-    )
-    assert "nobody answers on udp:198.18.45.2:9 (Connection refused)" in message
+    options = ("path", "--go", f"--policy={POLICY}", f"--path=udp:{FAR}:9")
+    for length in ((), ("--count=100", "--interval-ns=10000000")):
+        message = refused(engine, "no-answer", 3, *options, *length, prefix=both.near)
+        assert "nobody answers on udp:198.18.45.2:9 (Connection refused)" in message
 
 
 def test_what_needs_a_capability_says_so(engine: Path, both: TwoNamespaces) -> None:
