@@ -328,7 +328,7 @@ class Firmware(FactPart):
 
 
 class FairServer(FactPart):
-    """The kernel's deadline server, which gives fair tasks time on a CPU."""
+    """One of the kernel's deadline servers, which give fair or ext tasks time on a CPU."""
 
     runtime_ns: int | None = None
     period_ns: int | None = None
@@ -364,6 +364,12 @@ class Scheduling(FactPart):
     rt_period_us: int | None = None
     fair_server: dict[str, FairServer] | Nothing | None = Field(
         default=None, description="settings of the fair server (a deadline server) of each CPU"
+    )
+    ext_server: dict[str, FairServer] | Nothing | None = Field(
+        default=None, description="settings of the server for the tasks of a scheduler extension"
+    )
+    scheduler_extension: str | None = Field(
+        default=None, description="the scheduler extension (sched_ext) at work; none: there is none"
     )
     cgroup: ControlGroup = Field(default_factory=ControlGroup)
     limits: Limits = Field(default_factory=Limits)

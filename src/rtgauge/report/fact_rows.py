@@ -10,11 +10,13 @@ from rtgauge.record.facts import (
     UNKNOWN,
     FactPart,
     Facts,
+    FairServer,
     Firmware,
     Frequency,
     Idle,
     Interrupts,
     Kernel,
+    Nothing,
     PresentDeployment,
     Processors,
     RealTimeCore,
@@ -123,7 +125,7 @@ def _rows(path: str, key: str, item: object) -> list[tuple[str, str]]:
 Rows = list[tuple[str, str]]
 OWN_ROWS = {
     *("preemption", "extension", "idle", "frequency", "topology", "lines", "mitigations", "mitigated"),
-    *("realtime", "fair_server", "cgroup", "limits"),
+    *("realtime", "fair_server", "ext_server", "cgroup", "limits"),
 }
 """Facts with several values, which the functions below put into words."""
 
@@ -215,17 +217,21 @@ def _interrupts(interrupts: Interrupts) -> Rows:
 
 
 def _scheduling(scheduling: Scheduling) -> Rows:
-    servers, group = scheduling.fair_server, scheduling.cgroup
-    runtimes = (
-        sorted({value(server.runtime_ns) for server in servers.values()}) if isinstance(servers, dict) else []
-    )
+    group = scheduling.cgroup
     return [
         *_simple(scheduling),
-        ("Fair server", f"runtime {', '.join(runtimes)} ns" if runtimes else value(servers)),
+        ("Fair server", _server(scheduling.fair_server)),
+        ("Ext server", _server(scheduling.ext_server)),
         ("Control group", f"{value(group.version)} {value(group.path)}"),
         ("Its real-time share", f"{value(group.rt_runtime_us)} of {value(group.rt_period_us)} us"),
         *_simple(scheduling.limits),
     ]
+
+
+def _server(servers: dict[str, FairServer] | Nothing | None) -> str:
+    if not isinstance(servers, dict):
+        return value(servers)
+    return f"runtime {', '.join(sorted({value(server.runtime_ns) for server in servers.values()}))} ns"
 
 
 def _tasks(tasks: Tasks) -> Rows:

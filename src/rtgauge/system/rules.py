@@ -128,7 +128,7 @@ def _field(key: str) -> str:
     return "is_" if key == "is" else key.replace("-", "_")
 
 
-SIBLING = r"^[a-z0-9_]{1,64}$"
+SIBLING = r"^[A-Za-z0-9_]{1,64}$"
 SET_FILE = r"^(/(sys|proc)/[^\x00-\x20]{1,255}|ethtool:\*:[a-z-]{1,20}|timer:[a-z0-9@._-]{1,100}\.timer)$"
 
 

@@ -18,17 +18,19 @@ from rtgauge.units import format_time
 RUNTIME = "/proc/sys/kernel/sched_rt_runtime_us"
 PERIOD = "/proc/sys/kernel/sched_rt_period_us"
 FAIR_SERVER = "/sys/kernel/debug/sched/fair_server"
+EXT_SERVER = "/sys/kernel/debug/sched/ext_server"
+EXTENSION = "/sys/kernel/sched_ext"
 OWN_GROUPS = "/proc/self/cgroup"
 V2_MOUNT = "/sys/fs/cgroup"
 OWN_LIMITS = "/proc/self/limits"
 OWN_STATUS = "/proc/self/status"
 V1_MOUNTS = ("/sys/fs/cgroup/cpu", "/sys/fs/cgroup/cpu,cpuacct", "/sys/fs/cgroup/cpuacct,cpu")
+SERVER_FILES = ("/cpu[0-9]*/runtime", "/cpu[0-9]*/period")
 PATHS = [
     RUNTIME,
     PERIOD,
-    FAIR_SERVER,
-    f"{FAIR_SERVER}/cpu[0-9]*/runtime",
-    f"{FAIR_SERVER}/cpu[0-9]*/period",
+    *(f"{server}{name}" for server in (FAIR_SERVER, EXT_SERVER) for name in ("", *SERVER_FILES)),
+    *(f"{EXTENSION}/{name}" for name in ("state", "root/ops")),
     OWN_GROUPS,
     *(f"{mount}/cpu.rt_{name}_us" for mount in V1_MOUNTS for name in ("runtime", "period")),
     *(f"{mount}/cpu.shares" for mount in V1_MOUNTS),
@@ -79,19 +81,27 @@ def more_paths(files: Files) -> list[str]:
     return [f"{folder}/{name}" for version, folder in _folders(files) for name in names[version]]
 
 
-def fair_server(files: Files) -> dict[str, FairServer] | Nothing | None:
-    """Return each CPU's fair server; "none" if debugfs is readable and has none, None if debugfs is not
-    readable.
+def server(files: Files, folder: str) -> dict[str, FairServer] | Nothing | None:
+    """Return each CPU's server in a folder of debugfs; "none" if debugfs is readable and has none, None if
+    debugfs is not readable.
     """
-    found = files.matching(rf"{FAIR_SERVER}/cpu([0-9]{{1,5}})/(?:runtime|period)")
+    found = files.matching(rf"{folder}/cpu([0-9]{{1,5}})/(?:runtime|period)")
     servers: dict[str, FairServer] = {}
     for cpu in dict.fromkeys(match[1] for match, _ in found):
-        runtime, period = (files.number(f"{FAIR_SERVER}/cpu{cpu}/{name}") for name in ("runtime", "period"))
+        runtime, period = (files.number(f"{folder}/cpu{cpu}/{name}") for name in ("runtime", "period"))
         servers[cpu] = FairServer(runtime_ns=runtime, period_ns=period)
     if servers:
         return servers
-    readable = files.exists("/sys/kernel/debug/sched/preempt") and not files.exists(FAIR_SERVER)
+    readable = files.exists("/sys/kernel/debug/sched/preempt") and not files.exists(folder)
     return "none" if readable else None
+
+
+def scheduler_extension(files: Files) -> str | None:
+    """Return the name of the scheduler extension at work; "none" if there is none, None if unknown."""
+    state = files.text(f"{EXTENSION}/state")
+    if state is None:
+        return "none" if files.error(f"{EXTENSION}/state") == "ENOENT" else None
+    return (files.text(f"{EXTENSION}/root/ops") or state) if state == "enabled" else "none"
 
 
 def facts(files: Files) -> Scheduling:
@@ -99,7 +109,9 @@ def facts(files: Files) -> Scheduling:
     return Scheduling(
         rt_runtime_us=files.number(RUNTIME),
         rt_period_us=files.number(PERIOD),
-        fair_server=fair_server(files),
+        fair_server=server(files, FAIR_SERVER),
+        ext_server=server(files, EXT_SERVER),
+        scheduler_extension=scheduler_extension(files),
         cgroup=_control_group(files),
         limits=limits(files),
     )
@@ -243,16 +255,18 @@ def mechanisms(facts: Facts) -> list[Throttle]:
             mechanisms.append(Throttle(name, (group_period - group_runtime) * 1000, remedy))
 
     if version is None or version >= FAIR_SERVER_SINCE:
-        gaps = [gap for gap in _fair_server_gaps(scheduling) if gap > 0]
-        if gaps:
-            remedy = f"0 written to {FAIR_SERVER}/cpuN/runtime"
-            mechanisms.append(Throttle("the fair server", max(gaps), remedy))
+        servers = {"the fair server": _server_gaps(scheduling.fair_server)}
+        if scheduling.scheduler_extension not in (None, "none"):
+            servers["the ext server"] = _server_gaps(scheduling.ext_server)
+        for name, gaps in servers.items():
+            if any(gap > 0 for gap in gaps):
+                folder = FAIR_SERVER if name == "the fair server" else EXT_SERVER
+                mechanisms.append(Throttle(name, max(gaps), f"0 written to {folder}/cpuN/runtime"))
     return mechanisms
 
 
-def _fair_server_gaps(scheduling: Scheduling) -> list[int]:
-    """Return the runtime of each CPU's fair server (ns); the kernel's default if it cannot be read."""
-    servers = scheduling.fair_server
+def _server_gaps(servers: dict[str, FairServer] | Nothing | None) -> list[int]:
+    """Return the runtime of each CPU's server (ns); the kernel's default if it cannot be read."""
     if servers == "none":
         return []
     if servers is None:

@@ -264,15 +264,32 @@ def test_cgroup_v1_without_real_time_limit() -> None:
     assert group["rt_runtime_us"] == "none"
 
 
-def test_fair_server_of_each_cpu() -> None:
-    base = "/sys/kernel/debug/sched/fair_server"
+@pytest.mark.parametrize("kind", ["fair_server", "ext_server"])
+def test_servers_of_each_cpu(kind: str) -> None:
+    base = f"/sys/kernel/debug/sched/{kind}"
     files = {
         f"{base}/cpu{cpu}/{name}": text
         for cpu in (0, 10)
         for name, text in (("runtime", "50000000"), ("period", "1000000000"))
     }
-    server = facts(machines.texts(files))["scheduling"]["fair_server"]
+    server = facts(machines.texts(files))["scheduling"][kind]
     assert server == {cpu: {"runtime_ns": 50_000_000, "period_ns": 1_000_000_000} for cpu in ("0", "10")}
+
+
+@pytest.mark.parametrize(
+    ("files", "name"),
+    [
+        ({"state": {"text": "enabled\n"}, "root/ops": {"text": "lavd_1.0.16\n"}}, "lavd_1.0.16"),
+        ({"state": {"text": "enabled\n"}}, "enabled"),
+        ({"state": {"text": "disabled\n"}, "root/ops": {"error": "ENOENT"}}, "none"),
+        ({"state": {"error": "ENOENT"}}, "none"),
+        ({"state": {"error": "EACCES"}}, "unknown"),
+        ({}, "unknown"),
+    ],
+)
+def test_the_scheduler_extension_at_work(files: dict[str, dict[str, str]], name: str) -> None:
+    tree = Files({f"/sys/kernel/sched_ext/{path}": file for path, file in files.items()})
+    assert facts(tree)["scheduling"]["scheduler_extension"] == name
 
 
 def test_a_configuration_that_is_cut_off_says_nothing() -> None:

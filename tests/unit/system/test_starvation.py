@@ -23,6 +23,7 @@ def system(
     group: str | None = None,
     fair: str | None = None,
     config: str | None = None,
+    extension: bool = False,
 ) -> Facts:
     files = {
         "/proc/sys/kernel/osrelease": release,
@@ -41,6 +42,8 @@ def system(
     if fair is not None:
         files["/sys/kernel/debug/sched/fair_server/cpu0/runtime"] = fair
     batch = texts(files)
+    if extension:
+        batch |= texts({"/sys/kernel/sched_ext/state": "enabled", "/sys/kernel/sched_ext/root/ops": "qmap"})
     if config is not None:
         batch |= {"/proc/config.gz": packed(config)}
     return facts(batch)
@@ -59,6 +62,7 @@ PLAIN = "CONFIG_HZ=250\n"
         (system("6.12.0", config=PLAIN), ["the fair server"]),
         (system("6.12.0", config=PLAIN, runtime="-1"), ["the fair server"]),
         (system("6.12.0", config=PLAIN, fair="0"), []),
+        (system("7.3.0", config=PLAIN, fair="0", extension=True), ["the ext server"]),
         (system("6.18.0", config=GROUPED, group="950000"), ["real-time throttling", "the fair server"]),
         (system("6.18.0", config=GROUPED, group="950000", fair="0"), ["real-time throttling"]),
         (

@@ -51,7 +51,7 @@ class World:
         self.missing: set[str] = set()
         self.put("cpu.possible", "0-3")
         self.put("kernel.architecture", MACHINES[rule.architectures[0]])
-        self.put("kernel.release", "4.14.0" if rule.until else "6.18.0")
+        self.put("kernel.release", "4.14.0" if rule.until else "7.3.0")
         self.put("machine.virtual", rule.guest or False)
         if rule.interface:
             self.put("network.name", "eth1")
