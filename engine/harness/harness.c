@@ -17,6 +17,7 @@
 #include "harness/clock_cost.h"
 #include "harness/mode_switches.h"
 #include "harness/peer_process.h"
+#include "harness/smi.h"
 #include "harness/summary.h"
 #include "harness/suspended.h"
 #include "harness/thread_watch.h"
@@ -210,6 +211,7 @@ static int arm(struct harness *h, const char *name)
 	}
 	status = open_samples(h);
 	h->asleep_ns = suspended_at_most_ns();
+	smi_begin();
 	return status;
 }
 
@@ -389,6 +391,7 @@ int harness_finish(struct harness *h, const char *reason)
 	if (suspended_at_least_ns() - h->asleep_ns > NS_PER_S / 1000)
 		stream_mark(j, "clock-changed", SEVERITY_INVALID, -1,
 			    "the machine was suspended during the measurement");
+	smi_mark(j);
 	if (thread_watch_why()) {
 		stream_mark(j, "watchdog", SEVERITY_INVALID, -1, "%s", thread_watch_why());
 		reason = "watchdog";

@@ -26,10 +26,10 @@
 #include "base/verbs.h"
 #include "harness/explain.h"
 #include "harness/harness.h"
+#include "harness/smi.h"
 #include "probes/watch/cost.h"
 #include "probes/watch/follower.h"
 #include "probes/watch/sched_events.h"
-#include "probes/watch/smi.h"
 #include "probes/watch/threads.h"
 
 #define DRAIN_NS (NS_PER_S / 20)
@@ -111,7 +111,6 @@ struct state {
 	int change_count;
 	struct process program;
 	struct sched_events events;
-	struct smi_counter smi;
 	struct watch_cost cost;
 };
 
@@ -524,10 +523,8 @@ static void find_pollers(struct harness *h, int64_t now_ns)
 
 		if (f->poller || !follower_polls(f, now_ns))
 			continue;
-		if (!state->interrupts_tried) {
-			smi_begin(&state->smi);
+		if (!state->interrupts_tried)
 			state->phase.interrupts = sched_events_add_interrupts(&state->events);
-		}
 		state->interrupts_tried = true;
 		if (now_ns < state->phase.from_ns)
 			continue;
@@ -690,7 +687,7 @@ static void mark_threads(const struct state *state, struct json *j)
 /* How the program ended, as far as its threads show it. */
 static void write_end(const struct state *state, int64_t reached_ns, struct json *j)
 {
-	int64_t smis = smi_read(&state->smi);
+	int64_t smis = smi_read();
 
 	stream_result(j, "watched");
 	json_close(j, '}');

@@ -135,6 +135,19 @@ class MarkKind(MarkKindBase):
         "The processor slowed down because it was too hot.",
         "cool the machine or lower its frequency, then measure again",
     )
+    SMI = Entry(
+        (DOUBTFUL,),
+        "The firmware interrupted the CPUs (SMI), which no event of the kernel shows. The processor counted "
+        "how often.",
+        "turn off what needs the firmware (USB legacy support, power management) in its settings, or try "
+        "another machine",
+    )
+    IPIS = Entry(
+        (NOTE,),
+        "Other CPUs often interrupted a measured CPU, to call a function there or to flush its TLB.",
+        "keep programs that map memory, load modules or change the network off the machine, or isolate the "
+        "CPU",
+    )
     SWAPPING = Entry(
         (DOUBTFUL,),
         "The machine moved memory to or from swap.",

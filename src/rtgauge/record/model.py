@@ -175,6 +175,10 @@ class Changes(Model):
     )
     vmstat: Growth = Field(default_factory=Growth)
     temperature_millicelsius: dict[str, NumberChange] = Field(default_factory=dict[str, NumberChange])
+    temperature_limit_millicelsius: dict[str, int] = Field(
+        default_factory=dict[str, int],
+        description="temperature of each thermal zone from which the kernel slows processors down",
+    )
     frequency_khz: dict[str, NumberChange] = Field(
         default_factory=dict[str, NumberChange], description="frequency of each CPU"
     )

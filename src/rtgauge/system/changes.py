@@ -23,6 +23,8 @@ CHANGE_PATHS: list[str] = [
     "/proc/vmstat",
     "/sys/class/thermal/thermal_zone[0-9]*/temp",
     "/sys/class/thermal/thermal_zone[0-9]*/type",
+    "/sys/class/thermal/thermal_zone[0-9]*/trip_point_[0-9]*_temp",
+    "/sys/class/thermal/thermal_zone[0-9]*/trip_point_[0-9]*_type",
     f"{CPU}/cpu[0-9]*/cpufreq/scaling_cur_freq",
     f"{CPU}/cpu[0-9]*/thermal_throttle/*_count",
     "/sys/class/powercap/intel-rapl:[0-9]*/energy_uj",
@@ -148,6 +150,18 @@ def _texts(path: str, before: Files, after: Files) -> TextChange:
     return TextChange(before=before.text(path) or UNKNOWN, after=after.text(path) or UNKNOWN)
 
 
+def _temperature_limits(files: Files, zone: str) -> dict[str, int]:
+    """Return the lowest passive trip point of each thermal zone, from which the kernel slows its processors
+    (Documentation/driver-api/thermal/sysfs-api).
+    """
+    limits: dict[str, int] = {}
+    for match, text in files.matching(rf"{zone}(trip_point_[0-9]{{1,3}})_temp"):
+        temperature, kind = integer(text), files.text(match[0].removesuffix("temp") + "type")
+        if temperature is not None and temperature > 0 and kind == "passive":
+            limits[match[1]] = min(temperature, limits.get(match[1], temperature))
+    return limits
+
+
 def changes(before: Files, after: Files) -> Changes:
     """Return the changes between two batches of CHANGE_PATHS."""
     stat_before, stat_after = before.text("/proc/stat"), after.text("/proc/stat")
@@ -155,6 +169,7 @@ def changes(before: Files, after: Files) -> Changes:
     zone = r"/sys/class/thermal/(thermal_zone[0-9]{1,4})/"
     kinds = {match[1]: text for match, text in after.matching(f"{zone}type")}
     temperatures = _both(_numbers(before, f"{zone}temp"), _numbers(after, f"{zone}temp"))
+    limits = _temperature_limits(after, zone)
     throttling = rf"{CPU}/(cpu[0-9]{{1,5}}/thermal_throttle/[a-z_]+_count)"
     frequencies = rf"{CPU}/cpu([0-9]{{1,5}})/cpufreq/scaling_cur_freq"
     energy = r"/sys/class/powercap/intel-rapl:([0-9]{1,3})/energy_uj"
@@ -172,6 +187,9 @@ def changes(before: Files, after: Files) -> Changes:
         temperature_millicelsius={
             f"{key} {kinds.get(key, '')}".strip(): value for key, value in temperatures.items()
         },
+        temperature_limit_millicelsius={
+            f"{key} {kinds.get(key, '')}".strip(): value for key, value in limits.items()
+        },
         frequency_khz=_both(_numbers(before, frequencies), _numbers(after, frequencies)),
         energy_uj=_increases(_numbers(before, energy), _numbers(after, energy)),
         throttle_counts=_increases(_numbers(before, throttling), _numbers(after, throttling)),
@@ -184,19 +202,26 @@ STEAL_SHARE = 0.001
 """A measurement is doubtful if more than this share of a CPU's time was stolen; less is only noted."""
 STEAL_MIN_NS = 20_000_000
 """Two ticks, because one of them may have begun before the step."""
+IPIS = {"Function call interrupts": "function calls", "TLB shootdowns": "TLB flushes"}
+"""The kernel's names for interrupts by which another CPU interrupts a CPU. A wake-up causes neither."""
+LEAST_IPIS_PER_S = 100
+"""A measured CPU that was interrupted at least as often has a mark: once in 10 ms."""
 SWAP_COUNTERS = ("pswpin", "pswpout")
 
 
-def marks(changes: Changes, measured_cpus: Sequence[int]) -> list[Mark]:
-    """Return the marks that apply: `steal`, `clock-changed`, `cpu-offline`, `thermal-throttle`, `swapping`.
+def marks(changes: Changes, measured_cpus: Sequence[int], *, explained: bool = False) -> list[Mark]:
+    """Return the marks that apply: `steal`, `clock-changed`, `cpu-offline`, `thermal-throttle`, `ipis`,
+    `swapping`.
 
-    `measured_cpus`: the CPUs that the step measured.
+    `measured_cpus`: the CPUs that the step measured. `explained`: whether the kernel's events were recorded,
+    for which the kernel itself interrupts all CPUs.
     """
     return [
         *_steal(changes, measured_cpus),
         *_clock(changes),
         *_offline(changes, measured_cpus),
         *_thermal(changes, measured_cpus),
+        *([] if explained else _ipis(changes, measured_cpus)),
         *_swapping(changes),
     ]
 
@@ -252,11 +277,38 @@ def _thermal(changes: Changes, measured_cpus: Sequence[int]) -> list[Mark]:
         for key in counts
         if "package" in key or int(key.removeprefix("cpu").partition("/")[0]) in measured_cpus
     )
-    if not hot:
+    words = [f"{key}: {plural(counts[key], 'time')}" for key in hot]
+    words += [
+        f"{zone}: {max(known.before, known.after) / 1000:.0f} C, the limit is {limit / 1000:.0f} C"
+        for zone, limit in changes.temperature_limit_millicelsius.items()
+        if (known := changes.temperature_millicelsius.get(zone)) is not None
+        and max(known.before, known.after) >= limit
+    ]
+    if not words:
         return []
-    often = ", ".join(f"{key}: {plural(counts[key], 'time')}" for key in hot[:4])
-    detail = f"the processor was throttled by heat ({often}); improve the cooling and measure again"
+    detail = (
+        f"the processor was throttled by heat ({', '.join(words[:4])}); improve the cooling and measure again"
+    )
     return [MarkKind.THERMAL_THROTTLE.mark(detail)]
+
+
+def _ipis(changes: Changes, measured_cpus: Sequence[int]) -> list[Mark]:
+    lines = {} if changes.interrupts == "unknown" else changes.interrupts
+    often: list[str] = []
+    for cpu in measured_cpus:
+        spent_ns = sum(value or 0 for value in changes.cpu_time_ns.get(str(cpu), {}).values())
+        counts = {
+            words: line.per_cpu.get(str(cpu)) or 0
+            for line in lines.values()
+            if (words := IPIS.get(line.name)) is not None
+        }
+        if spent_ns and sum(counts.values()) >= LEAST_IPIS_PER_S * spent_ns / 1e9:
+            rates = [f"{count * 1e9 / spent_ns:,.0f} {words}" for words, count in counts.items() if count]
+            often.append(f"CPU {cpu}: {' and '.join(rates)} a second")
+    if not often:
+        return []
+    more = f" and {plural(len(often) - 4, 'more CPU')}" if len(often) > 4 else ""
+    return [MarkKind.IPIS.mark(f"other CPUs often interrupted {'; '.join(often[:4])}{more}")]
 
 
 def _swapping(changes: Changes) -> list[Mark]:

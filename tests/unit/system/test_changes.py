@@ -130,6 +130,56 @@ def test_a_hot_package_concerns_every_cpu() -> None:
     assert [mark.name for mark in found] == ["thermal-throttle"]
 
 
+IPIS = """           CPU0       CPU2
+RES: {res} 0 Rescheduling interrupts
+{call}: {calls} 0 {name}
+TLB: {flushes} 1 TLB shootdowns
+"""
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [("CAL", "Function call interrupts"), ("IPI1", "Function call interrupts")]
+)
+def test_interrupts_by_other_cpus_are_a_mark_from_100_a_second_on(kind: str, name: str) -> None:
+    """In 10 s. A wake-up of a task is no such interrupt."""
+    old = IPIS.format(res=1, call=kind, name=name, calls=5, flushes=0)
+    stat = {"/proc/stat": STAT.format(user=10, idle=2000, steal=2, ctxt=500)}
+    for calls, flushes, words in (
+        (304, 700, []),
+        (305, 700, ["other CPUs often interrupted CPU 0: 30 function calls and 70 TLB flushes a second"]),
+        (5, 1000, ["other CPUs often interrupted CPU 0: 100 TLB flushes a second"]),
+    ):
+        new = IPIS.format(res=90_000, call=kind, name=name, calls=calls, flushes=flushes)
+        found = changes(
+            before() | texts({"/proc/interrupts": old}), before() | texts({"/proc/interrupts": new} | stat)
+        )
+        assert [mark.detail for mark in marks(found, [0, 2]) if mark.name == "ipis"] == words
+        assert marks(found, [2]) == marks(found, [0], explained=True) == []
+
+
+@pytest.mark.parametrize(
+    ("trips", "found"),
+    [
+        ({"0": ("54000", "passive"), "1": ("90000", "critical")}, ["thermal-throttle"]),
+        ({"0": ("60000", "passive"), "1": ("50000", "active")}, []),
+        ({"0": ("0", "passive"), "1": ("-274000", "passive")}, []),
+        ({"0": ("hot", "passive")}, []),
+        ({}, []),
+    ],
+)
+def test_a_processor_at_its_passive_trip_point_is_slowed_down(
+    trips: dict[str, tuple[str, str]], found: list[str]
+) -> None:
+    zone = "/sys/class/thermal/thermal_zone0"
+    files = {f"{zone}/temp": "55000"}
+    for number, (temperature, kind) in trips.items():
+        files |= {f"{zone}/trip_point_{number}_temp": temperature, f"{zone}/trip_point_{number}_type": kind}
+    made = marks(changed(files), [0])
+    assert [mark.name for mark in made] == found
+    if made:
+        assert "thermal_zone0 x86_pkg_temp: 55 C, the limit is 54 C" in made[0].detail
+
+
 def test_this_machine() -> None:
     first = read_local(CHANGE_PATHS)
     time.sleep(0.05)
