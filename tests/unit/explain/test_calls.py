@@ -56,7 +56,7 @@ def test_a_spin_for_a_lock_with_inheritance_is_its_owners() -> None:
         "the thread spun in the kernel, waiting for a lock with priority inheritance, while owner ("
         in sentence(explanation)
     )
-    assert "let owner hold the lock for a shorter time" in remedies(explanation)
+    assert "let owner hold the lock for a shorter time, or avoid the lock" in remedies(explanation)
 
 
 @pytest.mark.parametrize("by_owner", [True, False])

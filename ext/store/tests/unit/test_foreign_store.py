@@ -137,7 +137,7 @@ def test_a_neighbour_that_is_not_sqlites_is_left_alone(
             at.mkdir()
     for words in (["list"], ["add", record], ["rebuild"]):
         refused = run("store", *words, "--store", store)
-        assert f"store.sqlite{end} : remove it" in str(refused.exception)
+        assert f"store.sqlite{end} is not from SQLite" in str(refused.exception)
     assert victim.read_text() == "precious"
 
 
