@@ -47,7 +47,7 @@ def _recorder() -> None:  # pyright: ignore[reportUnusedFunction]
 
 
 @dataclass(frozen=True)
-class Program:
+class ProgramOptions:
     """Options for the program."""
 
     program: Annotated[
@@ -135,14 +135,14 @@ def _share(text: str) -> float:
     return share
 
 
-def _options(program: Program, keep: Keep, triggers: Triggers) -> Options:
+def _options(program: ProgramOptions, keep: Keep, triggers: Triggers) -> Options:
     """Return the recorder's options. Raises InputError."""
     from pydantic import ValidationError
 
     from rtgauge.units import format_duration
     from rtgauge.validation import first_error
     from rtgauge.verdict.requirement import parse_requirement
-    from rtgauge_ext.recorder.program import Wanted
+    from rtgauge_ext.recorder.program import WantedProgram
     from rtgauge_ext.recorder.recorder import Options
     from rtgauge_ext.recorder.session import engine_arguments
     from rtgauge_ext.recorder.triggers import Silence, bounds
@@ -165,7 +165,7 @@ def _options(program: Program, keep: Keep, triggers: Triggers) -> Options:
     if triggers.silent is not None and period_ns is None:
         raise InputError('--silent needs the period of the loop; give --require "period=1ms ..."')
     return Options(
-        wanted=Wanted(program.pid, program.program, program.unit),
+        wanted=WantedProgram(program.pid, program.program, program.unit),
         watch=watch,
         for_ns=None if keep.for_ is None else duration_option("--for", keep.for_),
         budget=_share(keep.budget_cpu),
@@ -185,13 +185,13 @@ def _check_options(options: list[str]) -> None:
     except click.ClickException as error:
         raise InputError(error.format_message()) from None
     _checked(
-        Program(**{each.name: given[each.name] for each in fields(Program)}),
+        ProgramOptions(**{each.name: given[each.name] for each in fields(ProgramOptions)}),
         Keep(**{each.name: given[each.name] for each in fields(Keep)}),
         Triggers(**{each.name: given[each.name] for each in fields(Triggers)}),
     )
 
 
-def _checked(program: Program, keep: Keep, triggers: Triggers) -> tuple[Options, Actions]:
+def _checked(program: ProgramOptions, keep: Keep, triggers: Triggers) -> tuple[Options, Actions]:
     from rtgauge_ext.recorder.actions import Actions
 
     _bytes(keep.keep)
@@ -202,7 +202,7 @@ def _checked(program: Program, keep: Keep, triggers: Triggers) -> tuple[Options,
 
 @app.command("run")
 @grouped
-def run(*, program: Program, keep: Keep, triggers: Triggers) -> None:
+def run(*, program: ProgramOptions, keep: Keep, triggers: Triggers) -> None:
     """Record until the time is over, or until stopped.
 
     The folder never takes more than --keep. It keeps the worst moment of each culprit with the kernel's

@@ -77,7 +77,7 @@ def _together(group: list[Figures]) -> Figures:
     )
 
 
-class Stretch(Model):
+class PeriodSummary(Model):
     """A minute, an hour or a longer time of one source: its figures, and what was counted meanwhile.
 
     `fold`: the number of the hour's entry that has it; a minute belongs to the hour with the same number.
@@ -93,13 +93,13 @@ class Stretch(Model):
     figures: list[Figures] = Field(default_factory=list[Figures])
 
 
-def folded(stretches: Iterable[Stretch]) -> Stretch:
+def folded(stretches: Iterable[PeriodSummary]) -> PeriodSummary:
     """Return one stretch for several of one source, the earliest first. Raises RecordError."""
     all_of = list(stretches)
     counts: Counter[str] = Counter()
     for each in all_of:
         counts.update(each.counts)
-    return Stretch(
+    return PeriodSummary(
         source=all_of[0].source,
         fold=max(each.fold for each in all_of),
         start_ns=min(each.start_ns for each in all_of),
@@ -128,7 +128,7 @@ class SessionEnd(Model):
     symbols: dict[str, str] = Field(default_factory=dict[str, str])
 
 
-class Event(Model):
+class RecorderEvent(Model):
     """Something that happened once: the recorder or the program began or ended, a trigger, a suspend, ..."""
 
     kind: Literal["event"] = "event"
@@ -137,15 +137,15 @@ class Event(Model):
     wall_ns: int
 
 
-Entry = Annotated[Stretch | SessionEnd | Event, Field(discriminator="kind")]
-ENTRY: TypeAdapter[Stretch | SessionEnd | Event] = TypeAdapter(Entry)
+Entry = Annotated[PeriodSummary | SessionEnd | RecorderEvent, Field(discriminator="kind")]
+ENTRY: TypeAdapter[PeriodSummary | SessionEnd | RecorderEvent] = TypeAdapter(Entry)
 
 
-def packed(entry: Stretch | SessionEnd | Event) -> bytes:
+def packed(entry: PeriodSummary | SessionEnd | RecorderEvent) -> bytes:
     """Return the entry as the log holds it: compressed JSON."""
     return zlib.compress(entry.model_dump_json().encode(), 6)
 
 
-def unpacked(data: bytes) -> Stretch | SessionEnd | Event:
+def unpacked(data: bytes) -> PeriodSummary | SessionEnd | RecorderEvent:
     """Read an entry. Raises ValueError or zlib.error if it is damaged."""
     return ENTRY.validate_json(zlib.decompress(data))

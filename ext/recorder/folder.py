@@ -31,9 +31,9 @@ from rtgauge.record.strict_model import Model
 from rtgauge.units import NS_PER_S, plural
 from rtgauge_ext.recorder.append_log import AppendLog, entries, framed
 from rtgauge_ext.recorder.entries import (
-    Event,
+    PeriodSummary,
+    RecorderEvent,
     SessionEnd,
-    Stretch,
     folded,
     packed,
     unpacked,
@@ -91,7 +91,7 @@ class KeptMoment(NamedTuple):
     line: bytes
 
 
-class Source(NamedTuple):
+class EntrySource(NamedTuple):
     """A boot (its boot_id), the first lines `hello` and `trace_formats` of an engine in it, and the facts of
     the machine (JSON). Empty: none.
     """
@@ -129,9 +129,9 @@ class RecorderFolder:
                 folder.make_folder(part, 0o700, exist_ok=True)
         self._hours = AppendLog(folder, HOURS, writes=writes)
         self._minutes = AppendLog(folder, MINUTES, writes=writes)
-        self.stretches: list[Stretch] = []
+        self.stretches: list[PeriodSummary] = []
         self.ends: list[SessionEnd] = []
-        self.events: list[Event] = []
+        self.events: list[RecorderEvent] = []
         self.damaged = int(self._hours.cut > 0) + int(self._minutes.cut > 0)
         """How many entries were cut off because they were damaged."""
         for entry in self._entries(self._hours):
@@ -141,7 +141,7 @@ class RecorderFolder:
         self.minutes = [
             entry
             for entry in self._entries(self._minutes)
-            if isinstance(entry, Stretch) and entry.fold == self.fold
+            if isinstance(entry, PeriodSummary) and entry.fold == self.fold
         ]
         if writes and not self.minutes:
             self._minutes.clear()  # they were folded before a kill
@@ -201,7 +201,7 @@ class RecorderFolder:
             total.update(stretch.counts)
         return total
 
-    def add_minute(self, minute: Stretch) -> None:
+    def add_minute(self, minute: PeriodSummary) -> None:
         """Add the figures of a minute, and fold the hour if it is over. Raises OSError."""
         first = self.minutes[0] if self.minutes else minute
         if minute.source != first.source or minute.end_ns - first.start_ns > HOUR_NS:
@@ -224,7 +224,7 @@ class RecorderFolder:
         """Add what the engine said at the end of a session. Raises OSError."""
         self._add(end)
 
-    def add_event(self, event: Event) -> None:
+    def add_event(self, event: RecorderEvent) -> None:
         """Add an event. Raises OSError."""
         self._add(event)
 
@@ -232,7 +232,7 @@ class RecorderFolder:
         """Return whether a source is known."""
         return name in self._sources
 
-    def add_source(self, source: Source) -> str:
+    def add_source(self, source: EntrySource) -> str:
         """Keep a source unless it is known, and return its id. Raises OSError."""
         if source.id not in self._sources:
             data = b"".join(framed(zlib.compress(part, 9)) for part in source)
@@ -240,11 +240,11 @@ class RecorderFolder:
             self._sources[source.id] = on_disk(len(data))
         return source.id
 
-    def source(self, name: str) -> Source:
+    def source(self, name: str) -> EntrySource:
         """Return a source. Raises RecordError if it is missing or damaged."""
         try:
             parts = list(entries(self._folder.read_own(f"{SOURCES}/{name}", MOST_SOURCE)))
-            return Source(*map(zlib.decompress, parts))
+            return EntrySource(*map(zlib.decompress, parts))
         except (OSError, zlib.error, TypeError):
             raise RecordError(f"{self.path / SOURCES / name} is missing or damaged") from None
 
@@ -308,7 +308,7 @@ class RecorderFolder:
                 f"another recorder uses {self._folder.path}; choose another folder with --out"
             ) from None
 
-    def _entries(self, log: AppendLog) -> Iterator[Stretch | SessionEnd | Event]:
+    def _entries(self, log: AppendLog) -> Iterator[PeriodSummary | SessionEnd | RecorderEvent]:
         for data in log.found:
             try:
                 yield unpacked(data)
@@ -316,16 +316,16 @@ class RecorderFolder:
                 self.damaged += 1
         log.found = []
 
-    def _take(self, entry: Stretch | SessionEnd | Event) -> None:
+    def _take(self, entry: PeriodSummary | SessionEnd | RecorderEvent) -> None:
         match entry:
-            case Stretch():
+            case PeriodSummary():
                 self.stretches.append(entry)
             case SessionEnd():
                 self.ends.append(entry)
-            case Event():
+            case RecorderEvent():
                 self.events.append(entry)
 
-    def _add(self, entry: Stretch | SessionEnd | Event) -> None:
+    def _add(self, entry: PeriodSummary | SessionEnd | RecorderEvent) -> None:
         self._hours.append([packed(entry)])
         self._take(entry)
 
@@ -366,7 +366,7 @@ class RecorderFolder:
         each source into one, and leave out old events.
         """
         half = len(self.stretches) // 2
-        groups: dict[tuple[str, int], list[Stretch]] = {}
+        groups: dict[tuple[str, int], list[PeriodSummary]] = {}
         for stretch in self.stretches[:half]:
             unit = 0 if unit_ns is None else stretch.start_ns // unit_ns
             groups.setdefault((stretch.source, unit), []).append(stretch)
@@ -376,7 +376,7 @@ class RecorderFolder:
         if left_out:
             events.insert(
                 0,
-                Event(
+                RecorderEvent(
                     what="events left out",
                     detail=plural(left_out, "older event"),
                     wall_ns=events[0].wall_ns,

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import RecordError
-from rtgauge_ext.recorder.folder import Source
+from rtgauge_ext.recorder.folder import EntrySource
 
 if TYPE_CHECKING:
     from rtgauge.explain.trace.formats import TraceFormats
@@ -35,7 +35,7 @@ def _facts(facts: bytes) -> Facts:
     return Facts.model_validate_json(facts)
 
 
-def culprit_of(source: Source, moment: dict[str, Any]) -> str:
+def culprit_of(source: EntrySource, moment: dict[str, Any]) -> str:
     """Return what took the most time of a moment. `moment`: the engine's line."""
     from rtgauge.explain.analysis.attribution import explain
     from rtgauge.explain.analysis.culprits import with_names
@@ -69,7 +69,7 @@ class Namer:
         self._looked_s = now_s
         return self._left_s > 0
 
-    def name(self, source: Source, moment: dict[str, Any]) -> str:
+    def name(self, source: EntrySource, moment: dict[str, Any]) -> str:
         """Return the culprit, and count the time that it took to find it."""
         begun_s = time.process_time()
         name = culprit_of(source, moment)

@@ -38,7 +38,7 @@ def start_of(pid: int) -> int | None:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class WantedProgram:
     """Which program to record: one of the three is given."""
 
     pid: int | None = None

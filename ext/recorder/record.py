@@ -29,7 +29,7 @@ from rtgauge.record.summary import summarise_step
 from rtgauge.record.windows import Windows
 from rtgauge.record.writer import RecordWriter
 from rtgauge.units import NS_PER_S
-from rtgauge_ext.recorder.entries import SeriesMark, SessionEnd, Stretch, folded
+from rtgauge_ext.recorder.entries import PeriodSummary, SeriesMark, SessionEnd, folded
 from rtgauge_ext.recorder.folder import MomentHead, RecorderFolder
 from rtgauge_ext.recorder.sessions import folded_sessions
 
@@ -46,7 +46,7 @@ class _Part(NamedTuple):
     """What a folder has of one source."""
 
     source: str
-    stretches: list[Stretch]
+    stretches: list[PeriodSummary]
     end: SessionEnd
     series: dict[tuple[str, str], int]
 

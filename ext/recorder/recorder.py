@@ -21,9 +21,9 @@ from rtgauge_ext.recorder.actions import Actions
 from rtgauge_ext.recorder.clocks import clocks
 from rtgauge_ext.recorder.folder import HOUR_NS, RecorderFolder
 from rtgauge_ext.recorder.naming import Namer
-from rtgauge_ext.recorder.program import PROC, Program, Wanted
+from rtgauge_ext.recorder.program import PROC, Program, WantedProgram
 from rtgauge_ext.recorder.recording import MINUTE_NS, Recording, State, Taker
-from rtgauge_ext.recorder.session import Session
+from rtgauge_ext.recorder.session import EngineSession
 from rtgauge_ext.recorder.tracing import remove_leftovers
 from rtgauge_ext.recorder.triggers import ENDED, Silence, Trigger, slices_of
 
@@ -45,7 +45,7 @@ STARTED, STOPPED = "recorder started", "recorder stopped"
 class Options:
     """How to record. `for_ns`: for how long; None: until stopped. `budget`: share of a CPU (0 to 1)."""
 
-    wanted: Wanted
+    wanted: WantedProgram
     watch: dict[str, str | int]
     for_ns: int | None = None
     budget: float = 0.005
@@ -53,10 +53,10 @@ class Options:
     bounds: dict[str, int] | None = None
 
 
-class Running(NamedTuple):
+class RunningEngine(NamedTuple):
     """An engine and the taker of its lines."""
 
-    session: Session
+    session: EngineSession
     taker: Taker
     since_ns: int
 
@@ -86,8 +86,8 @@ class Recorder:
         )
         actions.count = self._count
         self._selector = selectors.DefaultSelector()
-        self._now: Running | None = None
-        self._next: Running | None = None
+        self._now: RunningEngine | None = None
+        self._next: RunningEngine | None = None
         self._sessions = 0
         self._wait_ns, self._again_ns = FIRST_WAIT_NS, 0
         self._said = ""
@@ -196,7 +196,7 @@ class Recorder:
             self._cpu_looked_ns = now_ns
             self._look_at_cpu()
 
-    def _found(self, now_ns: int) -> Running | None:
+    def _found(self, now_ns: int) -> RunningEngine | None:
         """Start an engine on the wanted program, if it runs."""
         programs = self._options.wanted.find()
         if len(programs) > 1:
@@ -210,14 +210,14 @@ class Recorder:
             self._recording.event(what, detail)
         self._said = detail
 
-    def _started(self, program: Program, now_ns: int) -> Running | None:
+    def _started(self, program: Program, now_ns: int) -> RunningEngine | None:
         self._sessions += 1
         try:
-            session = Session(self._sessions, program, self._options.watch)
+            session = EngineSession(self._sessions, program, self._options.watch)
         except (MeasureError, OSError) as error:
             self._failed(str(error), now_ns)
             return None
-        running = Running(session, self._recording.begin(), now_ns)
+        running = RunningEngine(session, self._recording.begin(), now_ns)
         self._selector.register(session.stdout, selectors.EVENT_READ, running)
         return running
 
@@ -243,7 +243,7 @@ class Recorder:
             now.taker.until_ns = following.taker.from_ns
             now.session.stop()
 
-    def _read(self, running: Running) -> None:
+    def _read(self, running: RunningEngine) -> None:
         """Read what an engine has written."""
         lines = running.session.lines()
         if lines is None:
@@ -261,7 +261,7 @@ class Recorder:
         if running.taker.armed and not armed:
             running.session.say("go")
 
-    def _ended(self, running: Running) -> None:
+    def _ended(self, running: RunningEngine) -> None:
         """Take over what an engine left at its end."""
         self._selector.unregister(running.session.stdout)
         status = running.session.close()

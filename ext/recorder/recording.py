@@ -30,15 +30,15 @@ from rtgauge.record.stream import (
 from rtgauge.units import NS_PER_S, format_time, plural
 from rtgauge_ext.recorder.clocks import Clock, jumps
 from rtgauge_ext.recorder.entries import (
-    Event,
     Figures,
+    PeriodSummary,
+    RecorderEvent,
     SeriesMark,
     SessionEnd,
-    Stretch,
     folded,
     folded_figures,
 )
-from rtgauge_ext.recorder.folder import MomentHead, RecorderFolder, Source
+from rtgauge_ext.recorder.folder import EntrySource, MomentHead, RecorderFolder
 from rtgauge_ext.recorder.keeping import UNNAMED
 from rtgauge_ext.recorder.naming import Namer
 from rtgauge_ext.recorder.triggers import OnTrigger, Trigger, late
@@ -197,7 +197,7 @@ class Recording:
         self._source = ""
         self.counts: Counter[str] = Counter()
         """What was counted since the last entry."""
-        self._waiting: list[Stretch] = []
+        self._waiting: list[PeriodSummary] = []
         """Minutes that could not be written yet, because the disk is full."""
         self._recent: deque[tuple[int, int, str]] = deque(maxlen=REMEMBERED)
         if folder.damaged:
@@ -214,7 +214,7 @@ class Recording:
     def source_of(self, hello: bytes, formats: bytes) -> str:
         """Keep the source of an engine, and return its id. Raises OSError."""
         boot = json.loads(hello).get("boot_id", "").encode()
-        known = Source(boot, hello, formats, b"")
+        known = EntrySource(boot, hello, formats, b"")
         if not self.folder.has_source(known.id):
             self.folder.add_source(known._replace(facts=self._facts()))
         self._source = known.id
@@ -223,7 +223,7 @@ class Recording:
     def event(self, what: str, detail: str) -> None:
         """Write down an event; if the disk is full, count it."""
         try:
-            self.folder.add_event(Event(what=what, detail=detail, wall_ns=self.clock().wall_ns))
+            self.folder.add_event(RecorderEvent(what=what, detail=detail, wall_ns=self.clock().wall_ns))
         except OSError:
             self.counts["events_not_written"] += 1
 
@@ -292,7 +292,7 @@ class Recording:
         if not by_source:
             by_source[self._source] = []
         for number, (source, figures) in enumerate(by_source.items()):
-            stretch = Stretch(
+            stretch = PeriodSummary(
                 source=source,
                 fold=0,
                 start_ns=start.monotonic_ns,
@@ -349,7 +349,7 @@ class Recording:
             self._removed(len(self.folder.trim()))
         except OSError:
             self.counts["full_disk"] += 1
-            by_source: dict[str, list[Stretch]] = {}
+            by_source: dict[str, list[PeriodSummary]] = {}
             for stretch in self._waiting:
                 by_source.setdefault(stretch.source, []).append(stretch)
             self._waiting = [folded(group) for group in by_source.values()]

@@ -28,7 +28,7 @@ def engine_arguments(options: dict[str, str | int], pid: int, trace: str, explai
     return [*kept, f"--pid={pid}", f"--trace-instance={trace}", f"--explain-instance={explain}"]
 
 
-class Session:
+class EngineSession:
     """A running engine. Its lines come from `lines`, whenever `stdout` is readable."""
 
     def __init__(self, number: int, program: Program, options: dict[str, str | int]) -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from rtgauge.errors import InputError
 from rtgauge_ext.recorder import program
-from rtgauge_ext.recorder.program import Program, Wanted, start_of
+from rtgauge_ext.recorder.program import Program, WantedProgram, start_of
 from rtgauge_ext.recorder.triggers import Silence, slices_of
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ def running() -> Iterator[subprocess.Popen[str]]:
 
 
 def test_a_program_is_found_by_name_until_it_ends(running: subprocess.Popen[str]) -> None:
-    found = Wanted(name="recorded").find()
+    found = WantedProgram(name="recorded").find()
     assert [each.pid for each in found] == [running.pid]
-    assert Wanted(pid=running.pid).find() == found and found[0].lives
+    assert WantedProgram(pid=running.pid).find() == found and found[0].lives
     running.kill()
     running.wait()
-    assert Wanted(name="recorded").find() == [] == Wanted(pid=running.pid).find()
+    assert WantedProgram(name="recorded").find() == [] == WantedProgram(pid=running.pid).find()
     assert not found[0].lives
 
 
@@ -51,18 +51,18 @@ def test_a_program_is_found_by_its_unit(
     monkeypatch.setattr(program, "CGROUPS", tmp_path)
     group = tmp_path / "system.slice" / "control.service"
     group.mkdir(parents=True)
-    assert Wanted(unit="control").find() == []
+    assert WantedProgram(unit="control").find() == []
     (group / "cgroup.procs").write_text(f"{2**22}\n{running.pid}\n")
-    assert [each.pid for each in Wanted(unit="control.service").find()] == [running.pid]
-    assert Wanted(unit="other").find() == []
+    assert [each.pid for each in WantedProgram(unit="control.service").find()] == [running.pid]
+    assert WantedProgram(unit="other").find() == []
 
 
 def test_exactly_one_program_must_be_named() -> None:
     for given in ({}, {"pid": 1, "name": "x"}):
         with pytest.raises(InputError, match="say which program"):
-            Wanted(**given)  # type: ignore[arg-type]
+            WantedProgram(**given)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="not the name of a unit"):
-        Wanted(unit="../x")
+        WantedProgram(unit="../x")
 
 
 def test_the_slices_of_a_thread_are_read_by_its_name(running: subprocess.Popen[str]) -> None:

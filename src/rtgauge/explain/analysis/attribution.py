@@ -503,7 +503,7 @@ def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
     return [still, *around]
 
 
-def _of_budget(task: Task | None) -> Culprit:
+def _of_budget(task: KernelTask | None) -> Culprit:
     """Return the deadline budget as a culprit, with the task that ran meanwhile."""
     if task is None or task.idle:
         return Culprit(Kind.THROTTLED, mechanism=BUDGET)
