@@ -147,10 +147,10 @@ class RecorderFolder:
             self._minutes.clear()  # they were folded before a kill
         self.keeping = Keeping()
         self._sources: dict[str, int] = {}
-        for name in folder.names(SOURCES):
-            self._sources[name] = on_disk(len(folder.read_own(f"{SOURCES}/{name}", MOST_SOURCE)))
-        for name in folder.names(MOMENTS):
-            self._find(name)
+        for name, data in self._files(SOURCES):
+            self._sources[name] = on_disk(len(data))
+        for name, data in self._files(MOMENTS):
+            self._find(name, data)
         self._next = 1 + max(self.keeping.moments, default=0)
 
     @classmethod
@@ -329,9 +329,23 @@ class RecorderFolder:
         self._hours.append([packed(entry)])
         self._take(entry)
 
-    def _find(self, name: str) -> None:
+    def _files(self, part: str) -> Iterator[tuple[str, bytes]]:
+        """Yield the name and the content of each file in a folder. Files that a recorder writes or removes
+        meanwhile are left out, and what a killed one left is removed.
+        """
+        for name in self._folder.names(part):
+            if name.startswith("."):
+                if self._writes:
+                    self._folder.remove(f"{part}/{name}")
+                continue
+            try:
+                data = self._folder.read_own(f"{part}/{name}", MOST_MOMENT)
+            except FileNotFoundError:
+                continue
+            yield name, data
+
+    def _find(self, name: str, data: bytes) -> None:
         """Take a moment's file, or remove it if it is damaged."""
-        data = self._folder.read_own(f"{MOMENTS}/{name}", MOST_MOMENT)
         parts = list(entries(data))
         try:
             number, head = int(name), MomentHead.model_validate_json(parts[0])

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import rtgauge
-from rtgauge.errors import InputError
+from rtgauge.errors import InputError, RecordError
 from rtgauge.probe.watch import WatchParameters
 from rtgauge.record.explain_report import explain_marks, explain_report
 from rtgauge.record.facts import Facts
@@ -90,7 +90,11 @@ def _write_moments(
     outliers: list[Outlier] = []
     own = [kept for kept in folder.keeping.moments.values() if kept.source == part.source]
     for number, kept in enumerate(sorted(own, key=lambda kept: kept.number), start=1):
-        head, line = folder.moment(kept.number)
+        try:
+            head, line = folder.moment(kept.number)
+        except RecordError:  # the recorder has just removed it
+            folder.keeping.moments.pop(kept.number, None)
+            continue
         document = json.loads(line)
         document |= {"number": number, "series": _series_of(head, part)}
         writer.add(json.dumps(document, separators=(",", ":")).encode() + b"\n")

@@ -4,12 +4,13 @@
 from __future__ import annotations
 
 import json as json_module
+from contextlib import suppress
 from pathlib import Path
 
 import typer
 
 from rtgauge.cli.resumer import ResumeOptions, Resumer
-from rtgauge.errors import InputError
+from rtgauge.errors import InputError, RecordError
 
 
 def _show(path: Path, json: bool) -> None:
@@ -21,7 +22,10 @@ def _show(path: Path, json: bool) -> None:
 
     folder = RecorderFolder.open(path)
     if json:
-        moments = [folder.moment(number).head.model_dump() for number in sorted(folder.keeping.moments)]
+        moments: list[dict[str, object]] = []
+        for number in sorted(folder.keeping.moments):
+            with suppress(RecordError):  # the recorder has just removed it
+                moments.append(folder.moment(number).head.model_dump())
         document = {
             "settings": folder.settings.model_dump(),
             "bytes": folder.bytes,

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from rtgauge.record.histogram import bin_of, encode_bins
+from rtgauge.record.own_folder import OwnFolder
 from rtgauge.record.windows import add_bins
 from rtgauge_ext.recorder import append_log
 from rtgauge_ext.recorder.clocks import Times
@@ -338,6 +339,34 @@ def test_what_the_budget_does_not_allow_to_name_is_named_later(tmp_path: Path) -
     clock.pass_ns(61 * SECOND)
     recording.tick("watched")
     assert {kept.culprit for kept in folder.keeping.moments.values()} == {"cause 0", "cause 1", "cause 2"}
+
+
+def test_a_reader_sees_the_rest_while_the_recorder_writes_and_removes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    clock = DrivenClock()
+    folder = folder_of(tmp_path / "folder")
+    taker = begin(recording_of(folder, clock), clock)
+    for number in range(3):
+        clock.pass_ns(1)
+        taker.take(moment(clock, f"cause {number}", 10_000 + number))
+    half = tmp_path / "folder/moments/.0123456789abcdef0123456789abcdef.tmp"
+    half.write_bytes(b"half")
+    read = OwnFolder.read_own
+
+    def removed_meanwhile(self: OwnFolder, name: str, most_bytes: int) -> bytes:
+        if name.endswith("00000002"):
+            raise FileNotFoundError(name)
+        return read(self, name, most_bytes)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(OwnFolder, "read_own", removed_meanwhile)
+        reader = RecorderFolder.open(tmp_path / "folder")
+    assert sorted(reader.keeping.moments) == [1, 3]
+    assert half.exists() and reader.damaged == 0
+    folder.close()
+    RecorderFolder.create(tmp_path / "folder", folder.settings).close()
+    assert not half.exists(), "a killed recorder left it"
 
 
 def test_two_recorders_cannot_use_one_folder(tmp_path: Path) -> None:
