@@ -12,7 +12,7 @@ help:
 	@echo 'make run    measure this machine (about a minute; installs what is missing)'
 	@echo 'make test   all tests; of those in the lab, only the main ones'
 	@echo 'make test-lab  all tests on real kernels in virtual machines (an hour)'
-	@echo 'make test-without NAME=tire  the unit tests of all others, without an extension'
+	@echo 'make test-without NAME=tire  the unit tests of the other extensions, without one'
 	@echo 'make test-farm  three guests as boards of labgrid, a fleet, PostgreSQL (half an hour)'
 	@echo 'make test-cokernel  the co-kernels, on guests of your own named xenomai, rtai and rtgroup'
 	@echo 'make lint   formatting, types, static analysis, layers'
@@ -78,14 +78,21 @@ test-engine: $(VENV)/.tools
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(PART) "engine's C tests and sanitizers" sh engine/tests/run.sh
 
 # A file's tests stay on one worker, so that what they share is made once.
-test-unit: $(VENV)/.tools $(VENV)/.installed
-	@$(PART) 'host unit tests' $(BIN)/pytest $(call tests_of,unit) --numprocesses 2 --dist loadfile
+UNIT := --numprocesses 2 --dist loadfile
+# In a tree that tools/without.sh made.
+WITHOUT = cd $(1) && PYTHONPATH="$$PWD/src" RTGAUGE_ENGINE="$$PWD/build/engine/rtgauge-engine" $(CURDIR)/$(BIN)/pytest
 
-# The unit tests of all others without one extension, and with the engine that is built without it: make test-without NAME=tire
+# The core's tests run in the core without any extension, the extensions' tests with all of them. tests/whole is about everything that is there, so it runs in both.
+test-unit: $(VENV)/.tools $(VENV)/.installed
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(PART) 'build of the core without extensions' sh tools/without.sh build-core
+	@$(PART) 'unit tests of the core' sh -c '$(call WITHOUT,build-core) tests/unit tests/whole $(UNIT)'
+	@$(PART) 'unit tests of the extensions' $(BIN)/pytest $(wildcard ext/*/tests/unit) tests/whole $(UNIT)
+
+# The unit tests of the other extensions without one, and with the engine that is built without it: make test-without NAME=tire
 NAME ?=
 test-without: $(VENV)/.tools $(VENV)/.installed
 	@PATH="$(CURDIR)/$(BIN):$$PATH" sh tools/without.sh build-without $(NAME)
-	@cd build-without && PYTHONPATH="$$PWD/src" RTGAUGE_ENGINE="$$PWD/build/engine/rtgauge-engine" $(CURDIR)/$(BIN)/pytest tests/unit ext/*/tests/unit --numprocesses 2 --dist loadfile
+	@$(call WITHOUT,build-without) ext/*/tests/unit tests/whole $(UNIT)
 
 test-browser: $(VENV)/.tools $(VENV)/.installed
 	@$(PART) 'page in Chromium' $(BIN)/pytest $(call tests_of,browser) $(AGAIN) --numprocesses 2 --dist loadfile

@@ -14,7 +14,12 @@ from tests.support.signals import give_children_defaults
 
 from rtgauge.target.engine_path import engine_path
 
-pytest_plugins = ["tests.support.exported", "tests.support.real_record", "tests.support.small_disk"]
+pytest_plugins = [
+    "tests.support.exported",
+    "tests.support.kept_records",
+    "tests.support.real_record",
+    "tests.support.small_disk",
+]
 
 give_children_defaults()
 

@@ -10,9 +10,9 @@ import typer
 from rich.text import Text
 
 from rtgauge import __version__
+from rtgauge.cli.added_options import Added, Audited
 from rtgauge.cli.console import Console
-from rtgauge.cli.kept_settings import keepers
-from rtgauge.cli.options import Json, Target
+from rtgauge.cli.options import Json, Target, grouped
 from rtgauge.errors import InputError
 from rtgauge.report.fact_rows import groups
 from rtgauge.report.terminal_table import print_pairs
@@ -43,7 +43,9 @@ def _print_facts(target: str, interface: str | None, *, json: bool) -> None:
         print_pairs(rows, console, LABEL_WIDTH)
 
 
+@grouped
 def audit(
+    *,
     for_: Annotated[
         str | None,
         typer.Option(
@@ -62,16 +64,6 @@ def audit(
     script: Annotated[
         bool, typer.Option("--script", help="Print the remedies as a shell script that you can read and run.")
     ] = False,
-    profile: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="RECORD|DIR",
-            help=(
-                "Show which settings no longer have the values that `rtgauge tune` kept. Give its record or "
-                "the folder of --files."
-            ),
-        ),
-    ] = None,
     facts_only: Annotated[
         bool, typer.Option("--facts", help="Only show the machine's hardware, kernel and settings.")
     ] = False,
@@ -84,6 +76,7 @@ def audit(
     ] = None,
     target: Target = "local",
     json: Json = False,
+    added: Added,
 ) -> None:
     """Check the machine's settings for real-time use.
 
@@ -96,22 +89,19 @@ def audit(
       rtgauge audit --for preempt-rt
       rtgauge audit --target ssh://root@board --script
       rtgauge audit --interface 192.168.1.10
-      rtgauge audit --profile keep
       rtgauge audit --facts --target ssh://root@board
     """
+    others = [check for group in added.of(Audited) if (check := group.check()) is not None]
     if facts_only:
-        if for_ is not None or rules is not None or profile is not None or script or details or show_all:
+        if for_ is not None or rules is not None or others or script or details or show_all:
             raise InputError(
                 "--facts only shows the machine's facts and checks no rules; leave out --facts or the "
                 "other options"
             )
         _print_facts(target, interface, json=json)
         return
-    if profile is not None:
-        keeper = next(iter(keepers()), None)
-        if keeper is None:
-            raise InputError("--profile needs the extension tune; install it, or leave out --profile")
-        raise typer.Exit(keeper.drift(profile, target))
+    for check in others:
+        raise typer.Exit(check(target))
     if script and (json or show_all or details):
         raise InputError("--script prints only commands; leave out --json, --all and --details")
     if for_ is not None and for_ not in PURPOSES:

@@ -17,4 +17,13 @@ EXTENSION = Extension(
         ),
     },
     auditors={"audit": "rtgauge_ext.audit.auditor:AUDITOR"},
+    words={
+        "rtgauge audit": (
+            "doctor lint diagnose health inspect advice tips config settings sysctl governor cstates "
+            "c-states preempt-rt preempt_rt kconfig"
+        ),
+        "rtgauge audit --facts": (
+            "system info sysinfo facts uname hardware machine status env cpu cpus kernel"
+        ),
+    },
 )

@@ -16,4 +16,7 @@ EXTENSION = Extension(
     },
     documents={"bisect.schema.json": "rtgauge_ext.bisect.bisect_search:DOCUMENT"},
     resumers={"bisect.json": "rtgauge_ext.bisect.bisect_search:BISECTION"},
+    words={
+        "rtgauge bisect": "bisection git-bisect culprit-commit",
+    },
 )

@@ -14,4 +14,7 @@ EXTENSION = Extension(
         "perfetto": "rtgauge_ext.exporters.moment_traces:PERFETTO",
         "trace.dat": "rtgauge_ext.exporters.moment_traces:TRACE_DAT",
     },
+    words={
+        "rtgauge export": "perfetto metrics prometheus openmetrics grafana",
+    },
 )

@@ -15,4 +15,7 @@ EXTENSION = Extension(
         )
     },
     resumers={".toml": "rtgauge_ext.fleet.resumer:FLEET"},
+    words={
+        "rtgauge fleet PLAN": "farm board boards multi",
+    },
 )

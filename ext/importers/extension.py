@@ -41,5 +41,8 @@ EXTENSION = Extension(
         ),
         "rtgauge_ext.importers.other_tool:OTHER_TOOL",
     ),
+    words={
+        "rtgauge import": "read convert parse load-file",
+    },
     marks={"importers": "rtgauge_ext.importers.marks:ImportMarkKind"},
 )

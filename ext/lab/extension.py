@@ -13,4 +13,7 @@ EXTENSION = Extension(
         "lab": Command(HIDDEN, "Boot real kernels in virtual machines.", "rtgauge_ext.lab.command:app"),
     },
     targets={"lab": "rtgauge_ext.lab.target:LAB"},
+    words={
+        "rtgauge lab": "vm qemu guest virtual boot",
+    },
 )

@@ -8,8 +8,6 @@ from contextlib import contextmanager
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from rtgauge.cli.live import LivePage
-
 if TYPE_CHECKING:
     from rtgauge.cli.progress import Display
     from rtgauge.record.model import LeftOut, Step, StepKey
@@ -117,7 +115,10 @@ def required_of(text: str | None) -> Required | None:
 
 
 @contextmanager
-def _listening(display: Display, address: str, require: str | None) -> Generator[Progress]:
+def listening(display: Display, address: str, require: str | None) -> Generator[Progress]:
+    """Serve the page, and yield what passes progress on to the display and the page. Raises InputError if the
+    address is wrong or in use.
+    """
     from rtgauge_ext.live.live_server import LiveServer, parse_address
     from rtgauge_ext.live.live_state import LiveState
 
@@ -125,6 +126,3 @@ def _listening(display: Display, address: str, require: str | None) -> Generator
     with LiveServer(state, parse_address(address), _views()) as server:
         display.say(f"live  {server.url}")
         yield Both(display, state)
-
-
-LIVE = LivePage(_listening)

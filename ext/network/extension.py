@@ -12,4 +12,6 @@ EXTENSION = Extension(
     presenters={"path": "rtgauge_ext.network.page.presenter:PATH"},
     marks={"network": "rtgauge_ext.network.marks:NetworkMarkKind"},
     presets="rtgauge_ext.network",
+    plan_lines={"path": "a loop with a device behind the network (--peer HOST)"},
+    words={"rtgauge run path --peer HOST": "ping fping roundtrip rtt isochron rtc-testbench"},
 )

@@ -28,6 +28,21 @@ EXTENSION = Extension(
         "brown2010": "rtgauge_ext.papers.load.brown2010:Brown2010",
     },
     frequencies={"papers": "rtgauge_ext.papers.frequency.show:FREQUENCIES"},
+    options={
+        "show": "rtgauge_ext.papers.frequency.added_options:FrequencyPart",
+        "compare": "rtgauge_ext.papers.frequency.added_options:ComparedFrequencies",
+    },
+    words={"rtgauge show latest --frequency": "frequency rate max-rate"},
+    plan_lines={
+        "jo2022": "at 100 us on isolated CPUs, idle and loaded, 4 minutes",
+        "systems": "one system with the probes of all five papers, 3 minutes",
+        "garre2014-micro": "noise, switch, preemption, semaphores, inversion",
+        "delgado2020-tasks": "a task set, 10 minutes idle and 10 minutes loaded",
+        "brown2010": "response and periodic tasks, idle and loaded, 5 minutes",
+        "delgado2020": "every deployment, then the best one under load",
+        "adam2021": "responses, periodic tasks, the highest rate, 7 minutes",
+        "sustained": "search for the shortest period without losses",
+    },
     files={"A flowchart of advise": "rtgauge_ext.papers.advise.flowchart_file:FILE"},
     presets="rtgauge_ext.papers",
 )

@@ -13,9 +13,9 @@ from pydantic import BaseModel
 
 from rtgauge.analysis.comparison_document import Comparison
 from rtgauge.analysis.sides import Side
+from rtgauge.cli.added_options import Added
 from rtgauge.cli.conclusion import document_of, print_head, settle, status
 from rtgauge.cli.console import Console
-from rtgauge.cli.live import listening
 from rtgauge.cli.progress import Display, make_display
 from rtgauge.cli.run import DisplayOptions, Start
 from rtgauge.errors import MeasureError
@@ -72,7 +72,12 @@ def _chapter(
 
 
 def measure_study(
-    study: AdaptiveStudy, start: Start, resumed: Record | None, require: str | None, shown: DisplayOptions
+    study: AdaptiveStudy,
+    start: Start,
+    resumed: Record | None,
+    require: str | None,
+    shown: DisplayOptions,
+    added: Added,
 ) -> int:
     """Measure the study delgado2020, or continue it if `resumed` is its record, and return the exit status.
     `require`: the run's requirement, or None.
@@ -90,7 +95,7 @@ def measure_study(
     with (
         Interrupt(display.stopping) as interrupt,
         display,
-        listening(display, shown.live, require) as progress,
+        added.listening(display, require) as progress,
     ):
         if resumed is not None and _is_chosen(resumed.run):
             _tell_choice(choose_deployment(resumed), display, as_json=shown.json)

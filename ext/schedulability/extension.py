@@ -20,5 +20,8 @@ EXTENSION = Extension(
     presenters={"taskset": "rtgauge_ext.schedulability.page.presenter:TASK_SETS"},
     documents={"sched.schema.json": "rtgauge_ext.schedulability.analysis.analyse:DOCUMENT"},
     files={"A task set": "rtgauge_ext.schedulability.task_set:FILE"},
+    words={
+        "rtgauge sched SET.toml": "schedulability rta wcrt wcet edf utilization analysis schedule",
+    },
     marks={"schedulability": "rtgauge_ext.schedulability.marks:TaskSetMarkKind"},
 )

@@ -17,5 +17,10 @@ EXTENSION = Extension(
         "response": "rtgauge_ext.signal.page.signal_path:SIGNAL_PATH",
     },
     measurers={"two-ends": "rtgauge_ext.signal.two_ends"},
+    words={
+        "rtgauge probe periodic or rtgauge run": "jitter period cycle",
+        "rtgauge probe response": "gpio latmus latmon",
+        "rtgauge probe response --path loop:mqueue": "pmqtest",
+    },
     marks={"signal": "rtgauge_ext.signal.marks:SignalMarkKind"},
 )

@@ -20,4 +20,10 @@ EXTENSION = Extension(
         "history.schema.json": "rtgauge_ext.store.history:DOCUMENT",
         "store.schema.json": "rtgauge_ext.store.document:DOCUMENT",
     },
+    words={
+        "rtgauge store history SERIES": "history trend timeline",
+        "rtgauge store add RECORD": "db database archive save upload push keep",
+        "rm -r with the folder of a record, or rtgauge store rm RECORD": "rm remove delete del",
+        "rtgauge store site": "site publish website",
+    },
 )

@@ -14,5 +14,9 @@ EXTENSION = Extension(
         "garre2014": "rtgauge_ext.tire.garre2014:STUDY",
         "tire-search": "rtgauge_ext.tire.study:STUDY",
     },
+    plan_lines={
+        "garre2014": "a simulation, real-fast and real-time, 20 minutes",
+        "tire-search": "the largest simulation in hard real time, 10 minutes",
+    },
     marks={"tire": "rtgauge_ext.tire.marks:TireMarkKind"},
 )

@@ -6,10 +6,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn
 
-from rtgauge.cli.decided import Asker, More
+from rtgauge.cli.decided import Asker
 from rtgauge_ext.tune.answer import TuneAnswer
 
 if TYPE_CHECKING:
+    from rtgauge.cli.added_options import Added
     from rtgauge.record.model import Run
     from rtgauge.runner.run import RunOptions
 
@@ -24,10 +25,12 @@ def _question(run: Run) -> str:
     return f"{options.requirement} under {', '.join(options.loads)}, {gain}, {settings} to try"
 
 
-def _resume(folder: Path, options: RunOptions, more: More) -> NoReturn:
+def _resume(folder: Path, options: RunOptions, added: Added, json: bool) -> NoReturn:
+    from rtgauge_ext.tune.added_options import MoreOfTuning
     from rtgauge_ext.tune.command import finish_tuning, resumed_tuning
 
-    finish_tuning(resumed_tuning(folder, options, more.budget), more.files, json=more.json)
+    (more,) = added.of(MoreOfTuning)
+    finish_tuning(resumed_tuning(folder, options, more.budget), more.files, json=json)
 
 
 TUNING = Asker("a tuning", frozenset({"budget", "files", "json"}), _question, TuneAnswer.of, _resume)

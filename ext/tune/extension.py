@@ -14,6 +14,12 @@ EXTENSION = Extension(
             DECIDE, "Find the settings that make this machine good enough.", "rtgauge_ext.tune.command:app"
         ),
     },
+    options={
+        "audit": "rtgauge_ext.tune.added_options:AuditedProfile",
+        "resume": "rtgauge_ext.tune.added_options:MoreOfTuning",
+    },
+    words={"rtgauge tune": "optimize optimise fix improve autotune optimizer setup harden configure"},
+    first_steps=(('tune --require "period=1ms latency<=100us"', "which settings help here?"),),
     askers={"tune": "rtgauge_ext.tune.asker:TUNING"},
     keepers={"tune": "rtgauge_ext.tune.kept:KEPT"},
 )

@@ -11,7 +11,7 @@ from rtgauge.cli.kept_settings import Keeper
 from rtgauge.errors import EXIT_FAILS, EXIT_OK
 
 
-def _drift(profile: Path, target: str) -> int:
+def print_drift(profile: Path, target: str) -> int:
     """Print the settings that have drifted from a profile. Return the exit status, 1 if there are any."""
     from rtgauge.units import plural
     from rtgauge_ext.tune.drift import drifted
@@ -38,4 +38,4 @@ def _undo() -> bool:
     return True
 
 
-KEPT = Keeper(_drift, _undo)
+KEPT = Keeper(_undo)

@@ -84,4 +84,15 @@ EXTENSION = Extension(
         "papers": "rtgauge.load.papers:Papers",
     },
     presets="rtgauge.plan",
+    first_steps=(
+        ('run --require "period=1ms latency<=200us"', "is this machine good enough?"),
+        ("watch -- ./control", "does my program keep its period?"),
+        ("show latest", "show the last record again; --page for the page"),
+    ),
+    plan_lines={
+        "quick": "latency, idle and under each kind of load, a minute",
+        "standard": "the same at 250 us, three times 3 minutes each, an hour",
+        "spaces": "user and kernel space, idle and loaded, 4 minutes",
+        "papers": "at 100 us, 10 minutes idle and 10 minutes loaded",
+    },
 )

@@ -41,8 +41,8 @@ Kind = Literal[
     "keepers",
     "targets",
     "frequencies",
-    "live_pages",
     "runtimes",
+    "options",
     "marks",
     "auditors",
 ]
@@ -62,8 +62,8 @@ NOUNS: dict[Kind, str] = {
     "keepers": "keeper of",
     "targets": "kind of target",
     "frequencies": "frequencies of",
-    "live_pages": "live page of",
     "runtimes": "co-kernel",
+    "options": "options of",
     "marks": "marks of",
     "auditors": "auditor",
 }
@@ -129,14 +129,24 @@ class Extension:
     """Who keeps settings at each boot -> its rtgauge.cli.kept_settings.Keeper."""
     frequencies: Mapping[str, str] = field(default_factory=_none)
     """Any name -> the rtgauge.report.how_often.Frequencies that calculates how often a task can run."""
-    live_pages: Mapping[str, str] = field(default_factory=_none)
-    """Any name -> the rtgauge.cli.live.LivePage that `--live` shows."""
     runtimes: Mapping[str, str] = field(default_factory=_none)
     """Co-kernel, a value of `rt` -> its rtgauge.system.runtime.Runtime."""
     marks: Mapping[str, str] = field(default_factory=_none)
     """Any name -> its marks, a subclass of rtgauge.record.marks.MarkKindBase."""
     auditors: Mapping[str, str] = field(default_factory=_none)
     """Any name -> the rtgauge.system.auditor.Auditor that summarises a machine's settings."""
+    options: Mapping[str, str] = field(default_factory=_none)
+    """Command of the core -> a dataclass of options that it adds there, a class below
+    rtgauge.cli.added_options.AddedOptions.
+    """
+    optional_values: Mapping[str, str] = field(default_factory=_none)
+    """Option whose value may be left out -> a pattern. Any other word after the option is not its value."""
+    words: Mapping[str, str] = field(default_factory=_none)
+    """What rtgauge calls it, such as `rtgauge tune` -> the words that people try first, instead."""
+    first_steps: tuple[tuple[str, str], ...] = ()
+    """A command and the question that it answers, for the first steps in the help."""
+    plan_lines: Mapping[str, str] = field(default_factory=_none)
+    """Preset or study -> its line in the help of `rtgauge run`."""
     presets: str | None = None
     """The package whose folder `presets` has plans (TOML)."""
     targets: Mapping[str, str] = field(default_factory=_none)

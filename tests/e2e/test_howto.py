@@ -3,7 +3,7 @@
 
 They measure for 300 ms and idle. RECORD, STOCK, RT and R1 to R6 of the pages are copies of a record made here.
 What needs a board, a guest, lines, a server, another kernel or minutes is left to other tests; that rtgauge
-takes it is tested in tests/unit/cli/test_documented_commands.py.
+takes it is tested in tests/whole/test_documented_commands.py.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.unit.cli.test_documented_commands import parse
+from tests.support.command_line import parse
 
 JOB = Path(__file__).resolve().parents[2] / "packaging" / "job.yaml"
 OLDEST = "1.29"

@@ -31,6 +31,7 @@ from rtgauge.cli.main import app
 from rtgauge.cli.stdio import Escaping
 from rtgauge.errors import EXIT_INPUT, RtgaugeError
 from tests.support.archives import own_archive
+from tests.support.command_line import is_here
 from tests.support.mutated_text import places
 
 if TYPE_CHECKING:
@@ -79,6 +80,8 @@ READERS: tuple[tuple[int, tuple[str, ...]], ...] = (
 
 A record that is complete has nothing to resume: only what is checked before is done.
 """
+READ_HERE = [(weight, words) for weight, words in READERS if is_here(words)]
+"""Those for which no extension is missing."""
 NUMBERS = (
     0,
     -1,
@@ -544,7 +547,7 @@ class Hostile:
         draw = random.Random(f"{self.seed} {number}")
         for stale in (*self.runs.iterdir(), *self.out.iterdir()):
             shutil.rmtree(stale) if stale.is_dir() else stale.unlink()
-        words = draw.choices([words for _, words in READERS], [weight for weight, _ in READERS])[0]
+        words = draw.choices([words for _, words in READ_HERE], [weight for weight, _ in READ_HERE])[0]
         # A whole record has many steps, and takes as long as all of them.
         alone = [base for base in self._bases if re.search(r"-[0-9]{2}-", base.name)]
         candidates = alone if draw.random() < 0.93 else self._bases

@@ -19,8 +19,13 @@ if TYPE_CHECKING:
     from rtgauge_ext.papers.frequency.sustained import SustainedCurve
 
 
-def _show(
-    records: Sequence[Record], options: FrequencyOptions, page: Path | None, figures: Path | None, json: bool
+def show(
+    records: Sequence[Record],
+    options: FrequencyOptions,
+    page: Path | None,
+    figures: Path | None,
+    *,
+    json: bool,
 ) -> None:
     """Print the highest frequency at which a task can run, and write a page and figures.
 
@@ -91,4 +96,4 @@ def _searches(record: Record) -> list[str]:
     return [sustained_sentence(curve) for curve in curves([record])]
 
 
-FREQUENCIES = Frequencies(_calculate, _searches, _show)
+FREQUENCIES = Frequencies(_calculate, _searches)

@@ -9,13 +9,11 @@ import re
 from collections.abc import Callable, Sequence
 
 from rtgauge.errors import InputError
+from rtgauge.extension import extensions
 from rtgauge.units import format_duration, parse_duration_ns
 
-ADDRESS = re.compile(r"[0-9]+|[^/]*:[^/]*")
-"""An address after --live, unlike any plan's name. The extension live checks it."""
-PAGE = re.compile(r".*\.html?")
-OPTIONAL = {"--live": ADDRESS, "--page": PAGE}
-"""Option -> what its value looks like. Any other word after it is not its value, as in `--live quick`."""
+OPTIONAL = {"--page": r".*\.html?"}
+"""Option of the core -> what its value looks like. Any other word after it is not its value."""
 RESPONSES = frozenset({"watch", "path", "response", "periodic", "taskset"})
 """Commands and probes with response times."""
 SHORT = frozenset({"run", "probe", "watch"})
@@ -87,12 +85,15 @@ def rewritten(arguments: Sequence[str]) -> list[str]:
         return [*words[1:], "--help"]
     if words[-1:] == ["help"] and len(words) < 4 and not words[0].startswith("-"):
         return [*words[:-1], "--help"]
+    optional = OPTIONAL | {
+        option: pattern for each in extensions() for option, pattern in each.optional_values.items()
+    }
     result: list[str] = []
     rest = iter(range(len(words)))
     for at in rest:
         word, following = words[at], words[at + 1] if at + 1 < len(words) else None
-        if word in OPTIONAL:
-            takes = following is not None and OPTIONAL[word].fullmatch(following)
+        if word in optional:
+            takes = following is not None and re.fullmatch(optional[word], following)
             result.append(f"{word}={following if takes else ''}")
         elif word == "--deadline" and following is not None:
             result.append(_deadline(following, words))

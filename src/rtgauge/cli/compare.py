@@ -7,14 +7,8 @@ from typing import Annotated
 
 import typer
 
-from rtgauge.cli.options import (
-    ComparedSides,
-    ComparisonStatistics,
-    Fraction,
-    PrintedComparison,
-    frequency_options,
-    grouped,
-)
+from rtgauge.cli.added_options import Added
+from rtgauge.cli.options import ComparedSides, ComparisonStatistics, PrintedComparison, grouped
 
 
 @grouped
@@ -22,7 +16,6 @@ def compare(
     *,
     sides: ComparedSides,
     statistics: ComparisonStatistics,
-    fraction: Fraction = "0.5",
     require: Annotated[
         str | None,
         typer.Option(
@@ -38,6 +31,7 @@ def compare(
         ),
     ] = False,
     shown: PrintedComparison,
+    added: Added,
 ) -> None:
     """Compare records, or the loads or deployments of one record.
 
@@ -68,6 +62,6 @@ def compare(
     from rtgauge.cli.compare_records import compare_records
 
     status = compare_records(
-        sides, statistics, shown, frequency_options(fraction), require, fail_if_worse=fail_if_worse
+        sides, statistics, shown, added.frequency(), require, fail_if_worse=fail_if_worse
     )
     raise typer.Exit(status)

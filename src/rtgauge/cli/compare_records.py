@@ -108,7 +108,7 @@ def _operation_chapters(
     )
 
 
-def _timing(records: Sequence[Record], frequency: FrequencyOptions) -> list[ComparisonChapter]:
+def _timing(records: Sequence[Record], frequency: FrequencyOptions | None) -> list[ComparisonChapter]:
     """Return the chapter of frequencies; empty if the records have no step that is compared with a period."""
     chapter = timing_chapter(how_often(records, frequency))
     return [chapter] if chapter.grids else []
@@ -118,7 +118,7 @@ def compare_records(
     asked: ComparedSides,
     statistics: ComparisonStatistics,
     shown: PrintedComparison,
-    frequency: FrequencyOptions,
+    frequency: FrequencyOptions | None,
     require: str | None,
     *,
     fail_if_worse: bool,

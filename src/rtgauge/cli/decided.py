@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 from rtgauge.analysis.gate_options import options_of
 from rtgauge.cli.conclusion import Answer
 from rtgauge.extension import load, registered
+from rtgauge.known_extensions import from_where
 from rtgauge.record.reader import PAGE, Record
 
 if TYPE_CHECKING:
+    from rtgauge.cli.added_options import Added
     from rtgauge.record.model import Run
     from rtgauge.report.table import Table
     from rtgauge.runner.run import RunOptions
@@ -91,30 +93,26 @@ class GateAnswer:
 
 
 @dataclass(frozen=True)
-class More:
-    """Options of `rtgauge resume` that an asker may take."""
-
-    budget: str | None
-    """A larger budget; None: as before."""
-    files: Path | None
-    """The folder for files that keep the result."""
-    json: bool
-
-
-@dataclass(frozen=True)
 class Asker:
     """What an extension tells `rtgauge show` and `rtgauge resume` about the records of its command."""
 
     kind: str
     """For errors: `a tuning`."""
     takes: frozenset[str]
-    """Names of the options of `rtgauge resume` that it takes: `budget`, `files`, `json`."""
+    """Names of the options of `rtgauge resume` that it takes, such as `json`."""
     question: Callable[[Run], str]
     """Says what a record asks. Raises RecordError if its plan is damaged."""
     answer: Callable[[Record], DecidedAnswer]
     """Decides a record, finished or not."""
-    resume: Callable[[Path, RunOptions, More], NoReturn]
-    """Continues the record in a folder, and ends with the exit status."""
+    resume: Callable[[Path, RunOptions, Added, bool], NoReturn]
+    """Continues the record in a folder, prints the result (as JSON or not), and ends with the exit status."""
+
+
+def not_answered(run: Run) -> str:
+    """Return which extension is missing to answer or continue a record, as the end of an error; empty if none
+    is.
+    """
+    return next((found for key in run.plan if (found := from_where("askers", key))), "")
 
 
 def asker_of(run: Run) -> Asker | None:

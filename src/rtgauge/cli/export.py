@@ -12,6 +12,7 @@ import typer
 from rtgauge.cli import completion
 from rtgauge.cli.options import AllowLeftOut, Require
 from rtgauge.errors import InputError
+from rtgauge.known_extensions import from_where
 from rtgauge.suggest import nearest
 
 if TYPE_CHECKING:
@@ -94,7 +95,9 @@ def export(
     if form in GONE:
         raise InputError(f"rtgauge cannot write {form} any more; use {GONE[form]}")
     if form not in formats():
-        raise InputError(f"unknown format '{form}'{nearest(form, formats())}")
+        raise InputError(
+            f"unknown format '{form}'{from_where('exporters', form) or nearest(form, formats())}"
+        )
     source = with_one_step(judged(open_record(record), require, allow_left_out=allow_left_out), step)
     kernel = None if kernel_tree is None else _kernel_source(kernel_tree, origin)
     text = write(source, form, out, windows=windows, source=kernel)

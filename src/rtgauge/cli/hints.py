@@ -5,6 +5,8 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
+from rtgauge.extension import extensions
+
 COMMANDS = {
     "rtgauge run": (
         "bench benchmark measure record sample start go new init rteval jitterdebugger soak endurance"
@@ -16,12 +18,8 @@ COMMANDS = {
     "rtgauge run or rtgauge probe wakeup": (
         "latency latencies cyclictest cyclicdeadline wakeups wake wake-up rt-tests hist histogram signaltest"
     ),
-    "rtgauge probe periodic or rtgauge run": "jitter period cycle",
     "rtgauge probe wakeup --space kernel": "timerlat rtla",
     "rtgauge probe noise": "osnoise oslat hwlatdetect hwlat hwnoise smi",
-    "rtgauge run path --peer HOST": "ping fping roundtrip rtt isochron rtc-testbench",
-    "rtgauge probe response": "gpio latmus latmon",
-    "rtgauge probe response --path loop:mqueue": "pmqtest",
     "rtgauge probe semaphore": "ptsematest svsematest mutex futex lock",
     "rtgauge probe inversion": "pi_stress pi-stress pip priority-inversion",
     "rtgauge probe switch": "lmbench lat_ctx context-switch",
@@ -38,19 +36,11 @@ COMMANDS = {
     ),
     "rtgauge show latest --why": "why explain cause culprit culprits reason blame analyze debug spike",
     "rtgauge run --explain, then rtgauge show latest --why": "ftrace trace-cmd tracefs bpftrace kernelshark",
-    "rtgauge show latest --frequency": "frequency rate max-rate",
     "rtgauge show latest --details": "details verbose",
     "rtgauge show latest --json": "json",
-    "rtgauge audit": (
-        "doctor lint diagnose health inspect advice tips config settings sysctl governor cstates "
-        "c-states preempt-rt preempt_rt kconfig"
-    ),
-    "rtgauge audit --facts": "system info sysinfo facts uname hardware machine status env cpu cpus kernel",
     "rtgauge list": "ls results records runs dir",
     "rtgauge compare A B": "diff cmp versus vs against",
     "rtgauge gate --baseline A --candidate B": "ci regression regress ab baseline candidate",
-    "rtgauge bisect": "bisection git-bisect culprit-commit",
-    "rtgauge tune": "optimize optimise fix improve autotune optimizer setup harden configure",
     "rtgauge deploy": (
         "isolate isolcpus partition shield affinity pin cpuset taskset cores cset irq irqs "
         "irqbalance smp_affinity nohz nohz-full nohz_full rcu rcu-nocbs rcu_nocbs"
@@ -59,28 +49,19 @@ COMMANDS = {
         "undo reset revert rollback unlock release clean cleanup unisolate stop kill abort cancel"
     ),
     "rtgauge resume": "continue restart retry",
-    "rtgauge store history SERIES": "history trend timeline",
-    "rtgauge store add RECORD": "db database archive save upload push keep",
-    "rm -r with the folder of a record, or rtgauge store rm RECORD": "rm remove delete del",
-    "rtgauge store site": "site publish website",
-    "rtgauge sched SET.toml": "schedulability rta wcrt wcet edf utilization analysis schedule",
-    "rtgauge import": "read convert parse load-file",
-    "rtgauge export": "csv dump write parquet junit perfetto metrics prometheus openmetrics grafana",
+    "rm -r with the folder of a record": "rm remove delete del",
+    "rtgauge export": "csv dump write parquet junit",
     "rtgauge marks NAME": "mark doubt doubts glossary",
     "rtgauge run --load cpu": "load loads stress stress-ng hackbench hog noise-load",
-    "rtgauge lab": "vm qemu guest virtual boot",
-    "rtgauge fleet PLAN": "farm board boards multi",
     "rtgauge help run": "plan plans preset presets",
     "rtgauge deploy cmdline": "cmdline bootparams boot-parameters",
-    "rtgauge run --live": "server serve",
     "rtgauge run --target ssh://USER@HOST": "remote ssh host target rpi raspberry-pi raspberrypi pi",
     "rtgauge run inside the container": "docker podman container",
     "rtgauge help": "man manual usage docs tutorial",
     "rtgauge --version": "version about",
     "rtgauge help all": "commands all",
 }
-"""What rtgauge calls it -> the words that people try instead."""
-COMMAND_OF_WORD = {word: command for command, words in COMMANDS.items() for word in words.split()}
+"""What rtgauge calls it -> the words that people try instead. Extensions add to them."""
 OPTIONS = {
     "--load NAMES": "loads stress background workload",
     "--within DURATION": "larger-than",
@@ -118,6 +99,14 @@ OPTIONS = {
     "--details": "verbose full long all",
 }
 """Option -> the words that people try instead. Of several options, a command's own is preferred."""
+
+
+def command_of(word: str) -> str | None:
+    """Return what rtgauge calls what a word stands for; None if it is unknown. An extension's own comes
+    before the core's.
+    """
+    named = [COMMANDS, *(extension.words for extension in extensions())]
+    return next((what for each in reversed(named) for what in each if word in each[what].split()), None)
 
 
 def option_of(word: str, known: Collection[str]) -> str | None:

@@ -1,11 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""What an extension tells `rtgauge audit --profile` and `rtgauge restore --applied` about kept settings."""
+"""What an extension tells `rtgauge restore --applied` about settings that it keeps at each boot."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import cast
 
 from rtgauge.extension import load, registered
@@ -15,8 +14,6 @@ from rtgauge.extension import load, registered
 class Keeper:
     """Keeps settings at each boot."""
 
-    drift: Callable[[Path, str], int]
-    """Prints the settings of a profile that have drifted on a target, and returns the exit status."""
     undo: Callable[[], bool]
     """Undoes what is kept on this machine. Returns whether there was something to undo."""
 

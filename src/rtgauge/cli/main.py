@@ -29,7 +29,7 @@ from rtgauge.cli.stdio import make_patient
 from rtgauge.core import HEADINGS, HIDDEN
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INPUT, EXIT_INTERRUPTED, InputError, RtgaugeError
 from rtgauge.escape import one_line
-from rtgauge.extension import commands, imported
+from rtgauge.extension import commands, extensions, imported
 
 USAGE_ERROR: type[Exception] = typer.BadParameter.__mro__[1]
 """The error that typer raises for a wrong command line. Its module depends on typer's version."""
@@ -39,14 +39,17 @@ not.
 
 \b
 First steps:
-  rtgauge run --require "period=1ms latency<=200us"
-                               is this machine good enough?
-  rtgauge watch -- ./control   does my program keep its period?
-  rtgauge show latest          show the last record again; --page for the page
-  rtgauge tune --require "period=1ms latency<=100us"
-                               which settings help here?
-  rtgauge help COMMAND         show the help for one command
 """
+
+
+def _first_steps() -> str:
+    """Return the commands that a beginner needs, each with the question that it answers."""
+    steps = [step for extension in extensions() for step in extension.first_steps]
+    lines: list[str] = []
+    for command, answers in (*steps, ("help COMMAND", "show the help for one command")):
+        called = f"  rtgauge {command}"
+        lines += [f"{called:<30} {answers}"] if len(called) < 30 else [called, f"{'':<30} {answers}"]
+    return "\n".join(lines)
 
 
 @contextmanager
@@ -104,7 +107,7 @@ class Commands(LazyGroup):
 app = typer.Typer(
     name="rtgauge",
     cls=Commands,
-    help=HELP,
+    help=HELP + _first_steps(),
     rich_markup_mode=None,
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -138,7 +141,7 @@ def _fail(message: str, status: int) -> int:
     return status
 
 
-def _usage(error: Any) -> str:
+def usage_text(error: Any) -> str:
     """Return the error in the command line, with the --help command that explains it."""
     message = " ".join((_wrong_value(error) or error.format_message()).split()).removesuffix(".")
     command = error.ctx.command_path if error.ctx is not None else "rtgauge"
@@ -166,6 +169,7 @@ def _instead(error: Any, command: str, message: str) -> str:
     """
     from rtgauge.cli import hints
     from rtgauge.cli.resume import asked_by
+    from rtgauge.known_extensions import from_where
     from rtgauge.plan.plan import presets
     from rtgauge.probe.descriptor import key_names
     from rtgauge.probe.registry import PROBES
@@ -176,7 +180,12 @@ def _instead(error: Any, command: str, message: str) -> str:
     if unknown is None:
         return ""
     kind, name = unknown[1].lower(), unknown[2].lstrip("-").lower()
+    group = command.removeprefix("rtgauge").strip()
     if kind == "command":
+        missing = from_where("commands", name) if not group else from_where("probes", name)
+        missing = missing or from_where("plans", name)
+        if missing:
+            return missing
         if name in PROBES:
             return f": {name} is a probe; use {PROBES[name].called}"
         if name in {*presets(), *studies()}:
@@ -185,7 +194,11 @@ def _instead(error: Any, command: str, message: str) -> str:
             return ""
         if command != "rtgauge":
             return f": choose from {', '.join(error.ctx.command.list_commands(error.ctx))}"
-        return f": use {hints.COMMAND_OF_WORD[name]}" if name in hints.COMMAND_OF_WORD else ""
+        ours = hints.command_of(name)
+        return f": use {ours}" if ours is not None else ""
+    missing = from_where("options", f"{group} --{name}")
+    if missing:
+        return missing
     if command == "rtgauge resume":
         others = re.findall(r"--([a-z-]+)", message)[1:]
         if get_close_matches(name, others, cutoff=0.8):
@@ -251,7 +264,7 @@ def main() -> None:
             typer.echo(usage.message)
             status = 0
         else:
-            status = _fail(_usage(usage), EXIT_INPUT)
+            status = _fail(usage_text(usage), EXIT_INPUT)
     except Exception as error:  # noqa: BLE001 - a defect must not end like an answer, with status 1
         traceback.print_exc()
         what = f"{type(error).__name__}: {error}".removesuffix(": ")

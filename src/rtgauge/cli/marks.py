@@ -9,6 +9,7 @@ import typer
 
 from rtgauge.cli import completion
 from rtgauge.errors import InputError
+from rtgauge.known_extensions import from_where
 from rtgauge.record.marks import mark_kinds
 from rtgauge.suggest import nearest
 
@@ -36,7 +37,9 @@ def marks(
     """
     for name in names or sorted(mark_kinds()):
         if name not in mark_kinds():
-            raise InputError(f"there is no mark {name}{nearest(name, list(mark_kinds()))}")
+            raise InputError(
+                f"there is no mark {name}{from_where('marks', name) or nearest(name, mark_kinds())}"
+            )
         explain_mark(name)
 
 
@@ -47,11 +50,11 @@ def explain_mark(name: str) -> None:
 
     console, kind = Console(), mark_kinds().get(name)
     if kind is None:
-        print_text(
-            console,
-            f"{name}: another version of rtgauge, or an extension that is not installed, made this mark, so "
-            "its meaning is not known here",
+        other = (
+            ": another version of rtgauge, or an extension that is not installed, made this mark, so its "
+            "meaning is not known here"
         )
+        print_text(console, f"{name}{from_where('marks', name) or other}")
         return
     print_text(console, f"{name} ({' or '.join(kind.value.severities)}): {kind.value.meaning}")
     if kind.value.remedy:

@@ -16,13 +16,13 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_type_hints
 import typer
 
 from rtgauge.cli import completion
+from rtgauge.cli.added_options import Added, added_to
 from rtgauge.errors import InputError
 from rtgauge.record.pairs import BLOCK, DEFAULT_PAIRS, MOST_PAIRS
 from rtgauge.target.kind import forms
 from rtgauge.units import NS_PER_S, NS_PER_UNIT, parse_duration_ns, parse_percent
 
 if TYPE_CHECKING:
-    from rtgauge.analysis.frequency_options import FrequencyOptions
     from rtgauge.analysis.gate_options import GateOptions
     from rtgauge.plan.plan import Overrides
 
@@ -65,14 +65,6 @@ JsonAlone = Annotated[
         "--json", help="Print the result as one JSON document, and everything else on standard error."
     ),
 ]
-Fraction = Annotated[
-    str,
-    typer.Option(
-        metavar="PART", help="Largest allowed latency as a fraction of the period, e.g. 0.5, 1/3, 25%."
-    ),
-]
-
-
 Figures = Annotated[
     Path | None,
     typer.Option(metavar="DIR", help="Also write every figure as PNG, SVG and PDF to this folder."),
@@ -91,7 +83,8 @@ def target_option(target: str) -> str:
 def grouped(function: Callable[..., None]) -> Callable[..., None]:
     """Make a typer command from a function with groups of options (dataclasses) as parameters.
 
-    Each field of a group becomes an option, with the field's annotation and default.
+    Each field of a group becomes an option, with the field's annotation and default. A parameter of the class
+    Added has the groups that extensions add to the command of the function's name.
     """
     hints = get_type_hints(function, include_extras=True)
     groups = {name: cast("type[Any]", kind) for name, kind in hints.items() if is_dataclass(kind)}
@@ -99,27 +92,43 @@ def grouped(function: Callable[..., None]) -> Callable[..., None]:
     for name, parameter in inspect.signature(function).parameters.items():
         if name not in groups:
             options.append(parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY))
-            continue
-        own = get_type_hints(groups[name], include_extras=True)
-        options += [
-            inspect.Parameter(
-                each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=own[each.name]
-            )
-            for each in fields(groups[name])
-        ]
+        elif groups[name] is Added:
+            for kind in added_to(function.__name__):
+                options += parameters_of(kind)
+        else:
+            options += parameters_of(groups[name])
 
     @wraps(function)
     def command(**given: Any) -> None:
         made = {
-            name: group(**{each.name: given.pop(each.name) for each in fields(group)})
+            name: Added.given(function.__name__, given)
+            if group is Added
+            else group(**{each.name: given[each.name] for each in fields(group)})
             for name, group in groups.items()
         }
-        function(**given, **made)
+        function(**{name: given[name] for name in hints if name in given and name not in groups}, **made)
 
     described = cast("Any", command)
     described.__signature__ = inspect.Signature(options)
     described.__annotations__ = {option.name: option.annotation for option in options}
     return command
+
+
+def parameters_of(group: type[Any]) -> list[inspect.Parameter]:
+    """Return the options of a group."""
+    own = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            each.name, inspect.Parameter.KEYWORD_ONLY, default=each.default, annotation=own[each.name]
+        )
+        for each in fields(group)
+    ]
+
+
+def option_names(group: type[Any]) -> list[str]:
+    """Return the names (`--pairs`) of a group's options."""
+    hints = get_type_hints(group, include_extras=True)
+    return [_written(each, hints[each.name]) for each in fields(group)]
 
 
 def given_options(group: Any) -> list[str]:
@@ -345,15 +354,6 @@ class PrintedComparison:
         str | None, typer.Option(metavar="FILE.html", help="Also write a page with the figures.")
     ] = None
     figures: Figures = None
-
-
-def frequency_options(fraction: str, confidence: float = 0.95) -> FrequencyOptions:
-    """Return the options of frequency tables and figures. Raises InputError if an option is wrong."""
-    from rtgauge.analysis.frequency_options import FrequencyOptions, check_fraction
-
-    if not 0.5 <= confidence < 1:
-        raise InputError(f"--confidence {confidence:g}: give at least 0.5 and less than 1, e.g. 0.95")
-    return FrequencyOptions(check_fraction(fraction), confidence)
 
 
 def wait_s(text: str) -> float:

@@ -16,8 +16,8 @@ import typer
 from annotated_types import Ge, Le
 from pydantic_core import PydanticUndefined
 
-from rtgauge.cli.live import Live, listening
-from rtgauge.cli.options import Details, Target, WaitForLock, wait_s
+from rtgauge.cli.added_options import Added, added_to
+from rtgauge.cli.options import Details, Target, WaitForLock, parameters_of, wait_s
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError
 from rtgauge.load.registry import names as load_names
 from rtgauge.probe.common_parameters import DMA_LATENCY_OFF, DmaLatencyUs, OnOff
@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from rtgauge.probe.registry import AnyProbe
 
 SAMPLES = "samples"
+ADDED_TO = "probe"
+"""The command, for extensions that add options to the commands of probes."""
 NOTATIONS = {"TIME": DurationNs, "CPUS": CpuList, "US|off": DmaLatencyUs, "on|off": OnOff}
 """Metavar -> type, for values that are not plain text or numbers. The type's validator identifies a field."""
 LOAD_HELP = f"Load during the measurement: {', '.join(load_names())}."
@@ -139,11 +141,12 @@ def _common(probe: AnyProbe) -> dict[str, tuple[Any, Any]]:
     if probe.takes_requirement:
         require = typer.Option("--require", metavar="TEXT", help=REQUIRE_HELP.format(bounds=probe.bounds))
         options["require"] = Annotated[str | None, require], None
+    added = [each for group in added_to(ADDED_TO) for each in parameters_of(group)]
     return options | {
         "save": (Annotated[bool, typer.Option("--save", help=SAVE_HELP)], False),
         "out": (Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help=OUT_HELP)], RECORDS),
         "wait": (WaitForLock, "0"),
-        "live": (Live, None),
+        **{each.name: (each.annotation, each.default) for each in added},
         "target": (Target, "local"),
         "details": (Details, False),
         "json": (Annotated[bool, typer.Option("--json", help=JSON_HELP)], False),
@@ -286,7 +289,7 @@ def measure_probe(
         with (
             Interrupt(display.stopping) as interrupt,
             display,
-            listening(display, given["live"], require) as progress,
+            Added.given(ADDED_TO, given).listening(display, require) as progress,
         ):
             path, run, _ = start_run(plan, options, progress, interrupt, program=program)
         from rtgauge.cli.conclusion import finish, judged

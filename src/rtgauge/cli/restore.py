@@ -43,7 +43,8 @@ def _put_back(target: str, *options: str) -> None:
 def restore(
     target: Target = "local",
     applied: Annotated[
-        bool, typer.Option("--applied", help="Also undo `rtgauge deploy apply` and `rtgauge tune apply`.")
+        bool,
+        typer.Option("--applied", help="Also undo `rtgauge deploy apply` and settings kept at each boot."),
     ] = False,
     release: Annotated[
         bool,
@@ -55,8 +56,8 @@ def restore(
 ) -> None:
     """Put back everything that a killed run left changed: settings, deployments and locks.
 
-    This also works after a power failure. Settings made by `rtgauge deploy apply` or `rtgauge tune apply`
-    stay, unless you add --applied.
+    This also works after a power failure. Settings made by `rtgauge deploy apply`, and settings that are kept
+    at each boot, stay unless you add --applied.
 
     \b
     Examples:
@@ -67,7 +68,7 @@ def restore(
       rtgauge restore --release --target ssh://root@board
           end a run on that machine if its host is gone
       rtgauge restore --applied
-          also undo `rtgauge deploy apply` and `rtgauge tune apply`
+          also undo `rtgauge deploy apply` and settings kept at each boot
 
     \b
     Exit status 3: something could not be restored, or the run could not be ended.

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rtgauge.cli import completion
+from rtgauge.cli.added_options import Added, AddedOptions, WhileMeasuring
 from rtgauge.cli.options import Out, WaitForLock, grouped, wait_s
 from rtgauge.cli.resumer import ResumeOptions, resumer_of
 from rtgauge.cli.run import DisplayOptions, hold_ns, resumed
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
 class MoreTime:
     """Options that give more time, each for one kind of record."""
 
-    budget: Annotated[
-        str | None, typer.Option(metavar="TIME", help="A larger budget for a tuning, counted from its start.")
-    ] = None
     max_pairs: Annotated[
         int | None, typer.Option(metavar="N", help="New total of pairs for a gate or a bisection.")
     ] = None
@@ -53,9 +51,6 @@ class ResumeFiles:
     markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a gate as Markdown.")] = (
         None
     )
-    files: Annotated[
-        Path | None, typer.Option(metavar="DIR", help="Write files that keep the settings of a tuning.")
-    ] = None
 
 
 def found_record(record: str | None, out: Path) -> Path:
@@ -93,7 +88,7 @@ def _refuse_others(
     kind: str,
     asks: Callable[[], str],
     allowed: set[str] | frozenset[str],
-    *given: MoreTime | ResumeFiles | DisplayOptions,
+    *given: MoreTime | ResumeFiles | DisplayOptions | AddedOptions,
 ) -> None:
     """Raise InputError, which says what the record asks, if an option is given that this kind of record does
     not take.
@@ -114,7 +109,7 @@ def resume(
         typer.Argument(
             metavar="RECORD",
             autocompletion=completion.records,
-            help="A record, a study's name, a bisection's folder or a fleet's plan. Default: the newest "
+            help="A record, a study's name, or what else rtgauge can continue. Default: the newest "
             "unfinished record in --out.",
             show_default=False,
         ),
@@ -124,27 +119,24 @@ def resume(
     out: Out = RECORDS,
     wait: WaitForLock = "0",
     shown: DisplayOptions,
+    added: Added,
 ) -> None:
-    """Continue what was interrupted, or give it more time: a run, study, gate, tuning, bisection or fleet.
+    """Continue what was interrupted, or give it more time: a run, a study, a gate or another search.
 
-    What a record asks stays as it was. Steps that are finished are not repeated. A finished gate or tuning
+    What a record asks stays as it was. Steps that are finished are not repeated. A finished gate or search
     shows its result again, or continues if it gets more time.
 
     \b
     Examples:
       rtgauge resume
           the newest unfinished record
-      rtgauge resume latest --budget 1h
-          more time for a tuning
       rtgauge resume latest --max-pairs 24
           more pairs for a gate
-      rtgauge resume rtgauge-bisect
-          a bisection
 
     The exit status means the same as for the command that began it.
     """
     from rtgauge.analysis.gate_options import options_of
-    from rtgauge.cli.decided import More, asker_of
+    from rtgauge.cli.decided import asker_of, not_answered
     from rtgauge.cli.question import question_of
     from rtgauge.record.reader import Record
     from rtgauge.runner.run import RunOptions
@@ -152,7 +144,9 @@ def resume(
     named = Path(record) if record is not None else None
     resumer = None if named is None else resumer_of(named)
     if named is not None and resumer is not None:
-        _refuse_others(resumer.kind, partial(resumer.asks, named), resumer.takes, more, files, shown)
+        _refuse_others(
+            resumer.kind, partial(resumer.asks, named), resumer.takes, more, files, shown, *added.groups
+        )
         return resumer.resume(named, ResumeOptions(more.max_pairs, wait_s(wait), shown.json))
     folder = found_record(record, out)
     opened = Record.open(folder)
@@ -162,14 +156,17 @@ def resume(
     )
     if options_of(opened.run) is not None:
         allowed = {"max_pairs", "known", "junit", "markdown", "details", "json"}
-        _refuse_others("a gate", asks, allowed, more, files, shown)
+        _refuse_others("a gate", asks, allowed, more, files, shown, *added.groups)
         return _resume_gate(folder, options, more, files, shown)
     asker = asker_of(opened.run)
     if asker is not None:
-        _refuse_others(asker.kind, asks, asker.takes, more, files, shown)
-        asker.resume(folder, options, More(more.budget, files.files, shown.json))
-    _refuse_others("a run", asks, {"hold", "live", "details", "json"}, more, files, shown)
-    raise typer.Exit(resumed(folder, options, shown))
+        _refuse_others(asker.kind, asks, asker.takes, more, files, shown, *added.groups)
+        asker.resume(folder, options, added, shown.json)
+    if missing := not_answered(opened.run):
+        raise InputError(f"rtgauge cannot continue {folder}{missing}")
+    own = {each.name for group in added.of(WhileMeasuring) for each in fields(group)}
+    _refuse_others("a run", asks, {"hold", "details", "json", *own}, more, files, shown, *added.groups)
+    raise typer.Exit(resumed(folder, options, shown, added))
 
 
 def _resume_gate(

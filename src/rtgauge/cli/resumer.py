@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import cast
 
+from rtgauge.errors import InputError
 from rtgauge.extension import load, registered
+from rtgauge.known_extensions import from_where, known
 
 
 @dataclass(frozen=True)
@@ -40,9 +42,18 @@ class Resumer:
 def resumer_of(path: Path) -> Resumer | None:
     """Return what continues a file or folder; None if no extension does.
 
-    Raises InputError if the extension that does cannot be used.
+    Raises InputError if the extension that does cannot be used, or is not installed.
     """
     for name in registered("resumers"):
-        if path.suffix == name and path.is_file() if name.startswith(".") else (path / name).exists():
+        if _is(path, name):
             return cast("Resumer", load("resumers", name, Resumer))
+    for added in known().values():
+        for name in added.get("resumers", ()):
+            if _is(path, name) and (missing := from_where("resumers", name)):
+                raise InputError(f"rtgauge cannot read {path}{missing}")
     return None
+
+
+def _is(path: Path, name: str) -> bool:
+    """Return whether a path is what a resumer's name says: a file with a suffix, or a folder with a file."""
+    return path.suffix == name and path.is_file() if name.startswith(".") else (path / name).exists()

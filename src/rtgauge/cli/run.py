@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from rtgauge.cli import completion
-from rtgauge.cli.live import Live, listening
+from rtgauge.cli.added_options import Added
 from rtgauge.cli.options import (
     LONGEST_WAIT_NS,
     MACHINE,
@@ -28,7 +28,7 @@ from rtgauge.cli.options import (
     wait_s,
 )
 from rtgauge.errors import InputError
-from rtgauge.extension import imported
+from rtgauge.extension import extensions, imported, registered
 from rtgauge.record.records_folder import RECORDS
 
 if TYPE_CHECKING:
@@ -244,13 +244,12 @@ class Alternating:
 class DisplayOptions:
     """Options for how a run is shown while it measures and at its end."""
 
-    live: Live = None
     details: Details = False
     json: JsonAlone = False
 
 
 Start = Callable[["Progress", "Interrupt", "More | None"], "RunOutcome"]
-MeasureStudy = Callable[["AdaptiveStudy", Start, "Record | None", str | None, DisplayOptions], int]
+MeasureStudy = Callable[["AdaptiveStudy", Start, "Record | None", str | None, DisplayOptions, Added], int]
 """Measures a study, or continues it if the record is its own; the text is its requirement. Returns the exit
 status.
 """
@@ -271,6 +270,7 @@ def _measure(
     start: Start,
     resumed: Record | None,
     shown: DisplayOptions,
+    added: Added,
     require: str | None,
 ) -> int:
     """Measure, judge and print the result, and return the exit status. `require`: the run's requirement."""
@@ -280,18 +280,18 @@ def _measure(
 
     if study is not None and study.study.measured_by is not None:
         measure_study = cast("MeasureStudy", imported(study.study.measured_by))
-        return measure_study(study, start, resumed, require, shown)
+        return measure_study(study, start, resumed, require, shown, added)
     display = make_display(later_s=study.later_s if study is not None else None)
     with (
         Interrupt(display.stopping) as interrupt,
         display,
-        listening(display, shown.live, require) as progress,
+        added.listening(display, require) as progress,
     ):
         path, result, _ = start(progress, interrupt, study)
     return finish(path, result, as_json=shown.json, details=shown.details)
 
 
-def resumed(folder: Path, options: RunOptions, shown: DisplayOptions) -> int:
+def resumed(folder: Path, options: RunOptions, shown: DisplayOptions, added: Added) -> int:
     """Continue a run or a study, and return the exit status."""
     from rtgauge.record.reader import Record
     from rtgauge.runner.run import resume_run
@@ -303,11 +303,27 @@ def resumed(folder: Path, options: RunOptions, shown: DisplayOptions) -> int:
         lambda progress, interrupt, more: resume_run(folder, options, progress, interrupt, more),
         record,
         shown,
+        added,
         record.run.requirement,
     )
 
 
+def _with_plans(function: Callable[..., None]) -> Callable[..., None]:
+    """List the presets and studies of all extensions in the help of `run`, instead of the word PLANS."""
+    found = [each.plan_lines for each in extensions()]
+    studies = registered("studies")
+    width = max(len(name) for lines in found for name in lines)
+    text: list[str] = []
+    for heading, are_studies in (("Presets", False), ("Studies", True)):
+        chosen = [item for lines in found for item in lines.items() if (item[0] in studies) == are_studies]
+        if chosen:
+            text += [f"{heading}:", *(f"  {name:<{width}}  {line}" for name, line in chosen)]
+    function.__doc__ = (function.__doc__ or "").replace("PLANS", "\b\n    " + "\n    ".join(text))
+    return function
+
+
 @grouped
+@_with_plans
 def run(
     *,
     plan: Annotated[
@@ -333,28 +349,11 @@ def run(
         ),
     ] = None,
     shown: DisplayOptions,
+    added: Added,
 ) -> None:
     """Measure a plan: each probe under each load. Then give a summary, a page and, with --require, a verdict.
 
-    \b
-    Presets:
-      quick              latency, idle and under each kind of load, a minute
-      standard           the same at 250 us, three times 3 minutes each, an hour
-      path               a loop with a device behind the network (--peer HOST)
-      spaces             user and kernel space, idle and loaded, 4 minutes
-      papers             at 100 us, 10 minutes idle and 10 minutes loaded
-      jo2022             at 100 us on isolated CPUs, idle and loaded, 4 minutes
-      systems            one system with the probes of all five papers, 3 minutes
-      garre2014-micro    noise, switch, preemption, semaphores, inversion
-      delgado2020-tasks  a task set, 10 minutes idle and 10 minutes loaded
-      brown2010          response and periodic tasks, idle and loaded, 5 minutes
-    Studies:
-      delgado2020        every deployment, then the best one under load
-      garre2014          a simulation, real-fast and real-time, 20 minutes
-      tire-search        the largest simulation in hard real time, 10 minutes
-      adam2021           responses, a periodic task, cyclictest, and the highest
-                         sustained frequency, 7 minutes
-      sustained          search for the shortest period without losses
+    PLANS
 
     \b
     Examples:
@@ -362,26 +361,18 @@ def run(
           this machine, idle and loaded, in about a minute
       rtgauge run --require "period=1ms latency<=200us"
           is this machine good enough?
-      rtgauge run path --peer 192.168.1.5
-          does a cycle of 1 ms hold with this device?
       rtgauge run papers --duration 1min
           the papers' settings, shorter
       rtgauge run --load idle,cpu --interval 100us --cpu 1
           one CPU, idle and loaded, every 100 us
       rtgauge run --deployment M,MI,Single --repeats 3
           three deployments of the cores, in random order; restored afterwards
-      rtgauge run delgado2020 --duration 1min
-          a paper's experiment: every deployment, then the best one under load
-      rtgauge run delgado2020 --target lab:debian-rt --boot each-deployment
-          the same in a virtual machine that is booted for each deployment
       rtgauge run arm.toml --repeats 3
           your own plan, three times, in random order
       rtgauge run --alternate M MI --pairs 12
           two deployments alternately; `rtgauge compare latest` compares the pairs
       rtgauge run --target ssh://root@board --target local
           another machine, then this one
-      rtgauge run standard --live
-          watch it in a browser
       rtgauge resume
           continue an interrupted run
 
@@ -425,6 +416,7 @@ def run(
             lambda progress, interrupt, more: start_run(chosen, options, progress, interrupt, more),
             None,
             shown,
+            added,
             chosen.require,
         )
     )

@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rtgauge.cli import completion
+from rtgauge.cli.added_options import Added, ShownPart
 from rtgauge.cli.options import (
     AllowLeftOut,
     Details,
     Figures,
-    Fraction,
     Json,
     Require,
-    frequency_options,
     grouped,
 )
 from rtgauge.cli.resumer import resumer_of
@@ -49,22 +48,18 @@ class Parts:
     step: Annotated[
         str | None, typer.Option(metavar="ID", help="With --why: only this step, e.g. 01-wakeup-idle.")
     ] = None
-    frequency: Annotated[
-        bool,
-        typer.Option(
-            "--frequency", help="Show the highest frequency at which a task can run; of several records, too."
-        ),
-    ] = False
     marks: Annotated[
         bool, typer.Option("--marks", help="Show the marks: what each means, and what to do about it.")
     ] = False
 
-    @property
-    def name(self) -> str | None:
-        """The option that was given; None for the summary. Raises InputError for more than one."""
-        given = [name for name in ("why", "frequency", "marks") if getattr(self, name)]
+    def chosen(self, others: Sequence[ShownPart]) -> str | None:
+        """Return the option that was given, of these or of extensions; None for the summary. Raises
+        InputError for more than one.
+        """
+        own = [f"--{name}" for name in ("why", "marks") if getattr(self, name)]
+        given = [*own, *(option for part in others if (option := part.option()) is not None)]
         if len(given) > 1:
-            raise InputError(f"--{given[0]} and --{given[1]} exclude each other; give one of them")
+            raise InputError(f"{given[0]} and {given[1]} exclude each other; give one of them")
         if self.step is not None and not self.why:
             raise InputError("--step needs --why")
         return given[0] if given else None
@@ -93,16 +88,13 @@ def show(
             metavar="RECORD",
             autocompletion=completion.records,
             help="A record: its folder, the beginning of its name in rtgauge-runs, latest, or latest~1 for "
-            "the one before. Several with --frequency.",
+            "the one before.",
         ),
     ],
     judge: Judging,
     parts: Parts,
     files: ShowFiles,
-    fraction: Fraction = "0.5",
-    confidence: Annotated[
-        float, typer.Option(metavar="P", help="With --frequency: confidence of each one-sided bound.")
-    ] = 0.95,
+    added: Added,
     details: Details = False,
     json: Json = False,
 ) -> None:
@@ -119,8 +111,6 @@ def show(
       rtgauge show latest --page page.html --figures figures
       rtgauge show latest --why
           where the time of each explained latency went, in a sentence and a sum
-      rtgauge show latest~1 latest --frequency --fraction 25%
-          how often a task can run; the latency may take a quarter of the period
       rtgauge show latest --marks
           what makes the measurement doubtful
 
@@ -128,17 +118,12 @@ def show(
     """
     from rtgauge.cli.record_argument import open_record
 
-    part = parts.name
-    options = frequency_options(fraction, confidence)
-    if part == "frequency":
-        from rtgauge.report.how_often import frequencies
-
-        found = frequencies()
-        if found is None:
-            raise InputError("--frequency needs the extension papers; install it, or leave out --frequency")
-        page = None if files.page is None else Path(files.page or "frequency.html")
-        opened_all = [open_record(record) for record in records]
-        return found.show(opened_all, options, page, files.figures, json)
+    of_extensions = added.of(ShownPart)
+    part = parts.chosen(of_extensions)
+    options = added.frequency()
+    for own in of_extensions:
+        if own.option() is not None:
+            return own.show([open_record(each) for each in records], files.page, files.figures, json=json)
     if len(records) > 1:
         raise InputError("give one record; to compare several: rtgauge compare RECORD...")
     resumer = resumer_of(records[0])
@@ -150,11 +135,11 @@ def show(
             )
         return resumer.show(records[0], json)
     opened = open_record(records[0])
-    if part == "why":
+    if part == "--why":
         from rtgauge.cli.explain import show_explained
 
         return show_explained(opened, parts.step, json=json)
-    if part == "marks":
+    if part == "--marks":
         return _show_marks(opened, json=json)
     return _show_answer(opened, judge, files, options, details=details, json=json)
 
@@ -163,14 +148,14 @@ def _show_answer(
     record: Record,
     judge: Judging,
     files: ShowFiles,
-    options: FrequencyOptions,
+    options: FrequencyOptions | None,
     *,
     details: bool,
     json: bool,
 ) -> None:
     from rtgauge.cli.conclusion import document_of, judged
     from rtgauge.cli.console import Console
-    from rtgauge.cli.decided import decided
+    from rtgauge.cli.decided import decided, not_answered
     from rtgauge.report.terminal import print_conclusion, print_summary
     from rtgauge.verdict.worst import exit_status
 
@@ -193,12 +178,14 @@ def _show_answer(
         print_summary(opened, Console(), details=details)
     for line in lines:
         typer.echo(line, err=json)
+    if missing := not_answered(record.run):
+        typer.echo(f"rtgauge: only the measurements of this record are shown{missing}", err=True)
     if asks:
         raise typer.Exit(exit_status(opened.run.verdicts, opened.steps))
 
 
 def _written(
-    record: Record, files: ShowFiles, options: FrequencyOptions, answer: DecidedAnswer | None
+    record: Record, files: ShowFiles, options: FrequencyOptions | None, answer: DecidedAnswer | None
 ) -> Sequence[str]:
     """Write the page and the figures, and return a line for each file. `answer`: the answer of a gate or a
     tuning, which has its own page.

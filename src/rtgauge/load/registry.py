@@ -7,6 +7,7 @@ from typing import cast
 
 from rtgauge import extension
 from rtgauge.errors import InputError
+from rtgauge.known_extensions import from_where
 from rtgauge.load.load import Load
 from rtgauge.suggest import nearest
 
@@ -23,7 +24,7 @@ def get(name: str) -> Load:
     """
     head, colon, word = name.partition(":")
     if head not in extension.registered("loads"):
-        raise InputError(f"unknown load '{name}'{nearest(head, names())}")
+        raise InputError(f"unknown load '{name}'{from_where('loads', head) or nearest(head, names())}")
     kind = cast("type[Load]", extension.load("loads", head, Load))
     if not colon:
         return kind()

@@ -10,6 +10,7 @@ from functools import cache
 from itertools import product
 
 from rtgauge.errors import InputError
+from rtgauge.known_extensions import from_where
 from rtgauge.plan.plan import Overrides, Plan, make_plan, parse_setting, read_plan
 from rtgauge.plan.step_entry import MAX_STEPS
 from rtgauge.record.alternation import KEY, Alternation
@@ -116,11 +117,11 @@ def _with_side(side: str, overrides: Overrides) -> Overrides:
             except InputError as error:
                 if "=" in word:
                     raise
-                raise InputError(
-                    f"'{word}' is not a side: give a target "
-                    f"({', '.join(['local', 'ssh://HOST', *forms()])}), "
-                    f"KEY=VALUE, or a deployment ({', '.join(NAMED)}, or settings)"
-                ) from error
+                targets = ", ".join(["local", "ssh://HOST", *forms()])
+                deployments = f"{', '.join(NAMED)}, or settings"
+                instead = f": give a target ({targets}), KEY=VALUE, or a deployment ({deployments})"
+                missing = from_where("targets", word.partition(":")[0])
+                raise InputError(f"'{word}' is not a side{missing or instead}") from error
             overrides = replace(overrides, deployments=[deployment])
     return overrides
 

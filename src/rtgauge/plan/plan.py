@@ -16,6 +16,7 @@ from pydantic import ValidationError
 from rtgauge import extension
 from rtgauge.errors import InputError
 from rtgauge.input_file import read_toml
+from rtgauge.known_extensions import from_where
 from rtgauge.plan.plan_file import CROSS_CHECK_TOOLS, PlanFile, plan_keys
 from rtgauge.plan.step_entry import COMMAND_LINE, MAX_STEPS, SELF, step_entries, under_each
 from rtgauge.probe import registry as probes
@@ -103,10 +104,8 @@ def read_plan(source: str) -> tuple[dict[str, Any], str]:
         if source.endswith(".toml") or "/" in source:
             raise InputError(f"there is no plan file {source}")
         known = [*presets(), *extension.registered("studies")]
-        raise InputError(
-            f"unknown plan '{source}'{nearest(source, known)}; "
-            f"give a preset, a study or the path of a TOML file"
-        )
+        instead = f"{nearest(source, known)}; give a preset, a study or the path of a TOML file"
+        raise InputError(f"unknown plan '{source}'{from_where('plans', source) or instead}")
     return read_toml(path, f"plan {source}"), f"plan {source}"
 
 
@@ -119,6 +118,8 @@ def _with_cross_checks(steps: list[StepKey], tool: str | None) -> list[StepKey]:
         return steps
     if tool not in CROSS_CHECK_TOOLS:
         raise InputError(f"--cross-check: unknown tool '{tool}'{nearest(tool, CROSS_CHECK_TOOLS)}")
+    if missing := from_where("measurers", tool):
+        raise InputError(f"--cross-check {tool}{missing}")
     paired: list[StepKey] = []
     for step in steps:
         paired.append(step)

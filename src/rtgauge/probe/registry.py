@@ -10,6 +10,7 @@ from typing import Any, NamedTuple, cast
 
 from rtgauge import extension
 from rtgauge.errors import InputError
+from rtgauge.known_extensions import from_where
 from rtgauge.probe.descriptor import Probe, runtime_of
 from rtgauge.record.model import Step
 from rtgauge.record.parameters import Parameters
@@ -78,7 +79,7 @@ class _Unknown(Probe[Parameters]):
 def get(name: str) -> AnyProbe:
     """Return the probe with that name. Raises InputError, with the nearest name, if there is none."""
     if name not in PROBES:
-        raise InputError(f"unknown probe '{name}'{nearest(name, PROBES)}")
+        raise InputError(f"unknown probe '{name}'{from_where('probes', name) or nearest(name, PROBES)}")
     return PROBES[name]
 
 

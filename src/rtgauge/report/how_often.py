@@ -5,7 +5,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import cast
 
 from rtgauge.analysis.frequency_options import FrequencyOptions
@@ -33,8 +32,6 @@ class Frequencies:
     """Raises RecordError for a damaged record."""
     searches: Callable[[Record], list[str]]
     """Returns a sentence for each search over the period in a record."""
-    show: Callable[[Sequence[Record], FrequencyOptions, Path | None, Path | None, bool], None]
-    """Prints it for `rtgauge show --frequency`, as JSON or not, and writes a page and figures."""
 
 
 def frequencies() -> Frequencies | None:

@@ -17,6 +17,7 @@ from rich.console import Console
 
 from rtgauge import extension
 from rtgauge.analysis.spikes import step_words
+from rtgauge.known_extensions import from_where
 from rtgauge.probe.registry import probe_of
 from rtgauge.record.model import Step
 from rtgauge.record.reader import Record
@@ -164,8 +165,15 @@ def step_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
 
 
 def own_lines(steps: Sequence[Step], names: Mapping[str, str]) -> list[str]:
-    """Return each step's own lines after its name. `names`: step id -> name."""
-    return [f"{names[step.id]}, {line}" for step in steps for line in _own_lines(step)]
+    """Return each step's own lines after its name, and a line for each probe whose extension is missing.
+    `names`: step id -> name.
+    """
+    lines = [f"{names[step.id]}, {line}" for step in steps for line in _own_lines(step)]
+    probes = {name: from_where("probes", name) for name in dict.fromkeys(step.key.probe for step in steps)}
+    return [
+        *lines,
+        *(f"{name} is shown without its own tables{missing}" for name, missing in probes.items() if missing),
+    ]
 
 
 def _own_lines(step: Step) -> list[str]:

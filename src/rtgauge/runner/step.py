@@ -16,6 +16,7 @@ from typing import Protocol, Self, cast, runtime_checkable
 
 from rtgauge import extension
 from rtgauge.errors import InputError, MeasureError
+from rtgauge.known_extensions import from_where
 from rtgauge.load import registry as loads
 from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.probe import registry as probes
@@ -122,9 +123,8 @@ def measurer_of(key: StepKey) -> Measurer:
         return ONE_ENGINE
     if name not in extension.registered("measurers"):
         what = f"the step of {key.probe}" if own else "the cross-check"
-        raise InputError(
-            f"no installed extension measures with {name}; install one that does, or leave {what} out"
-        )
+        instead = f"; install an extension that does, or leave {what} out"
+        raise InputError(f"rtgauge cannot measure with {name}{from_where('measurers', name) or instead}")
     return cast("Measurer", extension.load("measurers", name, Measurer))
 
 

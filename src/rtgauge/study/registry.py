@@ -7,6 +7,7 @@ from typing import cast
 
 from rtgauge import extension
 from rtgauge.errors import InputError
+from rtgauge.known_extensions import from_where
 from rtgauge.plan.plan import Overrides
 from rtgauge.plan.study_state import study_of
 from rtgauge.record.model import Run
@@ -26,7 +27,8 @@ def adaptive_study(name: str, overrides: Overrides) -> AdaptiveStudy:
     """
     if name not in studies():
         choice = f"choose one of {', '.join(studies())}" if studies() else "it has none"
-        raise InputError(f"'{name}' is not a study of this rtgauge{nearest(name, studies())}; {choice}")
+        instead = f"{nearest(name, studies())}; {choice}"
+        raise InputError(f"'{name}' is not a study of this rtgauge{from_where('plans', name) or instead}")
     return AdaptiveStudy(cast("Study", extension.load("studies", name, object)), overrides)
 
 

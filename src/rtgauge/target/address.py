@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 
 from rtgauge.errors import InputError
+from rtgauge.known_extensions import from_where
 from rtgauge.target.kind import forms, kind_of, scheme_of
 from rtgauge.target.ssh_address import SCHEME, SshAddress
 
@@ -35,7 +36,10 @@ def parse_address(text: str) -> SshAddress | None:
         return SshAddress("", scheme=scheme, own_name=own_name)
     if not text.startswith(SCHEME):
         others = ", ".join(["local", *forms()])
-        raise InputError(f"unknown target '{shown}'; give {others}, or {HOW.removeprefix('give ')}")
+        instead = f"; give {others}, or {HOW.removeprefix('give ')}"
+        raise InputError(
+            f"unknown target '{shown}'{from_where('targets', text.partition(':')[0]) or instead}"
+        )
     match = WHOLE.fullmatch(text)
     if match is None:
         if re.match(r"ssh://[^@/]*:[^@/]*@", text):

@@ -21,6 +21,7 @@ from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INTERRUPTED
 from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.runner.context import Interrupt
 from rtgauge.verdict.decision import interval_remark
+from tests.support.command_line import refused
 from tests.support.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -42,31 +43,14 @@ def nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("rtgauge.runner.run.start_run", started)
 
 
-def refused(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], *words: str) -> str:
-    """What `rtgauge WORDS` says in its one line of standard error, with status 2."""
-    monkeypatch.setattr(sys, "argv", ["rtgauge", *words])
-    with pytest.raises(SystemExit) as end:
-        main()
-    out, line = capfd.readouterr()
-    assert end.value.code == 2
-    assert not out
-    assert line.startswith("rtgauge: ")
-    assert line.count("\n") == 1
-    return line
-
-
 @pytest.mark.parametrize(
     ("words", "instead"),
     [
         (["wakeup"], "wakeup is a probe; use rtgauge probe wakeup"),
         (["probe", "watch"], "watch is a probe; use rtgauge watch"),
         (["quick"], "quick is a plan; use rtgauge run quick"),
-        (["delgado2020"], "delgado2020 is a plan; use rtgauge run delgado2020"),
-        (
-            ["run", "--cycles", "5"],
-            "give --set cycles=VALUE, which sets this parameter of periodic, response",
-        ),
-        (["probe", "switch", "--cycles", "5"], "the probes periodic, response have this option"),
+        (["run", "--phase", "fixed"], "give --set phase=VALUE, which sets this parameter of wakeup"),
+        (["probe", "switch", "--phase", "fixed"], "only the probe wakeup has this option"),
     ],
 )
 def test_what_belongs_elsewhere_is_pointed_to(
@@ -76,55 +60,11 @@ def test_what_belongs_elsewhere_is_pointed_to(
 
 
 @pytest.mark.parametrize(
-    ("words", "why"),
-    [
-        (["tune", "--isolate", "foo"], "--isolate: 'foo' is not a whole number (see rtgauge tune --help)"),
-        (["tune", "--isolate", "1.5"], "--isolate: '1.5' is not a whole number"),
-        (["tune", "--isolate", ""], "--isolate: '' is not a whole number"),
-        (["tune", "--isolate", "9" * 5000], "--isolate: the number has too many digits"),
-        (["tune", "--isolate", "0"], "--isolate: 0 is too small; the minimum is 1"),
-        (["tune", "--isolate", "4097"], "--isolate: 4097 is too large; the maximum is 4096"),
-        (["tune", "--pid", "\x1b[31m"], "is not a whole number"),
-        (["tune", "--only", ","], "--only ',' does not contain a name"),
-        (["tune", "--without", ""], "--without '' does not contain a name"),
-        (["tune", "--cpu", "x"], "--cpu 'x': give CPUs such as 1 or 2-3"),
-        (["tune", "--about", "nosuch"], "'nosuch' is not a setting"),
-        (["show", "--frequency", "--confidence", "high"], "--confidence: 'high' is not a number"),
-    ],
-)
-def test_a_wrong_value_is_named_with_its_option(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], words: list[str], why: str
-):
-    line = refused(monkeypatch, capfd, *words)
-    assert why in line
-    assert "Input should be" not in line
-    assert "\x1b" not in line
-
-
-@pytest.mark.parametrize("words", [["--require", "latency<=1us", "--only", "rcu-normal"]])
-def test_tune_needs_root(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], words: list[str]
-):
-    monkeypatch.setattr("os.geteuid", lambda: 1000)
-    monkeypatch.setattr(sys, "argv", ["rtgauge", "tune", *words])
-    with pytest.raises(SystemExit) as end:
-        main()
-    assert end.value.code == EXIT_CANNOT_MEASURE
-    assert (
-        capfd.readouterr().err
-        == "rtgauge: rtgauge tune changes settings of this machine, so run it as root\n"
-    )
-
-
-@pytest.mark.parametrize(
     ("words", "requirement", "can"),
     [
-        (["run", "brown2010"], "irq-latency<=3us", "rtgauge probe wakeup --space kernel --require"),
         (["run", "quick"], "irq-latency<=3us", "rtgauge probe wakeup --space kernel --require"),
-        (["run", "quick"], "response<=1ms", "rtgauge run brown2010 --require"),
+        (["run", "quick"], "response<=1ms", "rtgauge watch --require"),
         (["probe", "wakeup"], "user-latency<=5us", "rtgauge probe wakeup --space kernel --require"),
-        (["probe", "wakeup"], "jitter<=5us", "rtgauge run brown2010 --require"),
-        (["run", "delgado2020"], "response<=1ms", "rtgauge run brown2010 --require"),
     ],
 )
 def test_an_unanswerable_requirement_names_the_command_that_can(
@@ -271,18 +211,11 @@ def test_a_defect_does_not_end_like_an_answer(
     assert capfd.readouterr().err.splitlines()[-1].startswith("rtgauge: defect in rtgauge: KeyError: 'there'")
 
 
-@pytest.mark.parametrize(
-    "words",
-    [
-        ["gate", "--baseline", "M", "--candidate", "MI"],
-        ["bisect", "--good", "HEAD~1", "--bad", "HEAD", "--", "true"],
-    ],
-)
 def test_a_change_that_no_histogram_can_show_is_refused(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], words: list[str]
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ):
-    at = 1  # before `--`
-    line = refused(monkeypatch, capfd, *words[:at], "--larger-than", "1.9%", *words[at:])
+    words = ["gate", "--larger-than", "1.9%", "--baseline", "M", "--candidate", "MI"]
+    line = refused(monkeypatch, capfd, *words)
     assert "--larger-than 1.9%: give at least 2%" in line
 
 

@@ -18,15 +18,10 @@ if TYPE_CHECKING:
 
 GONE = {
     "explain latest": "rtgauge show latest --why",
-    "frequency latest": "rtgauge show latest --frequency",
-    "system": "rtgauge audit --facts",
     "report latest": "rtgauge show latest --page",
-    "history": "rtgauge store history",
-    "site": "rtgauge store site",
     "run --cpus 1": "--cpu",
     "run --boot-between": "--boot each-run",
     "run --deployments-by boot": "--boot each-deployment",
-    "tune --reboot": "--boot each-deployment",
     "run --live-at 0.0.0.0:8377": "--live=ADDRESS:PORT",
     "run --resume latest": "rtgauge resume RECORD",
     "gate --resume latest": "rtgauge resume RECORD",

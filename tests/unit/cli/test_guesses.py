@@ -3,13 +3,11 @@
 
 from __future__ import annotations
 
-import sys
-
 import pytest
 
 from rtgauge.cli.arguments import rewritten
-from rtgauge.cli.main import main
 from rtgauge.errors import InputError
+from tests.support.command_line import refused
 
 LEADS_TO = {
     "check": "run --require",
@@ -20,31 +18,22 @@ LEADS_TO = {
     "cyclictest": "probe wakeup",
     "timerlat": "probe wakeup --space kernel",
     "osnoise": "probe noise",
-    "jitter": "probe periodic",
     "monitor ./loop": "watch",
     "trace ./loop": "watch",
     "top": "watch",
-    "doctor": "audit",
-    "info": "audit --facts",
-    "status": "audit --facts",
-    "system": "audit --facts",
     "bench": "run",
     "test": "run --require",
     "start": "run",
     "deadline": "run --require",
-    "period": "probe periodic",
     "loop": "watch",
     "diff A B": "compare",
     "undo": "restore",
     "reset": "restore",
     "rollback": "restore",
     "isolate 1": "deploy",
-    "optimize": "tune",
-    "fix": "tune",
+    "delete latest": "rm -r",
     "why": "show latest --why",
     "explain latest": "show latest --why",
-    "frequency latest": "show latest --frequency",
-    "history": "store history",
     "results": "list",
     "ls": "list",
     "wakeup": "probe wakeup",
@@ -54,24 +43,14 @@ LEADS_TO = {
     "continue": "resume",
     "stress": "--load cpu",
     "ftrace": "--explain",
-    "pmqtest": "probe response --path loop:mqueue",
-    "governor": "audit",
     "irq": "deploy",
-    "config": "audit",
     "validate": "run --require",
     "stop": "restore",
-    "upload latest": "store add",
-    "delete latest": "store rm",
     "pdf latest": "show latest --page",
     "json latest": "show latest --json",
-    "board": "fleet",
-    "wcet": "sched",
     "details latest": "show latest --details",
-    "preempt_rt": "audit",
-    "prometheus": "export",
     "ssh root@board": "--target ssh://",
     "deploy isolate 1": "choose from show, apply, cmdline",
-    "lab start debian": "choose from list, build, boot",
     "watch --interval 1ms": "--period",
     "gate --max-regression 5%": "--larger-than",
     "gate --old A --new B": "--baseline",
@@ -94,43 +73,17 @@ LEADS_TO = {
     "watch 1234": "--pid 1234",
     "watch --name loop": "--program",
     "watch --process 12": "--pid",
-    "tune --cpus 1": "--cpu",
-    "tune --watch 12": "--pid",
     "compare --label a=b": "--side",
     "show latest --html": "--page",
-    "resume --budgett 1h": "--budget)",
     "resume --load cpu": "rtgauge resume keeps the settings of the run",
 }
 
 
 @pytest.mark.parametrize(("typed", "leads_to"), LEADS_TO.items())
 def test_a_wrong_guess_leads_on(
-    typed: str, leads_to: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    typed: str, leads_to: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(sys, "argv", ["rtgauge", *typed.split()])
-    monkeypatch.setattr("rtgauge.cli.main.make_patient", lambda: None)
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 2
-    (line,) = capsys.readouterr().err.splitlines()
-    assert leads_to in line
-
-
-@pytest.mark.parametrize("group", ["store", "lab", "deploy", "instrument", "probe"])
-def test_a_group_alone_lists_its_commands_as_a_whole(
-    group: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr(sys, "argv", ["rtgauge", group])
-    monkeypatch.setattr("rtgauge.cli.main.make_patient", lambda: None)
-    monkeypatch.setenv("COLUMNS", "60")
-    with pytest.raises(SystemExit) as ended:
-        main()
-    assert ended.value.code == 0
-    shown = capsys.readouterr()
-    assert shown.err == ""
-    commands = shown.out.partition("Commands:\n")[2]
-    assert len(commands.splitlines()) > 2
-    assert "..." not in commands
+    assert leads_to in refused(monkeypatch, capfd, *typed.split())
 
 
 @pytest.mark.parametrize(

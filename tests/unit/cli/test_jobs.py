@@ -16,7 +16,7 @@ import yaml
 from rtgauge.cli.options import wait_s
 from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.runner.step_loop import expected_s
-from tests.unit.cli.test_documented_commands import parse
+from tests.support.command_line import parse
 
 JOBS = Path(__file__).resolve().parents[3] / "packaging" / "jobs"
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Details and frequencies fit narrow terminals, and nothing that they show is cut."""
+"""Details fit narrow terminals, and nothing that they show is cut."""
 
 from __future__ import annotations
 
@@ -27,7 +27,6 @@ def the_frozen_records(tmp_path_factory: pytest.TempPathFactory) -> Path:
     "words",
     [
         ("show", "corpus", "--details"),
-        ("show", "pairs", "--frequency"),
         ("compare", "pairs", "--details"),
     ],
     ids=" ".join,

@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""Numbers in sentences have the units and the digits that people read, and a mistyped study is proposed."""
+"""Numbers in sentences have the digits that people read."""
 
 from __future__ import annotations
 
 import pytest
 
-from rtgauge.errors import InputError
-from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.units import format_multiple
 
 
@@ -15,8 +13,3 @@ from rtgauge.units import format_multiple
 )
 def test_a_factor_has_no_power_of_ten(factor: float, text: str) -> None:
     assert format_multiple(factor) == text
-
-
-def test_a_study_is_proposed_like_a_preset() -> None:
-    with pytest.raises(InputError, match=r"unknown plan 'delgado2002'.*delgado2020"):
-        load_plan("delgado2002", Overrides())

@@ -19,7 +19,7 @@ from rtgauge.plan.plan import Overrides, Plan
 from rtgauge.record.alternation import Alternation, alternation_of, pair_of, side_of
 from rtgauge.record.pairs import BLOCK
 from rtgauge.record.reader import Record
-from rtgauge.runner.run import RunOptions, new_run, plan_of
+from rtgauge.runner.run import RunOptions, new_run
 from rtgauge.runner.step_loop import pause_s
 from rtgauge.units import NS_PER_S
 from tests.support.records import Shape, write_record
@@ -79,19 +79,19 @@ def test_further_pairs_are_as_in_a_longer_plan() -> None:
 
 
 def test_a_side_is_target_deployment_parameters_or_all() -> None:
-    mixed = plan("lab:stock M interval=500us", "lab:rt policy=rr")
+    mixed = plan("ssh://stock M interval=500us", "ssh://rt policy=rr")
     first, second = (next(key for key in mixed.steps if key.repeat == number) for number in (1, 2))
     assert (first.targets, first.deployment, first.parameters.get("interval_ns")) == (
-        {"self": "lab:stock"},
+        {"self": "ssh://stock"},
         "M",
         500_000,
     )
     assert (second.targets, second.deployment, second.parameters.get("policy")) == (
-        {"self": "lab:rt"},
+        {"self": "ssh://rt"},
         "as-is",
         "rr",
     )
-    assert mixed.targets == ["lab:stock", "lab:rt"]
+    assert mixed.targets == ["ssh://stock", "ssh://rt"]
 
 
 def test_both_sides_may_be_the_same() -> None:
@@ -106,25 +106,17 @@ def test_both_sides_may_be_the_same() -> None:
         (("M", " "), BOTH, "a side is empty"),
         (("M", "smt=maybe"), BOTH, "smt must be on or off"),
         (("M", "perriod=1ms"), BOTH, "unknown key 'perriod'"),
-        (("M", "lab:NO"), BOTH, "not a guest"),
         (("M", "MI"), dataclasses.replace(BOTH, repeats=2), "--repeats does not work"),
-        (("M", "MI"), dataclasses.replace(BOTH, targets=["local", "lab:a"]), "give the side a single target"),
+        (
+            ("M", "MI"),
+            dataclasses.replace(BOTH, targets=["local", "ssh://a"]),
+            "give the side a single target",
+        ),
     ],
 )
 def test_what_is_no_side_is_refused(sides: tuple[str, str], overrides: Overrides, says: str) -> None:
     with pytest.raises(InputError, match=says):
         plan(*sides, overrides=overrides)
-
-
-def test_only_guests_of_the_lab_are_booted_between_runs() -> None:
-    with pytest.raises(InputError, match="guests of the lab"):
-        plan("M", "lab:a", boot_between=True)
-    booted = plan("lab:a", "lab:b", boot_between=True)
-    resumed = new_run(booted, RunOptions(out=None, command=[]), "x")  # pyright: ignore[reportArgumentType]
-    assert plan_of(resumed).by_boot
-    known = alternation_of(resumed)
-    assert known is not None
-    assert known.boot_between
 
 
 def test_a_pause_between_runs_is_kept_and_counted() -> None:

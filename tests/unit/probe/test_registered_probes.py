@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 PROBE = """
 from rtgauge.probe.common_parameters import MeasuringParameters
-from rtgauge.probe.descriptor import Command, KeptFile, Metric, Motion, Search
+from rtgauge.probe.descriptor import CommandTrait, KeptFile, Metric, Motion, Search
 from rtgauge.probe.simple_probe import SimpleProbe, timed
 from pydantic import Field
 from rtgauge.record.record_folder import open_source
@@ -40,7 +40,7 @@ PROBE = SimpleProbe(
     metrics=(Metric(name="latency", plural="latencies"),),
     files={"trail": KeptFile(name="trail.toy", help="Where it went into FILE.", export=export)},
     motion=Motion(message=lambda number, frame: bytes([number, frame.model_extra["x"]]), script="toys/toy.js"),
-    command=Command(
+    command=CommandTrait(
         search=Search(
             study="toy-search",
             help="Search for the largest toy.",
@@ -106,8 +106,41 @@ EXTENSION = Extension(
     probes={"toy": "PROBE"},
     presenters={"toy": "toys.shown:TOYS"},
     studies={"toy-search": "toys.study:STUDY"},
+    options={"show": "toys.options:ToyPart"},
+    marks={"toys": "toys.marks:ToyMarkKind"},
+    words={"rtgauge probe toy": "plaything"},
+    first_steps=(("probe toy", "does it play?"),),
+    plan_lines={"toy-search": "the largest toy"},
 )
 """
+OPTIONS = """
+from dataclasses import dataclass
+from typing import Annotated
+import typer
+from rtgauge.cli.added_options import ShownPart
+
+
+@dataclass(frozen=True)
+class ToyPart(ShownPart):
+    toys: Annotated[int | None, typer.Option("--toys", help="Show only the toys.")] = None
+
+    def option(self):
+        return None if self.toys is None else "--toys"
+
+    def frequency_options(self):
+        return None
+
+    def show(self, records, page, figures, *, json):
+        print(f"{self.toys} toys of {len(records)} records")
+"""
+MARKS = """
+from rtgauge.record.marks import Entry, MarkKindBase, NOTE
+
+
+class ToyMarkKind(MarkKindBase):
+    BROKEN_TOY = Entry((NOTE,), "A toy is broken.")
+"""
+COMMAND = "import sys; sys.argv = ['rtgauge', *sys.argv[1:]]; from rtgauge.cli.main import main; main()"
 LOOK = """
 import sys
 from rtgauge.probe.registry import PROBES, get
@@ -126,11 +159,9 @@ except InputError as error:
 USE = """
 import json, sys
 from pathlib import Path
-from rtgauge_ext.live.page import _moving, _views
 from rtgauge.cli.probe_command import _export_files
 from rtgauge.plan.plan import Overrides
 from rtgauge.record.reader import Record
-from rtgauge.record.stream import parse_line
 from rtgauge.report.presenter import presenters
 from rtgauge.report.record_view import RecordView
 from rtgauge.study.registry import adaptive_study
@@ -149,12 +180,11 @@ out = Path(sys.argv[1]) / "trail.txt"
 _export_files(record, {"trail": out}, print)
 print(out.read_text())
 print([result.model_dump() for presenter, _ in presenters(record.steps) for result in presenter.results(RecordView(record))])
-moving = _moving(key)
-print(moving.view, moving.message(1, parse_line(b'{"type":"frame","x":7}')), [view for view in _views() if "toy" in view])
 """
 
 
-def with_package(folder: Path, probe: str, look: str = LOOK, *words: str) -> subprocess.CompletedProcess[str]:
+def make_package(folder: Path, probe: str) -> None:
+    """A distribution in a folder, whose extension names this probe."""
     info = folder / "toys-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: toys\nVersion: 1.0\n")
@@ -164,17 +194,28 @@ def with_package(folder: Path, probe: str, look: str = LOOK, *words: str) -> sub
     (folder / "toys" / "extension.py").write_text(EXTENSION.replace("PROBE", probe))
     (folder / "toys" / "probe.py").write_text(PROBE)
     (folder / "toys" / "study.py").write_text(STUDY)
+    (folder / "toys" / "options.py").write_text(OPTIONS)
+    (folder / "toys" / "marks.py").write_text(MARKS)
     (folder / "toys" / "toy.js").write_text("views.toy = {};")
     (folder / "toys" / "shown.py").write_text(PRESENTER)
+
+
+def run_with(folder: Path, look: str, *words: str, check: bool = True) -> subprocess.CompletedProcess[str]:
+    """Run a program with the distribution of a folder installed."""
     environment = {**os.environ, "PYTHONPATH": f"{folder}:{ROOT}:{os.environ.get('PYTHONPATH', '')}"}
     return subprocess.run(
         [sys.executable, "-c", look, *words],
         capture_output=True,
         text=True,
-        check=True,
+        check=check,
         env=environment,
         timeout=300,
     )
+
+
+def with_package(folder: Path, probe: str, look: str = LOOK, *words: str) -> subprocess.CompletedProcess[str]:
+    make_package(folder, probe)
+    return run_with(folder, look, *words)
 
 
 def test_a_package_of_its_own_adds_a_probe(tmp_path: Path) -> None:
@@ -185,26 +226,40 @@ def test_a_package_of_its_own_adds_a_probe(tmp_path: Path) -> None:
     ]
 
 
-def test_a_probe_owns_its_file_search_results_and_motion(tmp_path: Path) -> None:
+def test_a_probe_owns_its_file_search_and_results(tmp_path: Path) -> None:
     used = with_package(tmp_path, "toys.probe:PROBE", USE, str(tmp_path))
     assert used.stdout.splitlines() == [
         f"trail {tmp_path / 'trail.txt'}",
         "exported here and there",
         "[{'largest': 1}]",
-        "toy b'\\x01\\x07' ['views.toy = {};']",
     ]
 
 
 def test_its_options_and_its_table_are_those_of_the_commands(tmp_path: Path) -> None:
-    command = "import sys; sys.argv = ['rtgauge', *sys.argv[1:]]; from rtgauge.cli.main import main; main()"
-    helped = with_package(tmp_path / "help", "toys.probe:PROBE", command, "probe", "toy", "--help").stdout
+    helped = with_package(tmp_path / "help", "toys.probe:PROBE", COMMAND, "probe", "toy", "--help").stdout
     assert "Where it went into FILE." in " ".join(helped.split())
     assert "Search for the largest toy." in " ".join(helped.split())
     with_package(tmp_path / "write", "toys.probe:PROBE", USE, str(tmp_path))
     (record,) = tmp_path.glob("*-record-*")
-    shown = with_package(tmp_path / "show", "toys.probe:PROBE", command, "show", str(record)).stdout
+    shown = with_package(tmp_path / "show", "toys.probe:PROBE", COMMAND, "show", str(record)).stdout
     assert "Toys by size" in shown
     assert "a line of the toy's own" in shown
+
+
+def test_it_adds_options_marks_and_words_to_commands_of_the_core(tmp_path: Path) -> None:
+    def said(*words: str) -> str:
+        done = run_with(tmp_path, COMMAND, *words, check=False)
+        return " ".join((done.stdout + done.stderr).split())
+
+    with_package(tmp_path, "toys.probe:PROBE", USE, str(tmp_path))
+    (record,) = tmp_path.glob("*-record-*")
+    assert said("show", str(record), "--toys", "3") == "3 toys of 1 records"
+    assert "--why and --toys exclude each other" in said("show", str(record), "--why", "--toys", "3")
+    assert "Show only the toys." in said("show", "--help")
+    assert said("marks", "broken-toy") == "broken-toy (note): A toy is broken."
+    assert "use rtgauge probe toy" in said("plaything")
+    assert "rtgauge probe toy does it play?" in said("--help")
+    assert "toy-search the largest toy" in said("run", "--help")
 
 
 @pytest.mark.parametrize("wrong", ["toys.gone:PROBE", "toys.probe:NOTHING", "toys.shown:TOYS"])

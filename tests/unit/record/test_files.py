@@ -27,7 +27,6 @@ from rtgauge.record.writer import RecordWriter
 from rtgauge.report.compare.page import html as comparison_html
 from rtgauge.report.page import render
 from rtgauge.report.page_frame import write_page
-from rtgauge_ext.tire.state_file import COLUMNS, HEADER, MAGIC, export_state
 from tests.support.figures import save_figures
 from tests.support.samples import write_samples
 from tests.unit.records import run, step
@@ -51,12 +50,6 @@ def samples_file(folder: Path) -> Path:
     return path
 
 
-def state_file(folder: Path) -> Path:
-    path = folder / "source.tire"
-    path.write_bytes(HEADER.pack(MAGIC, 4, 1) + bytes(4 * len(COLUMNS) * 8))
-    return path
-
-
 WRITERS = {
     "page.html": render,
     "comparison.html": lambda record, out: write_page(comparison_html([], [record]), out),
@@ -66,9 +59,6 @@ WRITERS = {
     "samples.csv": lambda record, out: export_samples({0: samples_file(record.path)}, out),
     "samples.parquet": lambda record, out: export_samples({0: samples_file(record.path)}, out),
     "samples.i64": lambda record, out: export_samples({0: samples_file(record.path)}, out),
-    "state.csv": lambda record, out: export_state(state_file(record.path), out),
-    "state.npy": lambda record, out: export_state(state_file(record.path), out),
-    "state.tire": lambda record, out: export_state(state_file(record.path), out),
     "latency-histogram.svg": lambda record, out: save_figures(record, out.parent, formats=("svg",)),
 }
 """Name of a file -> what writes it."""

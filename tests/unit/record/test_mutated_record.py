@@ -41,7 +41,6 @@ COMMANDS = (
     ("show", "--page"),
     ("export",),
     ("export", "--format", "json"),
-    ("show", "--frequency"),
     ("compare", "--no-tails"),
     ("list",),
 )

@@ -25,7 +25,6 @@ from rtgauge.record.samples import SamplesHeader
 from rtgauge.record.windows_file import table_of, write_windows
 from rtgauge.record.writer import RecordWriter
 from rtgauge.report.page import Drawn
-from rtgauge_ext.tire.state_file import COLUMNS, HEADER, MAGIC, STATE_FILE, read_state
 from tests.support.figures import save_figures
 from tests.support.samples import write_samples
 from tests.unit.records import run, step
@@ -34,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 STEP = "steps/01-wakeup-idle"
+OF_A_PROBE = "state.probe"
+"""A file that a probe of an extension keeps."""
 
 
 def make(out: Path, latency: int) -> Path:
@@ -47,7 +48,7 @@ def make(out: Path, latency: int) -> Path:
         SamplesHeader(series=0, cpu=0, start_ns=0, interval_ns=10**6, warm_up_ns=0),
         [latency] * 3,
     )
-    (folder / STATE_FILE).write_bytes(HEADER.pack(MAGIC, 4, latency) + bytes(4 * len(COLUMNS) * 8))
+    (folder / OF_A_PROBE).write_text(str(latency))
     (folder / MOMENTS).write_bytes(b"no gzip")
     with (folder / "windows-00000.parquet").open("wb") as file:
         write_windows(windows, file)
@@ -60,6 +61,13 @@ def largest(record: Record) -> int:
     return int(record.windows(record.steps[0]).max_ns.max())
 
 
+def of_a_probe(record: Record) -> bytes:
+    try:
+        return record.file(record.steps[0], OF_A_PROBE).read(100)
+    except OSError as error:
+        raise RecordError(str(error.strerror)) from None
+
+
 READERS: dict[str, Callable[[Record], object]] = {
     "run.json": lambda record: Record.of(record.folder).run.id,
     f"{STEP}/step.json": lambda record: Record.of(record.folder).steps[0].series[0].max_ns,
@@ -69,7 +77,7 @@ READERS: dict[str, Callable[[Record], object]] = {
     f"{STEP}/samples-0.i64": lambda record: samples_table(record.samples(record.steps[0])[0])[
         "latency_ns"
     ].max(),
-    f"{STEP}/{STATE_FILE}": lambda record: read_state(record.file(record.steps[0], STATE_FILE)).steps,
+    f"{STEP}/{OF_A_PROBE}": of_a_probe,
     f"{STEP}/{MOMENTS}": lambda record: record.moments(record.steps[0]),
 }
 """A file of a record -> what is read of it."""

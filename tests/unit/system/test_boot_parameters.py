@@ -6,15 +6,12 @@ asked; machines that do not exist.
 from __future__ import annotations
 
 import contextlib
-from dataclasses import replace
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
-from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.record.facts import Idle, Nothing, Processors
 from rtgauge.system.deployment.boot_parameters import (
     boot_words,
@@ -149,29 +146,6 @@ def test_whatever_can_be_booted_has_words_that_a_kernel_takes(
     else:
         with contextlib.suppress(InputError):
             boot_words(deployment, here, architecture)
-
-
-def test_only_guests_of_the_lab_are_booted() -> None:
-    for targets in (None, ["local"], ["lab:debian", "ssh://board"]):
-        with pytest.raises(InputError, match="guests of the lab"):
-            load_plan("quick", Overrides(targets=targets, boot="each-deployment"))
-    chosen = Overrides(targets=["lab:debian-rt"], deployments=["M", "MI"])
-    assert load_plan("quick", replace(chosen, boot="each-deployment")).by_boot
-    assert not load_plan("quick", chosen).by_boot
-
-
-def test_a_plan_may_say_it(tmp_path: Any) -> None:
-    file = tmp_path / "plan.toml"
-    file.write_text(
-        'targets = ["lab:debian"]\nboot = "each-deployment"\n[matrix]\ndeployment = ["M", "MI"]\n'
-    )
-    assert load_plan(str(file), Overrides()).by_boot
-    file.write_text('boot = "magic"\n[matrix]\nload = "idle"\n')
-    with pytest.raises(InputError, match="'magic' is not one of 'each-deployment'"):
-        load_plan(str(file), Overrides())
-    file.write_text('deployments-by = "boot"\n[matrix]\nload = "idle"\n')
-    with pytest.raises(InputError, match='deployments-by no longer exists; write boot = "each-deployment"'):
-        load_plan(str(file), Overrides())
 
 
 def test_rules_that_take_a_boot_become_their_parameters() -> None:

@@ -550,9 +550,9 @@ def test_the_command_shows_a_finished_gate_again(tmp_path: Path, monkeypatch, ca
 QUESTION = "; the record asks: p50 of wakeup latency under idle, 10 % larger, 12 pairs"
 
 
-@pytest.mark.parametrize("words", ["--files keep", "--budget 1h", "--hold 1h", "--live"])
-def test_resume_refuses_options_that_are_not_for_a_gate(tmp_path: Path, monkeypatch, capsys, words) -> None:
-    record = measured(tmp_path, 0.3)
+def check_not_for_a_gate(folder: Path, monkeypatch, capsys, words: str) -> None:
+    """`rtgauge resume` refuses options (words) for the record of a gate."""
+    record = measured(folder, 0.3)
     (record.path / "run.json").write_text(record.run.model_dump_json(), encoding="utf-8")
     monkeypatch.setattr(sys, "argv", f"rtgauge resume {record.path} {words}".split())
     monkeypatch.setattr("rtgauge.cli.main.make_patient", lambda: None)
@@ -560,8 +560,12 @@ def test_resume_refuses_options_that_are_not_for_a_gate(tmp_path: Path, monkeypa
         main()
     assert ended.value.code == 2
     line = capsys.readouterr().err
-    assert f"rtgauge resume does not take {words.split()[0]} for a gate; leave out" in line
+    assert f"rtgauge resume does not take {words.split(maxsplit=1)[0]} for a gate; leave out" in line
     assert QUESTION in line
+
+
+def test_resume_refuses_options_that_are_not_for_a_gate(tmp_path: Path, monkeypatch, capsys) -> None:
+    check_not_for_a_gate(tmp_path, monkeypatch, capsys, "--hold 1h")
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,6 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from ext.tire.tests.synthetic import paced
 from rtgauge.analysis import extreme_value, gate
 from rtgauge.analysis.comparison import ComparisonOptions, quantile_differences
 from rtgauge.analysis.confidence import Counted, design_effect, lower_bound, range_coverage, upper_bound
@@ -22,9 +21,6 @@ from rtgauge.units import format_share, round_up
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.requirement import Requirement
 from rtgauge.verdict.run_verdict import exposure_of
-from rtgauge_ext.tire.analysis.estimate import median_of, ratio_of
-from rtgauge_ext.tire.analysis.frontier_search import DeadlineCounts, FrontierSearch, state_of
-from rtgauge_ext.tire.analysis.results import real_time_maps
 from tests.support.repeated_runs import runs, side_of, windows_of
 from tests.unit.records import run as empty_run
 from tests.unit.records import step as drawn_step
@@ -122,33 +118,11 @@ def test_a_gate_of_a_bound(events: list[tuple[int, int]]):
         assert decision.change <= decision.high + 1e-9
 
 
-@given(
-    st.lists(st.floats(1, 1e9), min_size=1, max_size=8), st.lists(st.floats(1, 1e9), min_size=1, max_size=8)
-)
-def test_medians_and_ratios_of_the_tire(above: list[float], below: list[float]):
-    for estimate in (median_of(above), ratio_of(above, below)):
-        if estimate.low is not None and estimate.high is not None:
-            assert estimate.low <= estimate.value * (1 + 1e-9)
-            assert estimate.value * (1 - 1e-9) <= estimate.high
-
-
 @given(st.lists(st.floats(0, 40), min_size=3, max_size=40))
 def test_the_median_of_runs(levels: list[float]):
     interval = median_interval(levels)
     assert interval is not None
     assert interval[0] <= np.median(levels) <= interval[1]
-
-
-@given(st.lists(st.integers(0, 1_000), min_size=1, max_size=5), st.integers(1, 400))
-def test_missed_deadlines_of_the_tire(missed: list[int], frontier: int):
-    (found,) = real_time_maps([paced(400, 1, count, repeat=at) for at, count in enumerate(missed)])
-    (cell,) = found.cells
-    assert cell.share <= cell.share_at_most + 1e-12
-    search, trials = FrontierSearch(1, 400, bisections=2, confirmations=2), {}
-    while (state := state_of(search, trials)).wanted:
-        trials |= {trial: DeadlineCounts(200, int(trial[0] > 4 * frontier)) for trial in state.wanted}
-    assert state.frontier is not None
-    assert state.frontier.share_at_most is None or 0 < state.frontier.share_at_most <= 1
 
 
 @settings(max_examples=10, deadline=None)

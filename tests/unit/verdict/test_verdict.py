@@ -247,10 +247,10 @@ def test_another_interval_is_said():
 
 
 def test_a_metric_that_was_not_measured_cannot_be_told():
-    result = verdict("jitter<=5us", [1] * ENOUGH)
+    result = verdict("response<=5us", [1] * ENOUGH)
     assert result.word == VerdictWord.CANNOT_TELL
-    assert "no jitter" in result.reason
-    assert verdict("jitter<=5us", [1] * ENOUGH, metric="jitter").word == VerdictWord.HOLDS
+    assert "no response" in result.reason
+    assert verdict("response<=5us", [1] * ENOUGH, metric="response").word == VerdictWord.HOLDS
     assert verdict(HARD, []).word == VerdictWord.CANNOT_TELL
 
 
@@ -515,8 +515,8 @@ def test_the_next_command_keeps_probe_and_target(probe, target, said):
             "rtgauge run --json --duration 10s",
         ),
         (
-            ["probe", "response", "--cycles", "200", "--load=cpu"],
-            "rtgauge probe response --load=cpu --duration 10s",
+            ["probe", "wakeup", "--count", "200", "--load=cpu"],
+            "rtgauge probe wakeup --load=cpu --duration 10s",
         ),
         (["import", "cyclictest", "old.txt"], "rtgauge run --duration 10s"),
     ],

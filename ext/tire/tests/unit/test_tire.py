@@ -169,6 +169,17 @@ def test_a_state_keeps_every_digit_in_every_form(tmp_path: Path, nodes: np.ndarr
     assert (tmp_path / "a.bin").read_bytes() == source.read_bytes()
 
 
+@pytest.mark.parametrize("name", ["state.csv", "state.npy", "state.tire"])
+def test_a_state_is_not_written_through_a_link(tmp_path: Path, nodes: np.ndarray, name: str) -> None:
+    source, out, victim = tmp_path / "source.tire", tmp_path / name, tmp_path / "victim"
+    source.write_bytes(state_bytes(nodes))
+    victim.write_text("precious")
+    out.symlink_to(victim)
+    export_state(source, out)
+    assert victim.read_text() == "precious"
+    assert not out.is_symlink()
+
+
 @pytest.mark.parametrize(
     ("change", "said"),
     [

@@ -12,12 +12,19 @@ import pytest
 import typer
 from click.testing import CliRunner
 
-from rtgauge.cli.main import app
+from rtgauge.cli.main import app, main
+from rtgauge.extension import commands as commands_of_rtgauge
+from rtgauge.extension import imported
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 ROOT = typer.main.get_command(app)
+GROUPS = [
+    name
+    for name, command in commands_of_rtgauge().items()
+    if isinstance(made := imported(command.target), typer.Typer) and made.info.no_args_is_help
+]
 
 
 def commands(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
@@ -44,12 +51,29 @@ def test_help_loads_nothing_heavy() -> None:
     code = (
         "import sys\n"
         "from click.testing import CliRunner\n"
-        "from tests.unit.cli.test_help import ROOT, commands\n"
+        "from tests.whole.test_help import ROOT, commands\n"
         "for words in commands(ROOT):\n"
         "    CliRunner().invoke(ROOT, [*words, '--help'])\n"
         "    print(*words, *sorted({'numpy', 'polars', 'scipy', 'sqlalchemy', 'jinja2'} & {*sys.modules}))\n"
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     lines = ran.stdout.splitlines()
-    assert "gate" in lines and "compare" in lines and "store add" in lines
+    assert "gate" in lines and "compare" in lines and "deploy show" in lines
     assert lines == [" ".join(words) for words in commands(ROOT)]
+
+
+@pytest.mark.parametrize("group", GROUPS)
+def test_a_group_alone_lists_its_commands_as_a_whole(
+    group: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["rtgauge", group])
+    monkeypatch.setattr("rtgauge.cli.main.make_patient", lambda: None)
+    monkeypatch.setenv("COLUMNS", "60")
+    with pytest.raises(SystemExit) as ended:
+        main()
+    assert ended.value.code == 0
+    shown = capsys.readouterr()
+    assert shown.err == ""
+    commands = shown.out.partition("Commands:\n")[2]
+    assert len(commands.splitlines()) > 2
+    assert "..." not in commands

@@ -9,9 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from rtgauge.cli.main import app
-from tests.support.archives import own_archive
 
-FROZEN = Path(__file__).resolve().parents[2] / "data" / "frozen" / "0.1.0.tar.xz"
 RECORD = "2026-11-24T10-32-15Z-vm-pairs-85de"
 COMMANDS = (
     ("list",),
@@ -25,11 +23,8 @@ COMMANDS = (
 
 
 @pytest.fixture(scope="module", name="store")
-def the_frozen_store(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("frozen")
-    with own_archive(FROZEN) as archive:
-        archive.extractall(folder)
-    return folder / "0.1.0" / "store.sqlite"
+def the_frozen_store(kept_records: Path) -> Path:
+    return kept_records / "store.sqlite"
 
 
 def printed(store: Path, *words: str, columns: int | None = None) -> str:

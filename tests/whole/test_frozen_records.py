@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: MIT
-"""Records and a store that earlier versions wrote, read by every command that reads them."""
+"""Records that earlier versions wrote, read by every command that reads them.
+
+Without an extension that measured a step, the step is shown as far as the core can.
+"""
 
 from __future__ import annotations
 
 import json
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,12 +15,14 @@ import pytest
 from typer.testing import CliRunner
 
 from rtgauge.cli.main import app
+from rtgauge.extension import registered
+from rtgauge.known_extensions import missing
 from tests.support.archives import own_archive
 
 if TYPE_CHECKING:
     from click.testing import Result
 
-FROZEN = Path(__file__).resolve().parents[2] / "data" / "frozen"
+FROZEN = Path(__file__).resolve().parents[1] / "data" / "frozen"
 PROBES = {
     *("inversion", "noise", "periodic", "preempt", "response"),
     *("semaphore", "switch", "taskset", "tire", "wakeup"),
@@ -79,7 +83,10 @@ def test_compare_takes_the_pairs(frozen: Path) -> None:
     ]
 
 
-@pytest.mark.parametrize("form", ["csv", "json", "markdown", "junit", "openmetrics", "perfetto"])
+@pytest.mark.parametrize(
+    "form",
+    sorted({"csv", "json", "markdown", "junit", "openmetrics", "perfetto"} & set(registered("exporters"))),
+)
 def test_export(frozen: Path, form: str) -> None:
     assert run("export", frozen / "corpus", "--format", form).stdout
 
@@ -89,13 +96,12 @@ def test_export_of_windows(frozen: Path, tmp_path: Path) -> None:
     assert pl.read_parquet(tmp_path / "windows.parquet").height > 0
 
 
-def test_the_store_takes_the_records(frozen: Path, tmp_path: Path) -> None:
-    store = tmp_path / "store.sqlite"
-    run("store", "add", frozen, "--store", store)
-    assert len(json.loads(run("store", "list", "--store", store, "--json").stdout)["records"]) == 2
-
-
-def test_the_store_of_that_version_is_read(frozen: Path) -> None:
-    shown = run("store", "show", "wakeup/latency/idle/as-is", "--store", frozen / "store.sqlite").stdout
-    assert len(re.findall(r"^2026-11-24", shown, re.MULTILINE)) == 7
-    run("store", "history", "wakeup/latency/idle/as-is", "--store", frozen / "store.sqlite")
+def test_the_extensions_that_are_missing_are_named(frozen: Path, tmp_path: Path) -> None:
+    """On the terminal and on the page."""
+    run("show", frozen / "corpus", "--page", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    for shown in (run("show", frozen / "corpus", "--details").stdout, page):
+        text = " ".join(shown.split())
+        for probe in PROBES:
+            said = f"{probe} is shown without its own tables: it needs the extension"
+            assert (said in text) == (missing("probes", probe) is not None), probe

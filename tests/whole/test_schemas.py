@@ -12,7 +12,7 @@ import pytest
 from jsonschema import Draft202012Validator
 from tools import schemas
 
-FORMATS = Path(__file__).parents[3] / "docs" / "formats"
+FORMATS = Path(__file__).parents[2] / "docs" / "formats"
 STREAM = Draft202012Validator(schemas.stream_schema())
 RECORD = Draft202012Validator(schemas.record_schema())
 

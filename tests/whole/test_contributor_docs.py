@@ -11,18 +11,21 @@ from typing import Any
 import pytest
 import yaml
 
-ROOT = Path(__file__).parents[3]
+ROOT = Path(__file__).parents[2]
 PLACES = (
     "",
     "src/rtgauge",
     *(f"src/rtgauge/{package}" for package in ("exporters", "load", "runner", "study")),
-    "ext/importers",
-    "ext/papers",
     *(f"tests/{folder}" for folder in ("", "unit", "unit/load")),
     "engine/probes",
 )
 """Folders that a page leaves out of a name where the sentence has named one already."""
 NAMED = re.compile(r"`([\w./-]+(?:\.(?:py|c|h|md|toml|sh|yml|build|svg)|/))`")
+
+
+def is_of_a_missing_extension(name: str) -> bool:
+    parts = Path(name).parts
+    return len(parts) > 2 and parts[0] == "ext" and not (ROOT / "ext" / parts[1] / "extension.py").is_file()
 
 
 @pytest.mark.parametrize("page", ["CONTRIBUTING.md", "docs/architecture.md"])
@@ -34,6 +37,7 @@ def test_every_named_file_is_there(page: str) -> None:
         for name in names
         if not any(word in name for word in ("NAME", "TOOL", "FORMAT"))
         and not any((ROOT / place / name).exists() for place in PLACES)
+        and not is_of_a_missing_extension(name)
     } <= {"dist/", "site/"}
 
 
@@ -119,8 +123,12 @@ def test_every_source_file_says_its_licence() -> None:
     files = [
         path for folder in folders for path in (ROOT / folder).rglob("*") if "node_modules" not in path.parts
     ]
-    sources = [path for path in [*files, *ROOT.glob("*.*")] if path.suffix in SOURCE and path.is_file()]
-    assert len(sources) > 800
+    sources = [
+        path
+        for path in [*files, *ROOT.glob("*.*")]
+        if path.suffix in SOURCE and path.is_file() and path.name != "drawing.js"  # the build makes it
+    ]
+    assert len(sources) > 500
     assert [
         str(path.relative_to(ROOT))
         for path in sources
