@@ -413,6 +413,7 @@ static void conclude(struct harness *h, struct json *j)
 	const struct other_frames *others = &state->cycles.others;
 	int64_t own = counts[CYCLE_SENT_LATE] + counts[CYCLE_READ_LATE] + counts[CYCLE_NOT_SENT];
 	int64_t foreign = state->cycles.foreign + atomic_load(&state->loop.foreign);
+	int64_t received = state->split + state->not_split;
 	int error = atomic_load(&state->loop.send_error);
 
 	write_values(state, j);
@@ -434,9 +435,9 @@ static void conclude(struct harness *h, struct json *j)
 	if (state->not_split)
 		stream_mark(
 			j, "stamps-missing", SEVERITY_NOTE, ROUND_TRIP,
-			"%lld of %lld answered cycles are not split into parts, because the kernel gave no usable "
+			"%lld of %lld answers are not split into parts, because the kernel gave no usable "
 			"time stamps%s%s%s",
-			(long long)state->not_split, (long long)(state->split + state->not_split),
+			(long long)state->not_split, (long long)received,
 			state->loop.end.interface[0] ? " on " : "", state->loop.end.interface,
 			state->clock_steps ? "; the system's time was set meanwhile" : "");
 }
