@@ -36,6 +36,9 @@ python tools/check_record_access.py
 echo "names of modules in strings"
 python tools/check_module_names.py
 
+echo "names of classes"
+python tools/check_class_names.py
+
 echo "docs/layers.svg"
 python tools/layers.py --check
 
