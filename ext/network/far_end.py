@@ -46,6 +46,15 @@ def far_end_words(path: str) -> str:
     return {"eth": f"the device on {rest}", "ethercat": f"the EtherCAT slaves on {rest}"}.get(kind, rest)
 
 
+def peer_of(path: str) -> str:
+    """Return the address of a resolved path's far end, or the interface that the path names."""
+    kind, _, rest = path.partition(":")
+    match = ICMP.fullmatch(path) or UDP.fullmatch(path)
+    if match is not None:
+        return match[1] or match[2]
+    return rest.partition(",")[0] if kind in {"eth", "ethercat"} else rest
+
+
 def resolved(path: str) -> str:
     """Return the path with its host name resolved to an address, because the engine does not resolve names.
 

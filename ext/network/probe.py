@@ -7,12 +7,14 @@ from typing import Annotated, Any, ClassVar, Literal, Self, cast
 
 from pydantic import AfterValidator, Field, model_validator
 
+from rtgauge.errors import MeasureError
 from rtgauge.probe.common_parameters import PolicyParameters, StillParameters, TimedParameters, engine_options
 from rtgauge.probe.descriptor import Bound, Metric, Pace, Probe, command_line
 from rtgauge.probe.explain_parameters import NAMES as EXPLAIN_NAMES
 from rtgauge.probe.explain_parameters import ExplainParameters, explain_arguments, explain_cost_ns
 from rtgauge.validation import CpuList, DurationNs, between
-from rtgauge_ext.network.far_end import FORMS, check_far_end, path_to, resolved
+from rtgauge_ext.network.explain.events import NET_EVENTS
+from rtgauge_ext.network.far_end import FORMS, check_far_end, path_to, peer_of, resolved
 
 LEAST_TIMEOUT_NS = 100_000_000
 MOST_CYCLES_OPEN = 65_536
@@ -125,8 +127,17 @@ class Path(Probe[PathParameters]):
             "path": resolved(parameters.path),
             "samples_dir": samples_dir,
         }
-        explain = explain_arguments(parameters, parameters.measured_ns, woken_by_others=True)
+        explain = explain_arguments(
+            parameters, parameters.measured_ns, woken_by_others=True, more_events=NET_EVENTS
+        )
         return [*command_line(self.name, options), *explain]
+
+    def peer(self, parameters: PathParameters) -> str | None:
+        """Return the interface, or the address of the far end; None if its name cannot be resolved."""
+        try:
+            return peer_of(resolved(parameters.path))
+        except MeasureError:
+            return None
 
     def trial_arguments(self, parameters: PathParameters) -> list[str]:
         """Return the command line without the options for explaining."""
@@ -140,6 +151,7 @@ class Path(Probe[PathParameters]):
 
 PROBE = Path(
     name="path",
+    divides="rtgauge_ext.network.explain.late_answer:divided",
     order=35,
     help="cycle of a control loop with a device behind a network that only answers",
     about="""Path: does a loop with a device behind a network keep its cycle, and where does the time go?

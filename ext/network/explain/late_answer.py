@@ -19,21 +19,24 @@ from rtgauge.explain.trace.moment import Event
 from rtgauge_ext.network.explain.events import HANDED, SENT
 
 RECEIVE = "NET_RX"
+OTHER_FLOWS, TIMER = "behind other flows", "until a timer"
+"""How a packet waits. The timer: gro_flush_timeout, with which the card's interrupts stay off."""
 POLLERS = ("napi/", "ksoftirqd/")
 """Prefixes of the names of the kernel's threads that poll packets."""
 
 
 @dataclass(frozen=True)
 class _Answer:
-    """The events of one cycle: its frame enters the send queue, goes to the driver, leaves it; the answer is
-    there (`arrived_ns`), is given to the kernel, passes to the protocol, and wakes the
-    thread. `waking` is None if the thread polls for the answer.
+    """The events of one cycle: its frame enters the send queue, goes to the driver, and leaves it. The answer
+    is there (`arrived_ns`), is to be polled (`asked_ns`), is given to the kernel, passes to the protocol, and
+    wakes the thread. `waking` is None if the thread polls for the answer.
     """
 
     queued: Event
     started: Event
     sent: Event
     arrived_ns: int
+    asked_ns: int
     handed: Event
     received: Event
     waking: Event | None
@@ -71,9 +74,11 @@ def divided(explanation: Explanation, symbols: Symbols) -> Explanation:
 def _answer(
     events: Sequence[Event], thread: int, release_ns: int, end_ns: int, lines: dict[int, CpuTimeline]
 ) -> _Answer | None:
-    """Find the last frame that the thread sent, and the answer that it then got."""
+    """Find the frame that the thread sent first, and the answer that it got last: if the answer is late, the
+    thread sends the frames of later cycles meanwhile.
+    """
     within = [event for event in events if release_ns <= event.time_ns <= end_ns]
-    queued = next((event for event in reversed(within) if _sends(event, thread)), None)
+    queued = next((event for event in within if _sends(event, thread)), None)
     if queued is None:
         return None
     started, sent = (_later(within, name, queued) for name in (SENT, "net_dev_xmit"))
@@ -112,11 +117,13 @@ def _answer(
     handed = next(
         (event for event in on_way if event.name in HANDED and event.text("name") == device), received
     )
-    far = next((event for event in on_way if event.name == SENT and event.time_ns < handed.time_ns), None)
+    far = next((event for event in on_way if event.name == "net_dev_xmit"), None)
+    asked_ns = max(_asked_ns(within, handed, lines), sent.time_ns)
     # The far end of a virtual link is in this machine.
-    known_ns = far.time_ns if far is not None else _poll_requested(within, handed, lines)
-    arrived_ns = handed.time_ns if known_ns is None else max(known_ns, sent.time_ns)
-    return _Answer(queued, started, sent, arrived_ns, handed, received, waking)
+    arrived_ns = asked_ns
+    if far is not None and handed.name != BEFORE_POLL:
+        arrived_ns = min(far.time_ns, handed.time_ns)
+    return _Answer(queued, started, sent, arrived_ns, asked_ns, handed, received, waking)
 
 
 def _sends(event: Event, thread: int) -> bool:
@@ -137,13 +144,18 @@ def _later(events: Sequence[Event], name: str, queued: Event) -> Event | None:
     )
 
 
-def _poll_requested(events: Sequence[Event], handed: Event, lines: dict[int, CpuTimeline]) -> int | None:
-    """Return when the card, or its interrupt, asked for the poll that found the answer; None if the trace
-    does not show it.
+BEFORE_POLL = "netif_rx"
+"""The driver that does not poll gives a packet to the kernel, which polls it then."""
+
+
+def _asked_ns(events: Sequence[Event], handed: Event, lines: dict[int, CpuTimeline]) -> int:
+    """Return when the card, or its interrupt, asked for the poll that found the answer, or else when the
+    driver gave it to the kernel.
     """
-    if handed.name == "netif_rx":  # it comes before the poll
+    if handed.name == BEFORE_POLL:
         interrupt = lines[handed.cpu].before(handed.time_ns).interrupt
-        return None if interrupt is None or interrupt.kind == "softirq" else interrupt.since_ns
+        since_ns = None if interrupt is None or interrupt.kind == "softirq" else interrupt.since_ns
+        return handed.time_ns if since_ns is None else since_ns
     line = lines[handed.cpu]
     poll = line.before(handed.time_ns).interrupt
     by_softirq = poll is not None and poll.name == RECEIVE
@@ -157,7 +169,7 @@ def _poll_requested(events: Sequence[Event], handed: Event, lines: dict[int, Cpu
             interrupt = lines[event.cpu].before(event.time_ns).interrupt
             since_ns = None if interrupt is None or interrupt.kind == "softirq" else interrupt.since_ns
             return event.time_ns if since_ns is None else since_ns
-    return None
+    return handed.time_ns
 
 
 RECEIVE_VECTOR = 3
@@ -177,7 +189,7 @@ def _spans(
         for event in events
     )
     edges = (
-        (Culprit(Kind.SEND_QUEUE, device, until="other flows" if before else ""), started.time_ns, cpu),
+        (Culprit(Kind.SEND_QUEUE, device, until=OTHER_FLOWS if before else ""), started.time_ns, cpu),
         (Culprit(Kind.DRIVER, device), sent.time_ns, started.cpu),
         (Culprit(Kind.FAR_END, device), answer.arrived_ns, sent.cpu),
     )
@@ -187,19 +199,25 @@ def _spans(
             yield culprit, (since, until), where
             since = until
     steered = "RPS" if answer.handed.cpu != answer.received.cpu else ""
-    for seen, mechanism in ((answer.handed, ""), (answer.received, steered)):
-        until, where = seen.time_ns, seen.cpu
+    for until, seen, mechanism in (
+        (answer.asked_ns, answer.handed, ""),
+        (answer.handed.time_ns, answer.handed, ""),
+        (answer.received.time_ns, answer.received, steered),
+    ):
         if until <= since:
             continue
         others = any(
-            event.name == "netif_receive_skb" and event.cpu == where and since <= event.time_ns < seen.time_ns
+            event.name == "netif_receive_skb" and event.cpu == seen.cpu and since <= event.time_ns < until
             for event in events
         )
-        poll = Culprit(Kind.POLL, device, mechanism=mechanism, until="other flows" if others else "")
-        poller = _poller(lines[where].before(seen.time_ns), where)
-        for span in lines[where].spans(since, until):
-            culprit = _instead(span.context, poller, mechanism) or poll
-            yield culprit, (span.start_ns, span.end_ns), where
+        poll = Culprit(Kind.POLL, device, mechanism=mechanism, until=OTHER_FLOWS if others else "")
+        poller = _poller(lines[seen.cpu].before(seen.time_ns), seen.cpu)
+        for span in lines[seen.cpu].spans(since, until):
+            if until <= answer.asked_ns and not _polls(span.context):
+                culprit = Culprit(Kind.POLL, device, until=TIMER)
+            else:
+                culprit = _instead(span.context, poller, answer.handed.pid, mechanism) or poll
+            yield culprit, (span.start_ns, span.end_ns), seen.cpu
         since = until
     if answer.end_ns > since:
         yield Culprit(Kind.PROTOCOL, device), (since, answer.end_ns), answer.received.cpu
@@ -211,16 +229,26 @@ def _poller(context: Context, cpu: int) -> str:
     return name if name.startswith(POLLERS) else f"the softirq on CPU {cpu}"
 
 
-def _instead(context: Context, poller: str, mechanism: str) -> Culprit | None:
-    """Return what a CPU did instead of polling a packet; None if it polled, or was about to."""
+def _polls(context: Context) -> bool:
+    """Return whether a CPU polls packets."""
     frame, task = context.interrupt, context.task
-    if frame is not None and frame.name == RECEIVE:
+    if frame is None:
+        return task is not None and task.name.startswith(POLLERS)
+    return frame.name == RECEIVE
+
+
+def _instead(context: Context, poller: str, giver: int, mechanism: str) -> Culprit | None:
+    """Return what a CPU did instead of polling a packet; None if it polled, or was about to. `giver`: the
+    task in which the driver gave the packet to the kernel.
+    """
+    frame, task = context.interrupt, context.task
+    if _polls(context):
         return None
     if frame is not None and frame.kind == "irq":
         return Culprit(Kind.IRQ, frame.name, frame.key if isinstance(frame.key, int) else None)
     if frame is not None:
         return Culprit(Kind.SOFTIRQ if frame.kind == "softirq" else Kind.INTERRUPT, frame.name)
-    if task is None or task.idle or task.name == poller:
+    if task is None or task.idle or task.name == poller or task.pid == giver:
         return None
     return Culprit(
         Kind.POLL_KEPT,

@@ -65,6 +65,11 @@ class TwoNamespaces:
         """What puts a command into the namespace that measures."""
         return self._prefix(0)
 
+    @property
+    def far(self) -> list[str]:
+        """What puts a command into the namespace of the far end."""
+        return self._prefix(1)
+
     def far_socket(self, family: int, kind: int, protocol: int = 0) -> socket.socket:
         """A socket in the namespace of the far end."""
         made: list[socket.socket] = []
@@ -111,6 +116,12 @@ class FarEnd:
     def __enter__(self) -> Self:
         self._thread.start()
         return self
+
+    def prefer(self, cpu: int) -> None:
+        """Run before everything else on this CPU except the measured thread."""
+        task = self._thread.native_id or 0
+        os.sched_setscheduler(task, os.SCHED_FIFO, os.sched_param(90))
+        os.sched_setaffinity(task, {cpu})
 
     def __exit__(self, *_: object) -> None:
         self._over.set()

@@ -11,7 +11,7 @@ from tests.unit.explain.made_events import IDLE, MEASURED, THREAD, Story
 from rtgauge.explain.analysis.attribution import explain
 from rtgauge.explain.analysis.explanation import Explanation, Kind, part_words
 from rtgauge.explain.trace.formats import Symbols
-from rtgauge_ext.network.explain.late_answer import divided
+from rtgauge_ext.network.explain.late_answer import OTHER_FLOWS, TIMER, divided
 
 FRAME, ANSWER, OTHER = 0x100, 0x200, 0x300
 RECEIVE = 3
@@ -31,10 +31,12 @@ def sent(story: Story, queued: float = 6, started: float = 7, device: str = "nea
     return story if sleeping else story.switch(12, 1, MEASURED, IDLE, state=1)
 
 
-def received(story: Story, handed: float, at: float, cpus: tuple[int, int] = (0, 0)) -> Story:
+def received(
+    story: Story, handed: float, at: float, cpus: tuple[int, int] = (0, 0), gives: str = "netif_rx"
+) -> Story:
     """A softirq gives the answer to the kernel and wakes the thread 2 us later."""
     first, last = cpus
-    story.at(handed, first, "netif_rx", skbaddr=ANSWER, name="near")
+    story.at(handed, first, gives, skbaddr=ANSWER, name="near")
     story.at(at, last, "netif_receive_skb", skbaddr=ANSWER, name="near")
     story.at(at + 2, last, "sched_waking", comm="measured", pid=THREAD, prio=19, target_cpu=1)
     return story.switch(at + 5, 1, IDLE, MEASURED)
@@ -74,9 +76,11 @@ def test_a_slow_device_is_the_wire_and_the_device() -> None:
 
 
 def test_the_far_end_in_this_machine_ends_where_it_sends() -> None:
-    story = softirq(received(sent(begun()), 500, 805), 802, 810)
-    story.at(480, 0, "net_dev_start_xmit", skbaddr=ANSWER, name="far")
-    assert parts(story, 815)[Kind.FAR_END, ""] == pytest.approx(472)
+    story = softirq(received(sent(begun()), 804, 805, gives="napi_gro_receive_entry"), 802, 810)
+    story.at(480, 0, "net_dev_xmit", skbaddr=ANSWER, name="far")
+    found = parts(story, 815)
+    assert found[Kind.FAR_END, ""] == pytest.approx(472)
+    assert found[Kind.POLL, TIMER] == pytest.approx(321.5)
 
 
 @pytest.mark.parametrize("others", [False, True])
@@ -85,17 +89,17 @@ def test_a_queueing_discipline_and_the_flow_before_it(others: bool) -> None:
     if others:
         story.at(300, 0, "net_dev_start_xmit", skbaddr=OTHER, name="near")
     found = parts(story, 815)
-    assert found[Kind.SEND_QUEUE, "other flows" if others else ""] == pytest.approx(694)
+    assert found[Kind.SEND_QUEUE, OTHER_FLOWS if others else ""] == pytest.approx(694)
 
 
 def test_a_task_before_the_thread_that_polls() -> None:
     story = sent(begun()).switch(15, 0, IDLE, HOG)
-    story.at(20, 0, "net_dev_start_xmit", skbaddr=ANSWER, name="far")
+    story.at(23, 0, "net_dev_xmit", skbaddr=ANSWER, name="far")
     story.at(22, 0, "sched_waking", comm=NAPI[0], pid=NAPI[1], prio=NAPI[2], target_cpu=0)
     story.switch(900, 0, HOG, NAPI)
-    received(story, 905, 907)
+    received(story, 905, 907, gives="napi_gro_receive_entry")
     found = parts(story, 915)
-    assert found[Kind.POLL_KEPT, NAPI[0]] == pytest.approx(880)
+    assert found[Kind.POLL_KEPT, NAPI[0]] == pytest.approx(877)
     assert "task hog" in {part_words(part)[:8] for part in explained(story, 915).parts}
 
 
@@ -104,7 +108,7 @@ def test_packets_of_another_flow_before_the_answer() -> None:
     for at in range(100, 900, 100):
         story.at(at, 0, "netif_receive_skb", skbaddr=OTHER, name="near")
     story = received(story, 31, 905)
-    assert parts(story, 915)[Kind.POLL, "other flows"] == pytest.approx(874, abs=2)
+    assert parts(story, 915)[Kind.POLL, OTHER_FLOWS] == pytest.approx(874, abs=2)
 
 
 def test_rps_takes_the_answer_to_a_cpu_that_is_busy() -> None:

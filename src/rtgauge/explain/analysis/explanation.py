@@ -64,7 +64,7 @@ class Culprit:
 
     `number`: the IRQ's. `priority`: the task's, in the kernel's numbers. `mechanism`: the throttling
     mechanism, if it is known, or RPS. `until`: the task that ended a sleep, or held the kernel's lock; for
-    packets, the other flows, or what should have polled them. `call`: the
+    packets, how they waited, or what should have polled them. `call`: the
     system call in which a lock's owner slept. `owner`: the lock's owner that a task delayed; empty if the
     task delayed the thread itself. `user`: the task that used up the budget of real-time tasks.
     """
@@ -230,8 +230,8 @@ def culprit_name(culprit: Culprit) -> str:
         case Kind.SWITCH:
             return "context switch"
         case Kind.SEND_QUEUE | Kind.POLL:
-            behind = f" behind {culprit.until}" if culprit.until else ""
-            return f"{culprit.kind} of {name}{behind}{f' ({culprit.mechanism})' if culprit.mechanism else ''}"
+            how = f" {culprit.until}" if culprit.until else ""
+            return f"{culprit.kind} of {name}{how}{f' ({culprit.mechanism})' if culprit.mechanism else ''}"
         case Kind.DRIVER | Kind.PROTOCOL | Kind.FAR_END:
             return f"{culprit.kind} of {name}"
         case Kind.POLL_KEPT:
@@ -329,8 +329,7 @@ def part_words(part: Part) -> str:
             owner = f", which {culprit.until} held" if culprit.until else ""
             return f"it waited for the kernel lock {culprit.name}{owner}"
         case Kind.SEND_QUEUE:
-            behind = f" behind packets of {culprit.until}" if culprit.until else ""
-            return f"its packet waited in the send queue of {culprit.name}{behind}"
+            return f"its packet waited in the send queue of {culprit.name} {culprit.until}".rstrip()
         case Kind.DRIVER:
             return f"the driver of {culprit.name} took the packet"
         case Kind.FAR_END:
@@ -339,8 +338,7 @@ def part_words(part: Part) -> str:
             )
         case Kind.POLL:
             steered = " on the CPU to which RPS steers it" if culprit.mechanism else ""
-            behind = f" behind packets of {culprit.until}" if culprit.until else ""
-            return f"the answer on {culprit.name} waited to be polled{steered}{behind}"
+            return f"the answer on {culprit.name} waited to be polled{steered} {culprit.until}".rstrip()
         case Kind.POLL_KEPT:
             steered = ", to which RPS steers the answer," if culprit.mechanism else ""
             return f"task {task} ran before {culprit.until}{steered} could poll the answer"
