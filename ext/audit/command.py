@@ -10,7 +10,7 @@ import typer
 from rich.text import Text
 
 from rtgauge import __version__
-from rtgauge.cli.added_options import Added, Audited
+from rtgauge.cli.added_options import AddedValues, Audited
 from rtgauge.cli.console import Console
 from rtgauge.cli.options import Json, Target, grouped
 from rtgauge.errors import InputError
@@ -76,7 +76,7 @@ def audit(
     ] = None,
     target: Target = "local",
     json: Json = False,
-    added: Added,
+    added: AddedValues,
 ) -> None:
     """Check the machine's settings for real-time use.
 

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from rtgauge.analysis.comparison_document import Comparison
 from rtgauge.analysis.sides import Side
-from rtgauge.cli.added_options import Added
+from rtgauge.cli.added_options import AddedValues
 from rtgauge.cli.conclusion import document_of, print_head, settle, status
 from rtgauge.cli.console import Console
 from rtgauge.cli.progress import Display, make_display
@@ -77,7 +77,7 @@ def measure_study(
     resumed: Record | None,
     require: str | None,
     shown: DisplayOptions,
-    added: Added,
+    added: AddedValues,
 ) -> int:
     """Measure the study delgado2020, or continue it if `resumed` is its record, and return the exit status.
     `require`: the run's requirement, or None.

@@ -10,7 +10,7 @@ from rtgauge.cli.decided import Asker
 from rtgauge_ext.tune.answer import TuneAnswer
 
 if TYPE_CHECKING:
-    from rtgauge.cli.added_options import Added
+    from rtgauge.cli.added_options import AddedValues
     from rtgauge.record.model import Run
     from rtgauge.runner.run import RunOptions
 
@@ -25,7 +25,7 @@ def _question(run: Run) -> str:
     return f"{options.requirement} under {', '.join(options.loads)}, {gain}, {settings} to try"
 
 
-def _resume(folder: Path, options: RunOptions, added: Added, json: bool) -> NoReturn:
+def _resume(folder: Path, options: RunOptions, added: AddedValues, json: bool) -> NoReturn:
     from rtgauge_ext.tune.added_options import MoreOfTuning
     from rtgauge_ext.tune.command import finish_tuning, resumed_tuning
 

@@ -85,13 +85,13 @@ def added_to(command: str) -> list[type[AddedOptions]]:
 
 
 @dataclass(frozen=True)
-class Added:
+class AddedValues:
     """The options that extensions add to a command, with their values."""
 
     groups: Sequence[AddedOptions] = ()
 
     @classmethod
-    def given(cls, command: str, values: Mapping[str, Any]) -> Added:
+    def given(cls, command: str, values: Mapping[str, Any]) -> AddedValues:
         """Take a command's added options out of the values of all its options."""
         return cls(
             [kind(**{each.name: values[each.name] for each in fields(kind)}) for kind in added_to(command)]

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from rtgauge.cli.added_options import Added
+from rtgauge.cli.added_options import AddedValues
 from rtgauge.cli.options import ComparedSides, ComparisonStatistics, PrintedComparison, grouped
 
 
@@ -31,7 +31,7 @@ def compare(
         ),
     ] = False,
     shown: PrintedComparison,
-    added: Added,
+    added: AddedValues,
 ) -> None:
     """Compare records, or the loads or deployments of one record.
 

@@ -16,7 +16,7 @@ from rtgauge.known_extensions import from_where
 from rtgauge.record.reader import PAGE, Record
 
 if TYPE_CHECKING:
-    from rtgauge.cli.added_options import Added
+    from rtgauge.cli.added_options import AddedValues
     from rtgauge.record.model import Run
     from rtgauge.report.table import Table
     from rtgauge.runner.run import RunOptions
@@ -104,7 +104,7 @@ class Asker:
     """Says what a record asks. Raises RecordError if its plan is damaged."""
     answer: Callable[[Record], DecidedAnswer]
     """Decides a record, finished or not."""
-    resume: Callable[[Path, RunOptions, Added, bool], NoReturn]
+    resume: Callable[[Path, RunOptions, AddedValues, bool], NoReturn]
     """Continues the record in a folder, prints the result (as JSON or not), and ends with the exit status."""
 
 

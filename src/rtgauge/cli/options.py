@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, cast, get_args, get_type_hints
 import typer
 
 from rtgauge.cli import completion
-from rtgauge.cli.added_options import Added, added_to
+from rtgauge.cli.added_options import AddedValues, added_to
 from rtgauge.errors import InputError
 from rtgauge.record.pairs import BLOCK, DEFAULT_PAIRS, MOST_PAIRS
 from rtgauge.target.kind import forms
@@ -92,7 +92,7 @@ def grouped(function: Callable[..., None]) -> Callable[..., None]:
     for name, parameter in inspect.signature(function).parameters.items():
         if name not in groups:
             options.append(parameter.replace(annotation=hints[name], kind=inspect.Parameter.KEYWORD_ONLY))
-        elif groups[name] is Added:
+        elif groups[name] is AddedValues:
             for kind in added_to(function.__name__):
                 options += parameters_of(kind)
         else:
@@ -101,8 +101,8 @@ def grouped(function: Callable[..., None]) -> Callable[..., None]:
     @wraps(function)
     def command(**given: Any) -> None:
         made = {
-            name: Added.given(function.__name__, given)
-            if group is Added
+            name: AddedValues.given(function.__name__, given)
+            if group is AddedValues
             else group(**{each.name: given[each.name] for each in fields(group)})
             for name, group in groups.items()
         }

@@ -16,7 +16,7 @@ import typer
 from annotated_types import Ge, Le
 from pydantic_core import PydanticUndefined
 
-from rtgauge.cli.added_options import Added, added_to
+from rtgauge.cli.added_options import AddedValues, added_to
 from rtgauge.cli.options import Details, Target, WaitForLock, parameters_of, wait_s
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError
 from rtgauge.load.registry import names as load_names
@@ -289,7 +289,7 @@ def measure_probe(
         with (
             Interrupt(display.stopping) as interrupt,
             display,
-            Added.given(ADDED_TO, given).listening(display, require) as progress,
+            AddedValues.given(ADDED_TO, given).listening(display, require) as progress,
         ):
             path, run, _ = start_run(plan, options, progress, interrupt, program=program)
         from rtgauge.cli.conclusion import finish, judged

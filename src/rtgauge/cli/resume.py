@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rtgauge.cli import completion
-from rtgauge.cli.added_options import Added, AddedOptions, WhileMeasuring
+from rtgauge.cli.added_options import AddedOptions, AddedValues, WhileMeasuring
 from rtgauge.cli.options import Out, WaitForLock, grouped, wait_s
 from rtgauge.cli.resumer import ResumeOptions, resumer_of
 from rtgauge.cli.run import DisplayOptions, hold_ns, resumed
@@ -119,7 +119,7 @@ def resume(
     out: Out = RECORDS,
     wait: WaitForLock = "0",
     shown: DisplayOptions,
-    added: Added,
+    added: AddedValues,
 ) -> None:
     """Continue what was interrupted, or give it more time: a run, a study, a gate or another search.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated, cast
 import typer
 
 from rtgauge.cli import completion
-from rtgauge.cli.added_options import Added
+from rtgauge.cli.added_options import AddedValues
 from rtgauge.cli.options import (
     LONGEST_WAIT_NS,
     MACHINE,
@@ -249,7 +249,9 @@ class DisplayOptions:
 
 
 Start = Callable[["Progress", "Interrupt", "More | None"], "RunOutcome"]
-MeasureStudy = Callable[["AdaptiveStudy", Start, "Record | None", str | None, DisplayOptions, Added], int]
+MeasureStudy = Callable[
+    ["AdaptiveStudy", Start, "Record | None", str | None, DisplayOptions, AddedValues], int
+]
 """Measures a study, or continues it if the record is its own; the text is its requirement. Returns the exit
 status.
 """
@@ -270,7 +272,7 @@ def _measure(
     start: Start,
     resumed: Record | None,
     shown: DisplayOptions,
-    added: Added,
+    added: AddedValues,
     require: str | None,
 ) -> int:
     """Measure, judge and print the result, and return the exit status. `require`: the run's requirement."""
@@ -291,7 +293,7 @@ def _measure(
     return finish(path, result, as_json=shown.json, details=shown.details)
 
 
-def resumed(folder: Path, options: RunOptions, shown: DisplayOptions, added: Added) -> int:
+def resumed(folder: Path, options: RunOptions, shown: DisplayOptions, added: AddedValues) -> int:
     """Continue a run or a study, and return the exit status."""
     from rtgauge.record.reader import Record
     from rtgauge.runner.run import resume_run
@@ -349,7 +351,7 @@ def run(
         ),
     ] = None,
     shown: DisplayOptions,
-    added: Added,
+    added: AddedValues,
 ) -> None:
     """Measure a plan: each probe under each load. Then give a summary, a page and, with --require, a verdict.
 

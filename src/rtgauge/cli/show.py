@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rtgauge.cli import completion
-from rtgauge.cli.added_options import Added, ShownPart
+from rtgauge.cli.added_options import AddedValues, ShownPart
 from rtgauge.cli.options import (
     AllowLeftOut,
     Details,
@@ -94,7 +94,7 @@ def show(
     judge: Judging,
     parts: Parts,
     files: ShowFiles,
-    added: Added,
+    added: AddedValues,
     details: Details = False,
     json: Json = False,
 ) -> None:
