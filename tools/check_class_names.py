@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Prints the public classes whose name two modules of src and ext define, and ends with 1 if there are any."""
+"""Prints public classes whose name two modules of src and ext define, and ends with 1 if there are any."""
 
 from __future__ import annotations
 

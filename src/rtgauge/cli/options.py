@@ -84,7 +84,7 @@ def grouped(function: Callable[..., None]) -> Callable[..., None]:
     """Make a typer command from a function with groups of options (dataclasses) as parameters.
 
     Each field of a group becomes an option, with the field's annotation and default. A parameter of the class
-    Added has the groups that extensions add to the command of the function's name.
+    AddedValues has the groups that extensions add to the command of the function's name.
     """
     hints = get_type_hints(function, include_extras=True)
     groups = {name: cast("type[Any]", kind) for name, kind in hints.items() if is_dataclass(kind)}
