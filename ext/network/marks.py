@@ -14,9 +14,9 @@ class NetworkMarkKind(MarkKindBase):
 
     OWN_LATE = Entry(
         (NOTE, DOUBTFUL),
-        "In some cycles, the measuring machine itself sent its frame late or not at all, or read the answer "
-        "late. These cycles say nothing about the far end. If they are more than 1 % of the answered cycles, "
-        "the mark is doubtful.",
+        "In some cycles, the measuring machine itself sent its frame late or not at all, read the answer "
+        "late, or had no room for it. These cycles say nothing about the far end. If they are more than 1 % "
+        "of the answered cycles, the mark is doubtful.",
         "give the task its own CPU (--cpu) or a longer --interval, or find the cause with --explain, then "
         "measure again",
     )

@@ -134,17 +134,26 @@ void cycles_take(struct cycles *c, const struct frame_event *event)
 	}
 }
 
-void cycles_finish(struct cycles *c, bool end)
+void cycles_finish(struct cycles *c)
 {
 	while (c->first < c->next) {
 		const struct cycle *cycle = at(c, c->first);
 		bool settled = !cycle->send_ns || (cycle->back_ns && (cycle->departed_ns || !c->stamped));
 
-		if (settled || is_given_up(c, cycle) || (end && cycle->back_ns))
-			finish_first(c);
-		else if (end) /* the probe was stopped before it could be answered */
+		if (!settled && !is_given_up(c, cycle))
+			return;
+		finish_first(c);
+	}
+}
+
+void cycles_finish_all(struct cycles *c, bool stopped)
+{
+	while (c->first < c->next) {
+		const struct cycle *cycle = at(c, c->first);
+
+		if (stopped && cycle->send_ns && !cycle->back_ns && !is_given_up(c, cycle))
 			c->first++;
 		else
-			return;
+			finish_first(c);
 	}
 }

@@ -79,9 +79,13 @@ bool cycles_make(struct cycles *c);
 /* Takes an event. Events of the same kind come in the order of time. */
 void cycles_take(struct cycles *c, const struct frame_event *event);
 
-/* Finishes the cycles that nothing can change any more. At the end, this includes cycles whose departure has
- * no time stamp, and drops the ones that could still be answered. A cycle is lost only after the thread
- * itself looked for the answer in vain: a thread that was kept from looking proves nothing. */
-void cycles_finish(struct cycles *c, bool end);
+/*
+ * Finishes the cycles that nothing can change any more. A cycle is lost only after the thread itself looked
+ * for the answer in vain: a thread that was kept from looking proves nothing.
+ */
+void cycles_finish(struct cycles *c);
+
+/* Finishes all cycles. stopped: drops the ones that could still be answered. */
+void cycles_finish_all(struct cycles *c, bool stopped);
 
 #endif

@@ -4,9 +4,9 @@
 #include <arpa/inet.h>
 #include <errno.h>
 #include <ifaddrs.h>
-#include <linux/filter.h>
 #include <linux/if_packet.h>
 #include <linux/net_tstamp.h>
+#include <linux/sock_diag.h>
 #include <net/ethernet.h>
 #include <netinet/icmp6.h>
 #include <netinet/in.h>
@@ -328,6 +328,14 @@ void far_end_take(const struct far_end *end, bool sent, struct far_end_frame *fr
 
 	frame->length = recvmsg(end->fd, &message, MSG_DONTWAIT | (sent ? MSG_ERRQUEUE : 0));
 	frame->control_length = frame->length < 0 ? 0 : message.msg_controllen;
+}
+
+int64_t far_end_dropped(const struct far_end *end)
+{
+	uint32_t about[SK_MEMINFO_VARS] = {0};
+	socklen_t length = sizeof(about);
+
+	return getsockopt(end->fd, SOL_SOCKET, SO_MEMINFO, about, &length) ? 0 : about[SK_MEMINFO_DROPS];
 }
 
 int64_t far_end_stamp(struct far_end_frame *frame)

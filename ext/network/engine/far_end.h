@@ -46,6 +46,10 @@ int far_end_send(const struct far_end *end, const unsigned char *frame);
 /* Takes a frame without waiting; with `sent`, a copy of a sent one, which has its time stamp. */
 void far_end_take(const struct far_end *end, bool sent, struct far_end_frame *frame);
 
+/* Returns how many received frames the socket had no room for, or found damaged; 0 also for Ethernet frames.
+ */
+int64_t far_end_dropped(const struct far_end *end);
+
 /* Returns the kernel's time stamp of a frame (software, CLOCK_REALTIME, ns); 0: it has none. */
 int64_t far_end_stamp(struct far_end_frame *frame);
 

@@ -373,7 +373,7 @@ static bool drain(struct harness *h, struct json *j)
 			event.stamp_ns = set ? 0 : event.stamp_ns - offset_ns;
 		cycles_take(&state->cycles, &event);
 	}
-	cycles_finish(&state->cycles, false);
+	cycles_finish(&state->cycles);
 	return !done;
 }
 
@@ -396,6 +396,7 @@ static void write_values(const struct state *state, struct json *j)
 	json_int(j, "reordered", c->others.reordered);
 	json_int(j, "after-timeout", c->others.after_timeout);
 	json_int(j, "foreign", c->foreign + atomic_load(&l->foreign));
+	json_int(j, "dropped", far_end_dropped(&l->end));
 	json_int(j, "split", state->split);
 	json_int(j, "not-split", state->not_split);
 	if (l->end.interface[0])
@@ -413,19 +414,22 @@ static void conclude(struct harness *h, struct json *j)
 	const struct other_frames *others = &state->cycles.others;
 	int64_t own = counts[CYCLE_SENT_LATE] + counts[CYCLE_READ_LATE] + counts[CYCLE_NOT_SENT];
 	int64_t foreign = state->cycles.foreign + atomic_load(&state->loop.foreign);
+	int64_t dropped = far_end_dropped(&state->loop.end);
 	int64_t received = state->split + state->not_split;
 	int error = atomic_load(&state->loop.send_error);
 
 	write_values(state, j);
-	if (own)
+	if (own || dropped)
 		stream_mark(
-			j, "own-late", own > counts[CYCLE_ANSWERED] / 100 ? SEVERITY_DOUBTFUL : SEVERITY_NOTE,
+			j, "own-late",
+			own + dropped > counts[CYCLE_ANSWERED] / 100 ? SEVERITY_DOUBTFUL : SEVERITY_NOTE,
 			ROUND_TRIP,
 			"this machine itself was late: %lld frames were sent late, %lld answers were read late, "
-			"and %lld frames were not sent%s%s; these cycles say nothing about the far end",
+			"and %lld frames were not sent%s%s; its socket had no room for %lld received frames; "
+			"these cycles say nothing about the far end",
 			(long long)counts[CYCLE_SENT_LATE], (long long)counts[CYCLE_READ_LATE],
 			(long long)counts[CYCLE_NOT_SENT], error ? ", also because of: " : "",
-			error ? strerror(error) : "");
+			error ? strerror(error) : "", (long long)dropped);
 	if (others->duplicate || foreign)
 		stream_mark(
 			j, "other-frames", SEVERITY_NOTE, ROUND_TRIP,
@@ -564,7 +568,7 @@ static int run(struct harness *h)
 				 ? INT64_MAX
 				 : state->loop.total_count * options.interval_ns + options.timeout_ns);
 	harness_drain(h, drain, DRAIN_NS);
-	cycles_finish(&state->cycles, true);
+	cycles_finish_all(&state->cycles, atomic_load(&harness_shared.stop));
 	if (atomic_load(&state->loop.nobody) ||
 	    (state->cycles.answered < 0 && state->cycles.counts[CYCLE_LOST] > 0))
 		return no_answer(state);

@@ -64,7 +64,7 @@ static void answer_at(struct cycles *c, int64_t number, int64_t arrived_ns, int6
 
 static enum outcome only_outcome(struct cycles *c)
 {
-	cycles_finish(c, false);
+	cycles_finish(c);
 	assert_int_equal(finished_count, 1);
 	assert_int_equal(c->counts[finished[0].outcome], 1);
 	return finished[0].outcome;
@@ -109,7 +109,7 @@ static void each_way_to_end(void **state)
 	c = make();
 	send_at(&c, 0, 10);
 	take(&c, FRAME_NONE, 0, START + 5000, 0);
-	cycles_finish(&c, false);
+	cycles_finish(&c);
 	assert_int_equal(finished_count, 0); /* the answer may still come */
 	take(&c, FRAME_NONE, 0, START + 5001, 0);
 	assert_int_equal(only_outcome(&c), CYCLE_LOST);
@@ -124,10 +124,10 @@ static void lost_is_what_was_looked_for(void **state)
 	send_at(&c, 0, 10);
 	for (int i = 1; i < 100; i++)
 		take(&c, FRAME_NOT_SENT, i, release(i) + 50000, 0);
-	cycles_finish(&c, false);
+	cycles_finish(&c);
 	assert_int_equal(finished_count, 0);
 	answer_at(&c, 0, 300, 99000);
-	cycles_finish(&c, false);
+	cycles_finish(&c);
 	assert_int_equal(finished_count, 100);
 	assert_int_equal(c.counts[CYCLE_READ_LATE], 1);
 	assert_int_equal(c.counts[CYCLE_NOT_SENT], 99);
@@ -138,12 +138,27 @@ static void lost_is_what_was_looked_for(void **state)
 		send_at(&c, i, 10);
 	answer_at(&c, 9, 50,
 		  60); /* frames come in the order of arrival, so the others did not arrive before */
-	cycles_finish(&c, false);
+	cycles_finish(&c);
 	assert_int_equal(finished_count, 5); /* released more than 5000 before cycle 9 was sent */
 	assert_int_equal(c.counts[CYCLE_LOST], 5);
-	cycles_finish(&c, true);
+	cycles_finish_all(&c, true);
 	assert_int_equal(c.counts[CYCLE_LOST], 5); /* stopped before the others could be answered */
 	assert_int_equal(c.counts[CYCLE_ANSWERED], 1);
+}
+
+/* The end came before the thread had read everything, for example because foreign frames filled its time. */
+static void what_was_not_read_is_not_lost(void **state)
+{
+	struct cycles c = make();
+
+	(void)state;
+	for (int i = 0; i < 10; i++)
+		send_at(&c, i, 10);
+	take(&c, FRAME_NONE, 9, release(7), 0);
+	cycles_finish_all(&c, false);
+	assert_int_equal(finished_count, 10);
+	assert_int_equal(c.counts[CYCLE_LOST], 2);
+	assert_int_equal(c.counts[CYCLE_READ_LATE], 8);
 }
 
 static void other_frames(void **state)
@@ -158,7 +173,7 @@ static void other_frames(void **state)
 	assert_int_equal(c.others.reordered, 1);
 	answer_at(&c, 1, 70, 80);
 	assert_int_equal(c.others.duplicate, 1);
-	cycles_finish(&c, false);
+	cycles_finish(&c);
 	answer_at(&c, 1, 90, 95); /* the cycle is finished, and still known */
 	assert_int_equal(c.others.duplicate, 2);
 	answer_at(&c, 2, 10, 20); /* nobody sent this */
@@ -166,10 +181,10 @@ static void other_frames(void **state)
 	send_at(&c, 2, 10);
 	answer_at(&c, 2, 5001, 5002);
 	assert_int_equal(c.others.after_timeout, 1);
-	cycles_finish(&c, false);
+	cycles_finish(&c);
 	assert_int_equal(finished_count, 2);
 	take(&c, FRAME_NONE, 2, release(2) + 6000, 0);
-	cycles_finish(&c, false);
+	cycles_finish(&c);
 	assert_int_equal(c.counts[CYCLE_LOST], 1);
 	answer_at(&c, 2, 7000, 7001);
 	assert_int_equal(c.others.after_timeout, 2);
@@ -189,7 +204,7 @@ static void a_warm_up(void **state)
 	}
 	take(&c, FRAME_DEPARTED, -1, 0, 1);
 	take(&c, FRAME_DEPARTED, 77, 0, 1);
-	cycles_finish(&c, true);
+	cycles_finish_all(&c, true);
 	assert_int_equal(finished_count, 5);
 	assert_int_equal(c.counts[CYCLE_ANSWERED], 3);
 }
@@ -206,7 +221,7 @@ static void more_open_cycles_than_the_table_has(void **state)
 	assert_true(finished_count > MOST / 4);
 	assert_int_equal(c.counts[CYCLE_READ_LATE], finished_count);
 	take(&c, FRAME_NONE, MOST - 2, release(MOST - 2) + 5001, 0);
-	cycles_finish(&c, true);
+	cycles_finish_all(&c, true);
 	assert_int_equal(finished_count, MOST - 1);
 	assert_int_equal(c.counts[CYCLE_LOST] + c.counts[CYCLE_READ_LATE], MOST - 1);
 }
@@ -244,14 +259,14 @@ static void every_cycle_ends_once(void **state)
 				}
 			}
 			if (next_random(&random) % 3 == 0)
-				cycles_finish(&c, false);
+				cycles_finish(&c);
 		}
 		if (expected[CYCLES - 1] == CYCLE_LATE)
 			answer_at(&c, CYCLES - 1, INTERVAL + 100, INTERVAL + 700);
 		if (expected[CYCLES - 1] == CYCLE_READ_LATE)
 			answer_at(&c, CYCLES - 1, 700, INTERVAL + 700);
 		take(&c, FRAME_NONE, CYCLES - 1, release(CYCLES) + 6000, 0);
-		cycles_finish(&c, true);
+		cycles_finish_all(&c, true);
 		for (int i = 0; i < CYCLE_OUTCOMES; i++) {
 			assert_int_equal(c.counts[i], expected_counts[i]);
 			all += c.counts[i];
@@ -271,6 +286,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_way_to_end),
 		cmocka_unit_test(lost_is_what_was_looked_for),
+		cmocka_unit_test(what_was_not_read_is_not_lost),
 		cmocka_unit_test(other_frames),
 		cmocka_unit_test(a_warm_up),
 		cmocka_unit_test(more_open_cycles_than_the_table_has),
