@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from rtgauge.cli.options import Json, Out, Target, WaitForLock, duration_option, wait_s
+from rtgauge.cli.options import Json, Out, Seed, Target, WaitForLock, duration_option, wait_s
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.record.records_folder import RECORDS
 from rtgauge.target.address import LOCAL
@@ -116,9 +116,7 @@ def tune(
     ] = "12s",
     larger_than: Annotated[str, typer.Option(metavar="PERCENT", help="Smallest gain that matters.")] = "20%",
     target: Target = LOCAL,
-    seed: Annotated[
-        int | None, typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of the random order.")
-    ] = None,
+    seed: Seed = None,
     out: Out = RECORDS,
     wait: WaitForLock = "0",
     files: Annotated[

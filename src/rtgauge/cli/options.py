@@ -70,8 +70,24 @@ Figures = Annotated[
     typer.Option(metavar="DIR", help="Also write every figure as PNG, SVG and PDF to this folder."),
 ]
 Out = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")]
-SettingsOption = Annotated[
-    list[str] | None, typer.Option("--set", metavar="KEY=VALUE", help="Set a parameter in every step.")
+StepDuration = Annotated[
+    str | None, typer.Option(metavar="TIME", help="Measuring time of each step, e.g. 10s, 5min, 1h.")
+]
+LoadNames = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAMES",
+        autocompletion=completion.loads,
+        help="Loads to use instead of the plan's, e.g. idle,cpu,network.",
+    ),
+]
+ProbeSettings = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="KEY=VALUE", help="Set any other parameter of the probes in every step."),
+]
+Seed = Annotated[
+    int | None,
+    typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of the random order, to reproduce it."),
 ]
 
 
@@ -158,21 +174,10 @@ class MeasuringOptions:
         str | None,
         typer.Option(metavar="NAME", help="Machine to measure if a side names none; default: local."),
     ] = None
-    duration: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Measuring time of each step, e.g. 10s.")
-    ] = None
-    load: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            autocompletion=completion.loads,
-            help="Loads to use instead of the plan's, e.g. idle,cpu.",
-        ),
-    ] = None
-    settings: SettingsOption = None
-    seed: Annotated[
-        int | None, typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of the random order.")
-    ] = None
+    duration: StepDuration = None
+    load: LoadNames = None
+    settings: ProbeSettings = None
+    seed: Seed = None
 
     def overrides(self) -> Overrides:
         """Return the changes that these options make to the plan. Raises InputError if a --set is wrong."""

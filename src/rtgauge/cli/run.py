@@ -19,8 +19,12 @@ from rtgauge.cli.options import (
     AllowLeftOut,
     Details,
     JsonAlone,
+    LoadNames,
     Out,
+    ProbeSettings,
     Require,
+    Seed,
+    StepDuration,
     WaitForLock,
     duration_option,
     given_options,
@@ -57,21 +61,12 @@ class OverPlan:
             help=f"{MACHINE} Repeatable; the machines are measured one after the other.",
         ),
     ] = None
-    duration: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Measuring time of each step, e.g. 10s, 5min, 1h.")
-    ] = None
+    duration: StepDuration = None
     repeats: Annotated[
         int | None,
         typer.Option(min=1, max=1000, metavar="N", help="Repeat every step N times, in random order."),
     ] = None
-    load: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAMES",
-            autocompletion=completion.loads,
-            help="Loads to use instead of the plan's, e.g. idle,cpu,network.",
-        ),
-    ] = None
+    load: LoadNames = None
     deployment: Annotated[
         str | None,
         typer.Option(
@@ -148,16 +143,8 @@ class OverPlan:
             show_default=False,
         ),
     ] = None
-    settings: Annotated[
-        list[str] | None,
-        typer.Option(
-            "--set", metavar="KEY=VALUE", help="Set any other parameter of the probes in every step."
-        ),
-    ] = None
-    seed: Annotated[
-        int | None,
-        typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of the random order, to reproduce it."),
-    ] = None
+    settings: ProbeSettings = None
+    seed: Seed = None
 
     def overrides(self) -> Overrides:
         """Return the changes that these options make to the plan. Raises InputError if an option is wrong."""
