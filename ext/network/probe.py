@@ -40,7 +40,7 @@ class PathParameters(ExplainParameters, PolicyParameters, TimedParameters, Still
         exclude=True,  # `path` holds it
         description="short for path: a host, which answers ICMP echo requests, or a path",
     )
-    interval_ns: Annotated[DurationNs, between("50us", "1min")] = Field(
+    interval_ns: Annotated[DurationNs, between("20us", "1min")] = Field(
         default=1_000_000, alias="interval", description="the cycle: time between two releases"
     )
     timeout_ns: Annotated[DurationNs, between("1ms", "1min")] = Field(

@@ -24,7 +24,7 @@
 #define ROOM 32768 /* events between two drains */
 #define LEAD_NS (NS_PER_S / 50)
 #define DRAIN_NS (NS_PER_S / 20)
-#define LEAST_INTERVAL_NS 50000 /* at most 20,000 frames a second */
+#define LEAST_INTERVAL_NS 20000 /* at most 50,000 frames a second */
 #define ALONE_CYCLES 10		/* so many cycles, and so long, without any answer: nobody is there */
 #define ALONE_NS (2 * NS_PER_S)
 #define OFFSET_TRIES 16

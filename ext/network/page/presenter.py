@@ -156,10 +156,12 @@ class PathPresenter(Presenter):
         return Chapter("path", "The path", tables, measured, figures=figures) if tables else None
 
     def print_brief(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
-        """Print what became of the cycles, and the table of the parts."""
-        for step in steps:
-            for line in self.lines(step):
-                print_text(console, line)
+        """Print what became of the cycles of a single step, and the table of the parts."""
+        if len(steps) > 1:
+            self.print_tables(view, steps, console)
+            return
+        for line in (line for step in steps for line in self.lines(step)):
+            print_text(console, line)
         grid = parts_grid(steps, view.labels)
         if grid is not None:
             print_tables([grid], console)

@@ -210,5 +210,5 @@ def test_an_interface_that_is_not_there(engine: Path) -> None:
 
 def test_too_many_frames_a_second(engine: Path) -> None:
     assert "interval-ns" in refused(
-        engine, "usage", 2, "path", "--path=icmp:127.0.0.1", "--interval-ns=49999"
+        engine, "usage", 2, "path", "--path=icmp:127.0.0.1", "--interval-ns=19999"
     )

@@ -90,7 +90,7 @@ def test_the_engine_gets_its_options() -> None:
 
 def test_parameters_that_do_not_fit() -> None:
     for written, says in (
-        ({"interval": "49us"}, "interval"),
+        ({"interval": "19us"}, "interval"),
         ({"interval": "50us", "timeout": "10s"}, "timeout"),
         ({"interval": "2ms", "timeout": "1ms"}, "timeout"),
         ({"count": 5, "duration": "1s"}, "duration or count"),
