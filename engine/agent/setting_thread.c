@@ -174,14 +174,21 @@ static int read_state(pid_t pid, char **value)
 	return *value ? 0 : ENOMEM;
 }
 
+/* Parses the name, and finds its thread. Returns 0, EINVAL or ESRCH. */
+static int find(const char *name, struct thread *thread)
+{
+	if (!parse(name, thread))
+		return EINVAL;
+	return process_lives(thread->tid, thread->start) ? 0 : ESRCH;
+}
+
 static int read_setting(const char *name, char **value)
 {
 	struct thread thread;
+	int error = find(name, &thread);
 
-	if (!parse(name, &thread))
-		return EINVAL;
-	if (!process_lives(thread.tid, thread.start))
-		return ESRCH;
+	if (error)
+		return error;
 	switch (thread.part) {
 	case AFFINITY:
 		return read_affinity(thread.tid, value);
@@ -195,11 +202,10 @@ static int read_setting(const char *name, char **value)
 static int write_setting(const char *name, const char *value)
 {
 	struct thread thread;
+	int error = find(name, &thread);
 
-	if (!parse(name, &thread))
-		return EINVAL;
-	if (!process_lives(thread.tid, thread.start))
-		return ESRCH;
+	if (error)
+		return error;
 	switch (thread.part) {
 	case AFFINITY:
 		return write_affinity(thread.tid, value);

@@ -692,7 +692,7 @@ def test_the_server_that_gave_the_cpu_to_a_lower_task_is_named(
     assert explanation.main.ns == 50_000_000
 
 
-def test_a_used_up_deadline_budget_counts_from_the_throttling_to_the_replenishing_whatever_runs() -> None:
+def test_a_budget_counts_from_throttling_to_replenishing() -> None:
     mine = ("measured", THREAD, -1)
     other = ("other", 400, -1)
     story = Story().switch(-500, 1, IDLE, mine)
@@ -709,7 +709,7 @@ def test_a_used_up_deadline_budget_counts_from_the_throttling_to_the_replenishin
     assert sum(found.values()) == 1_005_000
 
 
-def test_preemption_is_off_from_the_time_when_the_cpu_was_asked_to_switch() -> None:
+def test_preemption_is_off_from_the_request_to_switch() -> None:
     story = Story().switch(-500, 1, MEASURED, LOWER, state=1)
     story.at(0, 1, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
     story.at(1, 1, "sched_set_need_resched", cpu=0, tif=3)
@@ -720,7 +720,7 @@ def test_preemption_is_off_from_the_time_when_the_cpu_was_asked_to_switch() -> N
     assert found[Kind.WAKEUP, ""] == pytest.approx(3)
 
 
-def test_a_task_that_another_cpu_asked_to_leave_could_not_be_preempted() -> None:
+def test_a_task_asked_to_leave_could_not_be_preempted() -> None:
     """Without the event, the whole time counts as the wake-up on another CPU."""
     for asked, kind in ((True, Kind.PREEMPTION_OFF), (False, Kind.REMOTE_WAKEUP)):
         story = Story().switch(-500, 1, MEASURED, LOWER, state=1).switch(-600, 0, IDLE, HIGHER)

@@ -32,7 +32,7 @@ def test_an_unknown_study_is_refused_with_the_nearest() -> None:
         adaptive_study("longer", Overrides())
 
 
-def test_a_study_of_an_extension_that_is_missing_is_refused_with_its_name(
+def test_a_missing_extensions_study_is_refused_with_its_name(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("rtgauge.known_extensions.known", lambda: {"faraway": {"plans": ["orbit"]}})

@@ -140,7 +140,7 @@ TLB: {flushes} 1 TLB shootdowns
 @pytest.mark.parametrize(
     ("kind", "name"), [("CAL", "Function call interrupts"), ("IPI1", "Function call interrupts")]
 )
-def test_interrupts_by_other_cpus_are_a_mark_from_100_a_second_on(kind: str, name: str) -> None:
+def test_interrupts_by_other_cpus_are_marked_from_100_a_second(kind: str, name: str) -> None:
     """In 10 s. A wake-up of a task is no such interrupt."""
     old = IPIS.format(res=1, call=kind, name=name, calls=5, flushes=0)
     stat = {"/proc/stat": STAT.format(user=10, idle=2000, steal=2, ctxt=500)}

@@ -74,7 +74,7 @@ def known(monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
 
 
 @pytest.mark.usefixtures("known")
-def test_without_extensions_the_core_is_unknown_and_rt_is_refused() -> None:
+def test_without_extensions_the_core_is_unknown_and_rt_refused() -> None:
     assert cokernel_paths() == []
     assert real_time_core(Files(cast("Any", READABLE))).name is None
     assert choose_runtime(RealTimeCore(), "x86_64").why == "no installed extension measures on a co-kernel"

@@ -315,9 +315,7 @@ def test_a_named_interface_is_changed_and_no_other() -> None:
         ("08080808:C350", "/proc/net/tcp", ""),
     ],
 )
-def test_the_interface_through_which_a_machine_is_reached_is_kept(
-    connection: str, path: str, kept: str
-) -> None:
+def test_the_interface_that_reaches_a_machine_is_kept(connection: str, path: str, kept: str) -> None:
     assert {"/proc/net/tcp", "/proc/net/tcp6"} <= set(PATHS)
     files = reached(connection, path)
     assert {name for name in ("eth1", "eth2") if why_kept(name, files)} == ({kept} - {""})

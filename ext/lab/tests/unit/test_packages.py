@@ -149,7 +149,7 @@ def test_a_guest_gets_the_kernel_of_a_version_or_suite(fetched, version, suite, 
     assert f" {suites[0]} /" in line
 
 
-def test_a_version_that_debian_lacks_is_named_and_leaves_no_guest(fetched):
+def test_a_version_debian_lacks_is_named_and_leaves_no_guest(fetched):
     guest = of_version(built_in()["debian-rt"], "7.1", "")
     with pytest.raises(MeasureError, match=r"have no kernel 7\.1; .* 7\.3-rc7-rt-amd64"):
         build(guest, print)

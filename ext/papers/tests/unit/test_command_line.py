@@ -35,7 +35,7 @@ def test_wrong_words_lead_on(
         (["run", "delgado2020"], "response<=1ms", "rtgauge run brown2010 --require"),
     ],
 )
-def test_a_requirement_that_the_plan_cannot_answer_is_refused_with_the_command_that_can(
+def test_an_unanswerable_requirement_names_the_command_that_can(
     monkeypatch: pytest.MonkeyPatch,
     capfd: pytest.CaptureFixture[str],
     words: list[str],

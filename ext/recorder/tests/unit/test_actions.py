@@ -32,7 +32,7 @@ def program_of(path: Path, text: str) -> Path:
 
 
 @as_root
-def test_a_command_gets_the_trigger_as_arguments_and_no_shell_reads_it(
+def test_a_command_gets_the_trigger_as_arguments_without_a_shell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(actions, "check_roots_file", lambda path: path)  # the test's folder may be anybody's
@@ -45,7 +45,7 @@ def test_a_command_gets_the_trigger_as_arguments_and_no_shell_reads_it(
     assert counts == {"commands_done": 1}
 
 
-def test_at_most_one_trigger_acts_in_a_time_and_the_others_are_counted() -> None:
+def test_one_trigger_acts_at_a_time_and_others_are_counted() -> None:
     counts: Counter[str] = Counter()
     done = Actions(("signal:USR1",), 60, lambda name: counts.update([name]))
     for now_s in (100.0, 101.0, 159.0, 160.0, 161.0):
@@ -53,7 +53,7 @@ def test_at_most_one_trigger_acts_in_a_time_and_the_others_are_counted() -> None
     assert counts == {"triggers_without_action": 3, "signals_failed": 2}
 
 
-def test_a_signal_goes_to_the_program_and_not_to_one_that_took_its_number() -> None:
+def test_a_signal_goes_only_to_the_program_itself() -> None:
     counts: Counter[str] = Counter()
     process = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
     start = start_of(process.pid)

@@ -39,7 +39,7 @@ def files(machine: Path) -> set[str]:
     }
 
 
-def test_installing_writes_the_unit_and_its_link_and_uninstalling_removes_both(machine: Path) -> None:
+def test_installing_and_uninstalling_write_and_remove_the_unit(machine: Path) -> None:
     assert "starts at the next boot" in install("control", OPTIONS)[0]
     unit = "etc/systemd/system/rtgauge-recorder-control.service"
     link = "etc/systemd/system/multi-user.target.wants/rtgauge-recorder-control.service"
@@ -55,7 +55,7 @@ def test_installing_writes_the_unit_and_its_link_and_uninstalling_removes_both(m
     assert not (machine / "var/lib/rtgauge").exists()
 
 
-def test_the_unit_runs_the_recorder_with_every_word_as_it_was_given(machine: Path) -> None:
+def test_the_unit_runs_the_recorder_with_every_word_as_given(machine: Path) -> None:
     install("control", OPTIONS)
     parser = RawConfigParser(strict=False)
     parser.optionxform = str  # type: ignore[assignment, method-assign]

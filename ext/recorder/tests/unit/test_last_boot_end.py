@@ -150,7 +150,7 @@ def test_a_task_that_waits_for_a_kernel_lock_is_named() -> None:
     assert (wait.task, wait.lock, wait.ns) == ("sh", "mutex", 48 * MS)
 
 
-def test_a_task_that_was_preempted_waits_and_one_that_ran_again_does_not() -> None:
+def test_a_preempted_task_waits_unless_it_ran_again() -> None:
     end = ended(
         [
             switch(1, 0, IDLE, SHELL),
@@ -165,7 +165,7 @@ def test_a_task_that_was_preempted_waits_and_one_that_ran_again_does_not() -> No
     assert "interrupt 5 (eth0) in task hog" in conclusion(end)
 
 
-def test_doubts_name_another_kernel_another_boot_and_a_ring_that_others_armed() -> None:
+def test_doubts_name_another_kernel_boot_or_ring() -> None:
     events = [switch(1, 0, IDLE, SHELL)]
     other = boot_end(kept(events, kernel="6.13.0", read="0000-earlier"), THIS_BOOT)
     assert other is not None
@@ -183,7 +183,7 @@ def test_a_ring_without_events_has_no_end() -> None:
     assert boot_end(kept([]), THIS_BOOT) is None
 
 
-def test_control_characters_of_a_task_name_do_not_reach_the_terminal() -> None:
+def test_control_characters_of_a_task_do_not_reach_the_terminal() -> None:
     evil = (7, "\x1b[2Jhog", 49)
     out = StringIO()
     print_boot_end(

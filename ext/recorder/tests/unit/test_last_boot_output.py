@@ -49,7 +49,7 @@ def test_a_crash_is_read_with_its_reason_and_what_each_cpu_did() -> None:
     assert end.end_ns < end.last_ns
 
 
-def test_a_cpu_that_hung_with_interrupts_off_is_named_after_a_reset() -> None:
+def test_a_cpu_hung_with_interrupts_off_is_named_after_a_reset() -> None:
     end = end_of("hang")
     assert (end.ending, [cpu.task for cpu in end.hung]) == ("hang", ["taskset"])
     assert "it hung there" in conclusion(end)

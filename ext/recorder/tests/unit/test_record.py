@@ -51,7 +51,7 @@ def recorded(path: Path, hours: int) -> np.ndarray[tuple[int], np.dtype[np.int64
     return np.concatenate(drawn)
 
 
-def test_the_record_has_every_activation_by_hour_and_a_step_for_each_boot(tmp_path: Path) -> None:
+def test_the_record_has_every_activation_and_a_step_a_boot(tmp_path: Path) -> None:
     values = recorded(tmp_path / "folder", hours=10)
     path = make_record(RecorderFolder.open(tmp_path / "folder"), tmp_path / "runs", ["rtgauge"])
     record = Record.open(path)

@@ -155,7 +155,7 @@ def thirty_days(folder: RecorderFolder, clock: DrivenClock) -> Iterator[dict[str
 
 
 @pytest.mark.slow
-def test_thirty_days_at_1_khz_fit_50_mib_with_the_worst_of_each_cause(tmp_path: Path) -> None:
+def test_thirty_days_at_1_khz_fit_50_mib(tmp_path: Path) -> None:
     clock = DrivenClock()
     folder = folder_of(tmp_path / "folder")
     total = 0
@@ -232,7 +232,7 @@ def test_a_kill_loses_nothing_that_was_written(tmp_path: Path) -> None:
     assert folder.stretches and folder.minutes, "there were folded hours, and minutes of the present one"
 
 
-def test_a_kill_between_folding_and_clearing_counts_nothing_twice(
+def test_a_kill_between_folding_and_clearing_counts_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = DrivenClock()
@@ -341,7 +341,7 @@ def test_what_the_budget_does_not_allow_to_name_is_named_later(tmp_path: Path) -
     assert {kept.culprit for kept in folder.keeping.moments.values()} == {"cause 0", "cause 1", "cause 2"}
 
 
-def test_a_reader_sees_the_rest_while_the_recorder_writes_and_removes(
+def test_a_reader_sees_the_rest_while_the_recorder_writes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     clock = DrivenClock()

@@ -41,7 +41,7 @@ def test_on_cobalt_the_line_of_the_kernel_is_the_wire(name: str):
 
 
 @pytest.mark.parametrize("rt", ["rtai", "auto"])
-def test_a_cokernel_that_may_have_no_line_has_none_in_kernel_space(rt: str):
+def test_a_cokernel_without_lines_has_none_in_kernel_space(rt: str):
     assert normalise(PROBES["periodic"], {"space": "kernel", "rt": rt}, "x").path == "none"
     with pytest.raises(InputError, match=r"cannot (drive|use)"):
         normalise(PROBES["periodic"], {"space": "kernel", "rt": rt, "path": "gpio:gpiochip0:1"}, "x")
