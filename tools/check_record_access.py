@@ -136,6 +136,7 @@ ALLOWED = {
     # Fixed places below /etc and /var/lib, the kernel's files, and a recorder's own open folder.
     "ext/recorder/installing.py": {"mkdir", "rmdir", "rmtree", "symlink_to", "unlink", "write_whole"},
     "ext/recorder/folder.py": {"whole_file"},
+    "ext/recorder/messages.py": {"unlink"},
     "ext/recorder/program.py": {"read_text"},
     "ext/recorder/recorder.py": {"read_text"},
     "ext/recorder/tracing.py": {"mkdir", "rmdir"},

@@ -106,6 +106,10 @@ class Triggers:
     trigger_every: Annotated[
         str, typer.Option(metavar="TIME", help="At most one trigger acts in this time.")
     ] = "1min"
+    socket: Annotated[
+        Path | None,
+        typer.Option(metavar="PATH", help="Trigger at a datagram that the program sends to this socket."),
+    ] = None
     silent: Annotated[
         int | None,
         typer.Option(
@@ -171,6 +175,7 @@ def _options(program: ProgramOptions, keep: Keep, triggers: Triggers) -> Options
         budget=_share(keep.budget_cpu),
         silent=Silence(triggers.silent, period_ns) if triggers.silent and period_ns else None,
         bounds=bound,
+        socket=triggers.socket,
     )
 
 

@@ -11,6 +11,8 @@ import selectors
 import signal
 import time
 from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
 from types import FrameType
 from typing import NamedTuple
 
@@ -20,6 +22,7 @@ from rtgauge.units import NS_PER_S, format_share
 from rtgauge_ext.recorder.actions import Actions
 from rtgauge_ext.recorder.clocks import clocks
 from rtgauge_ext.recorder.folder import HOUR_NS, RecorderFolder
+from rtgauge_ext.recorder.messages import Messages
 from rtgauge_ext.recorder.naming import Namer
 from rtgauge_ext.recorder.program import PROC, Program, WantedProgram
 from rtgauge_ext.recorder.recording import MINUTE_NS, Recording, State, Taker
@@ -50,6 +53,7 @@ class Options:
     for_ns: int | None = None
     budget: float = 0.005
     silent: Silence | None = None
+    socket: Path | None = None
     bounds: dict[str, int] | None = None
 
 
@@ -86,6 +90,9 @@ class Recorder:
         )
         actions.count = self._count
         self._selector = selectors.DefaultSelector()
+        self._messages = None if options.socket is None else Messages(options.socket)
+        if self._messages is not None:
+            self._selector.register(self._messages, selectors.EVENT_READ, self._take_messages)
         self._now: RunningEngine | None = None
         self._next: RunningEngine | None = None
         self._sessions = 0
@@ -106,7 +113,7 @@ class Recorder:
         try:
             while not self._is_over(begun.boot_ns):
                 for key, _ in self._selector.select(self._pause_s()):
-                    self._read(key.data)
+                    key.data()
                 self._tick()
         finally:
             self._end()
@@ -142,6 +149,8 @@ class Recorder:
             while running is not None and running in (self._next, self._now):
                 self._read(running)
         self._actions.close()
+        if self._messages is not None:
+            self._messages.close()
         self._look_at_cpu()
         self._recording.tick("absent")
         self._recording.flush()
@@ -163,6 +172,15 @@ class Recorder:
             self._told_s[trigger.name] = now_s
             self._recording.event(f"trigger {trigger.name}", trigger.detail)
         self._actions.act(trigger, self._now.session.program if self._now is not None else None, now_s)
+
+    def _take_messages(self) -> None:
+        """Let the datagrams that have come pull the trigger."""
+        if self._messages is None:
+            return
+        for trigger in self._messages.read(self._now.session.program if self._now is not None else None):
+            self._recording.trigger(trigger)
+        self._count("messages_refused", self._messages.refused)
+        self._messages.refused = 0
 
     def _pause_s(self) -> float:
         silent = self._options.silent
@@ -218,7 +236,7 @@ class Recorder:
             self._failed(str(error), now_ns)
             return None
         running = RunningEngine(session, self._recording.begin(), now_ns)
-        self._selector.register(session.stdout, selectors.EVENT_READ, running)
+        self._selector.register(session.stdout, selectors.EVENT_READ, partial(self._read, running))
         return running
 
     def _failed(self, why: str, now_ns: int) -> None:

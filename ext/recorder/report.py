@@ -47,6 +47,7 @@ NUMBERS = {
     "lines_not_written": "line that could not be written",
     "sessions_not_written": "end of a session that could not be written",
     "events_not_written": "event that could not be written",
+    "messages_refused": "message of somebody else than the program or root",
     "triggers_without_action": "trigger without action, because another one had just acted",
     "commands_done": "command done",
     "commands_failed": "command failed",

@@ -12,11 +12,14 @@ from typing import IO
 from rtgauge.probe.common_parameters import LONGEST
 from rtgauge.probe.watch import PROBE, WatchParameters
 from rtgauge.target.engine_path import engine_path
+from rtgauge.units import NS_PER_S
 from rtgauge_ext.recorder.program import Program
 from rtgauge_ext.recorder.tracing import make_instance, remove_instance
 
 PIECE = 1 << 18
 GRACE_S = 10.0
+LOOK_NS = 5 * NS_PER_S
+"""The time between two searches for new threads. One each second takes a third of the engine's CPU time."""
 OWN_OPTIONS = ("--pid=", "--program=", "--explain-cost-ns=", "--trace-instance=", "--explain-instance=")
 
 
@@ -25,7 +28,13 @@ def engine_arguments(options: dict[str, str | int], pid: int, trace: str, explai
     given = {"pid": pid, "duration": LONGEST, "explain": True, **options}
     arguments = PROBE.arguments(WatchParameters.model_validate(given), None)
     kept = [word for word in arguments if not word.startswith(OWN_OPTIONS)]
-    return [*kept, f"--pid={pid}", f"--trace-instance={trace}", f"--explain-instance={explain}"]
+    return [
+        *kept,
+        f"--look-ns={LOOK_NS}",
+        f"--pid={pid}",
+        f"--trace-instance={trace}",
+        f"--explain-instance={explain}",
+    ]
 
 
 class EngineSession:

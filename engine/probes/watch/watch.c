@@ -33,15 +33,15 @@
 #include "probes/watch/threads.h"
 
 #define DRAIN_NS (NS_PER_S / 20)
-#define SCAN_NS NS_PER_S /* time between two searches for new threads and for what changed */
-#define SLOTS 128	 /* of the table of threads; more than twice WATCH_THREADS_MAX */
+#define COUNTS_PER_LOOK 20 /* how often the program's own counts are read between two looks */
+#define SLOTS 128	   /* of the table of threads; more than twice WATCH_THREADS_MAX */
 #define CHANGES_MAX 32
 
 static struct {
 	int64_t pid;
 	const char *program, *threads, *instance, *cycle;
-	int64_t period_ns;
-} options;
+	int64_t period_ns, look_ns;
+} options = {.look_ns = NS_PER_S};
 
 static const struct option_entry table[] = {
 	{.name = "pid",
@@ -73,6 +73,12 @@ static const struct option_entry table[] = {
 	 .kind = OPTION_TEXT,
 	 .value = &options.instance,
 	 .help = "instance of tracefs that records the kernel's events"},
+	{.name = "look-ns",
+	 .kind = OPTION_INT,
+	 .value = &options.look_ns,
+	 .min = NS_PER_S,
+	 .max = 60 * NS_PER_S,
+	 .help = "time between two searches for new threads and for what changed, in ns"},
 	{.shared = harness_option_duration},
 	{.shared = harness_option_warm_up},
 	{.shared = harness_options_machine},
@@ -100,6 +106,7 @@ struct state {
 	int64_t start_ns, dropped, taken_ns;
 	int64_t looked_ns;     /* for threads that begin later */
 	bool counted;	       /* the program's own counts were read when the measured phase began */
+	int64_t counted_ns;    /* ... and for the last time */
 	bool ended;	       /* the followers have ended */
 	bool interrupts_tried; /* there was a poller, so the kernel was asked to record interrupts */
 	int64_t clock_set_ns, clock_sets; /* by how much the wall clock was set at most, and how often */
@@ -399,10 +406,12 @@ static void count_all(const struct state *state, bool at_end)
 /* Reads the program's own counts when the measured phase begins, and repeatedly until it ends. */
 static void count_in_phase(struct state *state, int64_t now_ns)
 {
-	if (now_ns < state->phase.from_ns)
+	if (now_ns < state->phase.from_ns ||
+	    (state->counted && now_ns - state->counted_ns < options.look_ns / COUNTS_PER_LOOK))
 		return;
 	count_all(state, state->counted);
 	state->counted = true;
+	state->counted_ns = now_ns;
 }
 
 static int64_t phase_ns(void)
@@ -499,12 +508,12 @@ static void find_other(struct state *state)
 	close(root);
 }
 
-/* Once a second: what is in /proc, and in tracefs. */
+/* Once in look_ns: what is in /proc, and in tracefs. */
 static void look(struct harness *h, int64_t now_ns)
 {
 	struct state *state = h->state;
 
-	if (now_ns - state->looked_ns < SCAN_NS)
+	if (now_ns - state->looked_ns < options.look_ns)
 		return;
 	state->looked_ns = now_ns;
 	find_changes(state, now_ns);

@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: MIT
+"""A socket at which the program itself pulls the trigger, by a datagram."""
+
+from __future__ import annotations
+
+import os
+import socket
+import stat
+import struct
+from contextlib import suppress
+from pathlib import Path
+
+from rtgauge.errors import InputError
+from rtgauge.escape import one_line
+from rtgauge_ext.recorder.program import Program
+from rtgauge_ext.recorder.triggers import Trigger
+
+MESSAGE = "message"
+MOST_BYTES = 100
+CREDENTIALS = struct.Struct("3i")
+"""A sender's process, user and group, as the kernel adds them (unix(7), SCM_CREDENTIALS)."""
+
+
+class Messages:
+    """An open socket. Only root and the recorded program can pull the trigger; others are counted."""
+
+    def __init__(self, path: Path) -> None:
+        """Bind the socket. Raises InputError if the path is not free."""
+        self._path = path
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
+        self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        try:
+            if path.is_socket():
+                path.unlink()  # a recorder that was killed left it
+            mask = os.umask(0o111)  # everybody may send; the kernel says who does
+            try:
+                self._socket.bind(str(path))
+            finally:
+                os.umask(mask)
+        except OSError as error:
+            self._socket.close()
+            raise InputError(f"--socket {path}: {error.strerror or error}") from None
+        self._made = path.lstat().st_ino
+        self.refused = 0
+
+    def fileno(self) -> int:
+        """Return the descriptor, for a selector."""
+        return self._socket.fileno()
+
+    def read(self, program: Program | None) -> list[Trigger]:
+        """Return the triggers that have come."""
+        found: list[Trigger] = []
+        with suppress(BlockingIOError):
+            while True:
+                data, ancillary, _, _ = self._socket.recvmsg(MOST_BYTES, socket.CMSG_SPACE(CREDENTIALS.size))
+                if _may(ancillary, program):
+                    text = one_line(data.decode(errors="replace").strip())
+                    found.append(Trigger(MESSAGE, text or "an empty message"))
+                else:
+                    self.refused += 1
+        return found
+
+    def close(self) -> None:
+        """Close and remove the socket."""
+        self._socket.close()
+        with suppress(OSError):
+            about = self._path.lstat()
+            if stat.S_ISSOCK(about.st_mode) and about.st_ino == self._made:
+                self._path.unlink()
+
+
+def _may(ancillary: list[tuple[int, int, bytes]], program: Program | None) -> bool:
+    """Return whether the sender is root or the recorded program."""
+    for level, kind, data in ancillary:
+        if (level, kind) == (socket.SOL_SOCKET, socket.SCM_CREDENTIALS):
+            pid, user, _ = CREDENTIALS.unpack(data[: CREDENTIALS.size])
+            return user == 0 or (program is not None and pid == program.pid)
+    return False
