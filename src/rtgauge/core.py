@@ -33,7 +33,6 @@ EXTENSION = Extension(
         "gate": Command(
             DECIDE, "Tell whether a candidate is worse than its baseline.", "rtgauge.cli.gate:gate"
         ),
-        "deploy": Command(DECIDE, "Show or change which CPUs do what.", "rtgauge.cli.deploy:app"),
         "restore": Command(
             DECIDE, "Put back everything that rtgauge changed.", "rtgauge.cli.restore:restore"
         ),

@@ -27,6 +27,7 @@ AddedKind = Literal[
     "askers",
     "resumers",
     "marks",
+    "runtimes",
 ]
 """What the file lists. An option is `COMMAND --NAME`, a plan is a preset or a study."""
 

@@ -11,7 +11,7 @@ from rtgauge.cli.console import Console
 from rtgauge.cli.kept_settings import keepers
 from rtgauge.cli.options import Target, target_option
 from rtgauge.errors import EXIT_CANNOT_MEASURE
-from rtgauge.report.deployment import print_put_back
+from rtgauge.report.restored import print_put_back
 from rtgauge.system.deployment.current import read_held
 from rtgauge.target.address import LOCAL
 from rtgauge.target.open_target import open_target, release_target

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, NamedTuple, cast
 
 from rtgauge import extension
 from rtgauge.errors import InputError, MeasureError
+from rtgauge.known_extensions import from_where
 from rtgauge.record.facts import Facts, RealTimeCore
 from rtgauge.record.model import StepKey
 from rtgauge.target.engine_path import cokernel_path
@@ -123,9 +124,8 @@ def runtimes() -> list[Runtime]:
 def runtime_of(name: str) -> Runtime:
     """Return a co-kernel by its value of `rt`. Raises InputError if no extension knows it."""
     if name not in extension.registered("runtimes"):
-        raise InputError(
-            f"no installed extension measures on {name}; install one that does, or leave --rt out"
-        )
+        instead = "; install an extension that does, or leave --rt out"
+        raise InputError(f"rtgauge cannot measure on {name}{from_where('runtimes', name) or instead}")
     return cast("Runtime", extension.load("runtimes", name, Runtime))
 
 

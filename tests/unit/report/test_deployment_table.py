@@ -6,16 +6,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import pytest
-from rich.console import Console
 
 from rtgauge.record.model import DeploymentReport, SettingMade
 from rtgauge.record.reader import Record
 from rtgauge.report.changes import PUT_BACK, deployment_table
-from rtgauge.report.deployment import print_settings
 from rtgauge.report.page import html
 from rtgauge.report.table import tone_of
-from rtgauge.system.deployment.definition import Deployment
-from rtgauge.system.deployment.stages import Gather
 from tests.support.records import Shape, write_record
 
 if TYPE_CHECKING:
@@ -42,15 +38,6 @@ def test_made_refused_and_moved_are_counted():
         [("refused: the kernel manages this interrupt itself", "alarm"), ("it was not changed", "")],
     ]
     assert table.notes == ["rtgauge reserved CPU 1 for measuring."]
-
-
-def test_a_preview_names_the_group_of_all_tasks():
-    console = Console(width=120)
-    with console.capture() as printed:
-        print_settings(
-            Deployment("MI", isolate="all"), None, [Gather("/sys/fs/cgroup/rtgauge-others")], console
-        )
-    assert "/sys/fs/cgroup/rtgauge-others" in printed.get()
 
 
 @pytest.mark.parametrize("action", ["failed", "left-changed-by-other", "left-under-another", None])

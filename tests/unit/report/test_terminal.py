@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING
 import pytest
 from rich.console import Console
 
+from rtgauge import extension
 from rtgauge.plan.plan import presets
 from rtgauge.record.facts import Facts
 from rtgauge.record.model import Mark, Result, Severity
 from rtgauge.record.reader import Record
 from rtgauge.report import terminal
 from rtgauge.report.page import html
+from rtgauge.report.presenter import presenters_of
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Column, Table, numbers, texts
 from rtgauge.report.terminal import print_list, print_summary
@@ -71,6 +73,17 @@ def test_the_summary_names_cokernel_and_switches_to_linux(
 ) -> None:
     assert line in summary(on_cobalt(record, counts), 200).splitlines()
     assert "Cobalt" not in summary(record, 200)
+
+
+def test_a_record_on_a_cokernel_needs_no_extension(record: Record, monkeypatch: pytest.MonkeyPatch) -> None:
+    core = [each for each in extension.extensions() if each.name == "core"]
+    monkeypatch.setattr(extension, "extensions", lambda: tuple(core))
+    monkeypatch.setattr(extension, "registered", lambda kind: getattr(core[0], kind))
+    presenters_of.cache_clear()
+    shown = on_cobalt(record, [0, 3])
+    assert "measured on Cobalt: it handed threads 3 times to Linux" in summary(shown, 200).splitlines()
+    assert "Cobalt" in html(shown)
+    presenters_of.cache_clear()
 
 
 @pytest.fixture(name="record")

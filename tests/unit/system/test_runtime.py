@@ -78,14 +78,14 @@ def test_without_extensions_the_core_is_unknown_and_rt_refused() -> None:
     assert cokernel_paths() == []
     assert real_time_core(Files(cast("Any", READABLE))).name is None
     assert choose_runtime(RealTimeCore(), "x86_64").why == "no installed extension measures on a co-kernel"
-    with pytest.raises(InputError, match="no installed extension measures on cobalt; install one"):
+    with pytest.raises(InputError, match="cannot measure on cobalt"):
         runtime_of("cobalt")
     with (
-        pytest.raises(InputError, match="measures on cobalt"),
+        pytest.raises(InputError, match="measure on cobalt"),
         with_cokernels([step("cobalt")], cast("Any", None), print),
     ):
         pass
-    with pytest.raises(InputError, match="measures on cobalt"):
+    with pytest.raises(InputError, match="measure on cobalt"):
         needs_of(step("cobalt"))
 
 

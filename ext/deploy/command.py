@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge deploy`."""
+"""`rtgauge deploy` shows, applies and explains deployments."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from rtgauge.cli.lazy_group import ListedGroup
 from rtgauge.cli.options import Target, target_option
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.record.facts import UNKNOWN
-from rtgauge.report.deployment import print_applied, print_deployments, print_settings
 from rtgauge.system.cpus import knows_nohz_full
 from rtgauge.system.deployment.apply import Refused, read_machine
 from rtgauge.system.deployment.apply import apply as apply_deployment
@@ -23,6 +22,7 @@ from rtgauge.system.deployment.definition import AS_IS, NAMED, parse_deployment,
 from rtgauge.system.deployment.stages import preview
 from rtgauge.system.facts import facts_by
 from rtgauge.target.open_target import open_target, reader
+from rtgauge_ext.deploy.terminal import print_applied, print_deployments, print_settings
 
 app = typer.Typer(
     cls=ListedGroup,

@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: MIT
+"""What this extension adds to rtgauge."""
+
+from __future__ import annotations
+
+from rtgauge.core import DECIDE
+from rtgauge.extension import Command, Extension
+
+EXTENSION = Extension(
+    name="deploy",
+    line="Shows and applies deployments of the cores, until they are restored.",
+    commands={
+        "deploy": Command(DECIDE, "Show or change which CPUs do what.", "rtgauge_ext.deploy.command:app"),
+    },
+)
