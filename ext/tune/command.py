@@ -105,6 +105,14 @@ def tune(
             help="Change only this network interface, or the one that leads to this IP address.",
         ),
     ] = None,
+    path: Annotated[
+        str | None,
+        typer.Option(
+            metavar="PATH",
+            help="Measure the responses of this far end, e.g. udp:HOST:PORT (rtgauge probe path), and change "
+            "only the network interface that leads to it.",
+        ),
+    ] = None,
     only: Annotated[
         str | None, typer.Option(metavar="SETTINGS", help="Try only these settings, e.g. thp,c-states.")
     ] = None,
@@ -170,6 +178,8 @@ def tune(
           help real-time tasks on CPU 1
       rtgauge tune --require "latency<=50us" --cpu 1 -- ./control
           help the wake-ups of your own program
+      rtgauge tune --require "period=1ms response<=500us" --path icmp:192.168.1.5
+          help a loop with a device behind the network
       rtgauge tune --about timer-migration
           show the advice, and what was measured on this machine
       rtgauge resume latest --budget 1h
@@ -196,6 +206,8 @@ def tune(
         raise InputError(f"--boot {boot}: give {EACH_DEPLOYMENT}")
     if pid is not None and command:
         raise InputError("--pid and a command exclude each other; give only one of them")
+    if path is not None and (pid is not None or command):
+        raise InputError("--path measures a network path instead of a program; leave out one of them")
     if command and require is None:
         raise InputError('say which requirement the program must meet: --require "latency<=100us"')
     with _program(command, pid, target) as watched:
@@ -205,7 +217,9 @@ def tune(
                 "--isolate chooses the CPUs itself and cannot move a program; leave out --cpu and the program"
             )
         chosen = names_option("--only", only), names_option("--without", without)
-        scope = AllowedSettings(cpus_option(cpu), watched, *chosen, by_boot, isolate, interface)
+        scope = AllowedSettings(
+            cpus_option(cpu), watched, *chosen, by_boot, isolate, _used_interface(interface, path)
+        )
         offer = read_offer(target, scope)
         if dry_run:
             _print_offer(offer, details=details)
@@ -226,6 +240,7 @@ def tune(
             target,
             seed,
             reboot=boot is not None,
+            path=path,
         )
         if target == LOCAL:
             _check_root()
@@ -335,6 +350,24 @@ def names_option(option: str, text: str | None) -> list[str]:
     return names
 
 
+def _used_interface(interface: str | None, path: str | None) -> str | None:
+    """Return the network interface to change, or an address to which it leads; None: none is named. Raises
+    InputError if the path is not valid.
+    """
+    if path is None or interface is not None:
+        return interface
+    from pydantic import ValidationError
+
+    from rtgauge.probe import registry
+    from rtgauge.validation import explain
+
+    probe = registry.get("path")
+    try:
+        return probe.peer(probe.parameters.model_validate({"path": path}))
+    except ValidationError as error:
+        raise explain(error, "--path", ["path"]) from None
+
+
 def _loads(option: str, text: str) -> list[str]:
     """Return the names of the loads. Raises InputError if one is unknown."""
     from rtgauge.load import registry
@@ -359,6 +392,7 @@ def _plan(
     seed: int | None,
     *,
     reboot: bool,
+    path: str | None,
 ) -> Plan:
     """Make the plan. `loads`: (search, confirmation); `times`: (budget, duration). Raises InputError."""
     from rtgauge.verdict.requirement import parse_requirement
@@ -387,6 +421,7 @@ def _plan(
         seed=seed,
         reboot=reboot,
         interface=offer.interface,
+        path=path,
     )
 
 

@@ -120,25 +120,28 @@ def tune_plan(
     seed: int | None,
     reboot: bool = False,
     interface: str | None = None,
+    path: str | None = None,
 ) -> Plan:
     """Return the plan of the first run, which explains the machine as it is. Raises InputError.
 
     `fewer`: lists of fewer CPUs than `cpus` that may be isolated, the fewest first. The first CPU is
     measured, because it is isolated in every list. `reboot`: boot a lab guest for each set of settings; the
-    user boots any other machine before the confirmation. A watched program would not survive a boot.
+    user boots any other machine before the confirmation. A watched program would not survive a boot. `path`:
+    the network path to a far end whose responses are measured, instead of wake-ups.
     """
-    if pid is None and requirement.metric != "latency":
+    metric = "latency" if path is None else "response"
+    if pid is None and requirement.metric != metric:
+        subject = "" if path is None else " a path"
         raise InputError(
-            f"rtgauge tune judges by latency, not by {requirement.metric}; require latency<=TIME"
+            f"rtgauge tune judges{subject} by {metric}, not by {requirement.metric}; require {metric}<=TIME"
         )
     if pid is not None and reboot:
         raise InputError("a boot would end the program that is watched: leave out --boot each-deployment")
     if set(loads) & set(confirm_loads):
         raise InputError("--confirm-load must name a load that --load does not name")
     measured: dict[str, object] = {
-        "probe": "wakeup",
+        **({"probe": "wakeup", "window": "250ms"} if path is None else {"probe": "path", "path": path}),
         "interval": format_duration(requirement.period_ns or NS_PER_S // 1000),
-        "window": "250ms",
         **({} if cpus is None else {"cpu": next(iter(fewer), cpus)}),
     }
     watched: dict[str, object] = {"probe": "watch", "pid": pid}

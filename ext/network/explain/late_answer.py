@@ -114,15 +114,20 @@ def _answer(
         if sent.time_ns < event.time_ns <= received.time_ns
         and event.number("skbaddr") == received.number("skbaddr")
     ]
+    # The kernel uses the address of a packet again, so the last event counts.
     handed = next(
-        (event for event in on_way if event.name in HANDED and event.text("name") == device), received
+        (event for event in reversed(on_way) if event.name in HANDED and event.text("name") == device),
+        received,
     )
-    far = next((event for event in on_way if event.name == "net_dev_xmit"), None)
+    far = next(
+        (event for event in reversed(on_way) if event.name == SENT and event.time_ns <= handed.time_ns), None
+    )
     asked_ns = max(_asked_ns(within, handed, lines), sent.time_ns)
     # The far end of a virtual link is in this machine.
     arrived_ns = asked_ns
     if far is not None and handed.name != BEFORE_POLL:
-        arrived_ns = min(far.time_ns, handed.time_ns)
+        left = _later(within, "net_dev_xmit", far)
+        arrived_ns = handed.time_ns if left is None else min(left.time_ns, handed.time_ns)
     return _Answer(queued, started, sent, arrived_ns, asked_ns, handed, received, waking)
 
 

@@ -41,7 +41,9 @@ pytestmark = [
     pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="needs two CPUs"),
 ]
 STRENGTHS = (1, 2, 4, 8)
-"""How many times as many packets a storm has: a fast machine is not late with few."""
+"""How many times as many packets a storm has: a fast machine is not late with few. The other causes have as
+many tries, because other work of a busy machine may delay more cycles than the cause.
+"""
 SLOW_EVERY = 5
 
 
@@ -145,7 +147,7 @@ def late(found: Sequence[Explanation]) -> list[Explanation]:
 @pytest.mark.parametrize("name", PLANTS)
 def test_the_planted_cause_is_named(name: str, engine: Path, tmp_path: Path) -> None:
     react, plant, culprit = PLANTS[name]
-    found: list[Explanation] = []
+    seen: list[tuple[Culprit, int, int]] = []
     for strength in STRENGTHS:
         with TwoNamespaces() as both:
             end, path = udp_far_end(both, react)
@@ -153,10 +155,11 @@ def test_the_planted_cause_is_named(name: str, engine: Path, tmp_path: Path) -> 
                 end.prefer(LOOP)
                 found = late(explained(engine, both, path, tmp_path))
         if found:
-            break
-    assert found
-    most = max(ranked_culprits(found), key=lambda ranked: ranked.outliers)
-    assert is_planted(most.culprit, culprit), (most.culprit, most.outliers, len(found))
+            most = max(ranked_culprits(found), key=lambda ranked: ranked.outliers)
+            seen.append((most.culprit, most.outliers, len(found)))
+            if is_planted(most.culprit, culprit):
+                return
+    pytest.fail(f"{culprit} was not named: {seen}")
 
 
 class Capture:

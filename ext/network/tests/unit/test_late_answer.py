@@ -77,10 +77,19 @@ def test_a_slow_device_is_the_wire_and_the_device() -> None:
 
 def test_the_far_end_in_this_machine_ends_where_it_sends() -> None:
     story = softirq(received(sent(begun()), 804, 805, gives="napi_gro_receive_entry"), 802, 810)
+    story.at(479, 0, "net_dev_start_xmit", skbaddr=ANSWER, name="far")
     story.at(480, 0, "net_dev_xmit", skbaddr=ANSWER, name="far")
     found = parts(story, 815)
     assert found[Kind.FAR_END, ""] == pytest.approx(472)
     assert found[Kind.POLL, TIMER] == pytest.approx(321.5)
+
+
+def test_an_earlier_packet_at_the_same_address_is_another_one() -> None:
+    story = softirq(received(sent(begun()), 800, 805), 802, 810)
+    for at in (100, 400):
+        story.at(at, 0, "netif_rx", skbaddr=ANSWER, name="near")
+        story.at(at + 1, 0, "netif_receive_skb", skbaddr=ANSWER, name="near")
+    assert parts(story, 815)[Kind.FAR_END, ""] == pytest.approx(792)
 
 
 @pytest.mark.parametrize("others", [False, True])
@@ -94,6 +103,7 @@ def test_a_queueing_discipline_and_the_flow_before_it(others: bool) -> None:
 
 def test_a_task_before_the_thread_that_polls() -> None:
     story = sent(begun()).switch(15, 0, IDLE, HOG)
+    story.at(21, 0, "net_dev_start_xmit", skbaddr=ANSWER, name="far")
     story.at(23, 0, "net_dev_xmit", skbaddr=ANSWER, name="far")
     story.at(22, 0, "sched_waking", comm=NAPI[0], pid=NAPI[1], prio=NAPI[2], target_cpu=0)
     story.switch(900, 0, HOG, NAPI)

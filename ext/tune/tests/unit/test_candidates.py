@@ -122,6 +122,27 @@ def test_a_setting_about_the_real_time_cpus_names_them() -> None:
     assert (deployment.rt_cpus, deployment.isolate, deployment.rules) == ("1", "1", ["workqueues"])
 
 
+def test_only_the_named_interface_is_changed_unless_the_machine_is_reached_through_it() -> None:
+    routes = (
+        "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\n"
+        "eth0\t00000000\t0100000A\t0003\t0\t0\t0\t00000000\n"
+        "eth1\t0001A8C0\t00000000\t0001\t0\t0\t0\t00FFFFFF\n"
+    )
+    paths = {f"/sys/class/net/eth{number}/threaded": {"text": "0\n"} for number in range(3)}
+    files = machines.badly_set_rt() | {"/proc/net/route": {"text": routes}} | paths
+    for name, why in (("eth1", None), ("eth0", "eth0 has the default route")):
+        found = offer(
+            facts(files, interface=name), files, Machine(files), AllowedSettings(only=["threaded-napi"])
+        )
+        assert (names(found) == {"threaded-napi"}) == (why is None)
+        assert {each.rule.id: each.why for each in found.not_tried}.get("threaded-napi") == why
+        assert found.interface == name
+    assert (
+        deployment_name(["settings=threaded-napi"], None, None, "eth1")
+        == "interface=eth1,settings=threaded-napi"
+    )
+
+
 def test_rules_about_isolated_cpus_are_about_the_real_time_ones() -> None:
     files = machines.badly_set_rt() | {
         "/sys/devices/virtual/workqueue/cpumask": {"text": "f\n"},

@@ -37,7 +37,7 @@ from rtgauge_ext.tune.page import basis, figures, page, tables
 from rtgauge_ext.tune.refused import refused_in
 from rtgauge_ext.tune.result import TuneOutcome, TuneResult
 from rtgauge_ext.tune.search import PairOutcome, Visit
-from rtgauge_ext.tune.study import Played, next_runs, play, seen_of, value_ns, with_more_budget
+from rtgauge_ext.tune.study import Played, deployment, next_runs, play, seen_of, value_ns, with_more_budget
 from rtgauge_ext.tune.tuning_options import TuningOptions, options_of, plain, resolution, tune_plan
 
 if TYPE_CHECKING:
@@ -100,6 +100,18 @@ def test_the_first_run_is_the_machine_as_it_is_explained() -> None:
     options = TuningOptions.model_validate(plan.written["tune"])
     assert options.search(3).candidates == {"thp": [], "ksm": []}
     assert "tests and a confirmation" in resolution(options, 10 * NS_PER_S)
+
+
+def test_a_path_is_judged_by_its_responses() -> None:
+    plan = planned("period=2ms response<=1ms", path="icmp:192.0.2.1", interface="eth1")
+    (key,) = plan.steps
+    assert key.probe == "path"
+    assert key.parameters.get("path") == "icmp:192.0.2.1"
+    assert key.parameters.get("interval_ns") == 2_000_000
+    options = TuningOptions.model_validate(plan.written["tune"])
+    assert "interface=eth1" in deployment(["thp"], options)
+    with pytest.raises(InputError, match="judges a path by response, not by latency"):
+        planned("latency<=1ms", path="icmp:192.0.2.1")
 
 
 @pytest.mark.parametrize(
