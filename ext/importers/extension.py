@@ -41,8 +41,7 @@ EXTENSION = Extension(
         ),
         "rtgauge_ext.importers.other_tool:OTHER_TOOL",
     ),
-    words={
-        "rtgauge import": "read convert parse load-file",
-    },
+    options={"run": "rtgauge_ext.importers.added_options:CrossCheckOption"},
+    words={"rtgauge import": "read convert parse load-file"},
     marks={"importers": "rtgauge_ext.importers.marks:ImportMarkKind"},
 )

@@ -41,7 +41,12 @@ def words_of_missing() -> list[tuple[str, list[str]]]:
         for kind, how in HOW.items()
         for name in known()[extension].get(kind, ())
     ]
-    options = [(name, option.split()) for name in MISSING for option in known()[name].get("options", ())]
+    options = [
+        (name, option.split())
+        for name in MISSING
+        for option in known()[name].get("options", ())
+        if missing("commands", option.split()[0]) is None
+    ]
     tools = [
         (name, ["run", "--cross-check", tool])
         for name in MISSING

@@ -24,6 +24,8 @@ HOST = sorted(
     for path in folder.rglob("*.py")
     if not {"tests", "bench"} & set(path.relative_to(ROOT).parts)
 )
+OF_EXTENSIONS = {"OVERLOAD", "HISTOGRAM_OVERFLOW", "RESOLUTION_1US"}
+"""Marks of the core that only extensions make, each of them several."""
 STREAM_MARK = re.compile(r"(?<!void )stream_mark\((.*?)\);$", re.DOTALL | re.MULTILINE)
 
 
@@ -78,7 +80,7 @@ def test_every_mark_is_made_somewhere() -> None:
     made = set(re.findall(r"MarkKind\.([A-Z_0-9]+)", text)) | {
         mark_kinds()[name].name for name, _, _ in engine_marks()
     }
-    assert {kind.name for kind in mark_kinds().values()} - made == set()
+    assert {kind.name for kind in mark_kinds().values()} - made - OF_EXTENSIONS == set()
 
 
 @pytest.mark.parametrize("kind", mark_kinds().values())

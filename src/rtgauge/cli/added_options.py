@@ -19,6 +19,7 @@ from rtgauge.extension import load_all
 if TYPE_CHECKING:
     from rtgauge.analysis.frequency_options import FrequencyOptions
     from rtgauge.cli.progress import Display
+    from rtgauge.plan.plan import Overrides
     from rtgauge.record.reader import Record
     from rtgauge.runner.context import Progress
 
@@ -37,6 +38,14 @@ class WhileMeasuring(AddedOptions):
         the options do not ask for it. `require`: the run's requirement, or None. Raises InputError if an
         option is wrong.
         """
+
+
+class ChangesPlan(AddedOptions):
+    """For `run`: changes the plan."""
+
+    @abstractmethod
+    def changed(self, overrides: Overrides) -> Overrides:
+        """Return the changes to the plan with those of the options. Raises InputError if one is wrong."""
 
 
 class OnPages(AddedOptions):
@@ -100,6 +109,12 @@ class AddedValues:
     def of(self, form: type[Form]) -> list[Form]:
         """Return the groups of one class."""
         return [group for group in self.groups if isinstance(group, form)]
+
+    def changed(self, overrides: Overrides) -> Overrides:
+        """Return the changes to the plan with those of the options. Raises InputError if one is wrong."""
+        for group in self.of(ChangesPlan):
+            overrides = group.changed(overrides)
+        return overrides
 
     def listening(self, display: Display, require: str | None) -> AbstractContextManager[Progress]:
         """Return what yields the object that shows the progress: the display or, if an option asks for it,

@@ -89,16 +89,6 @@ class OverPlan:
     ] = None
     require: Require = None
     allow_left_out: AllowLeftOut = False
-    cross_check: Annotated[
-        str | None,
-        typer.Option(
-            metavar="NAME",
-            help=(
-                "Also measure with another tool, alternately: cyclictest, rtla; xenomai-latency, "
-                "xenomai-switchtest; rtai-latency, rtai-switches."
-            ),
-        ),
-    ] = None
     controller: Annotated[
         bool,
         typer.Option(
@@ -172,7 +162,6 @@ class OverPlan:
             seed=self.seed,
             require=self.require,
             allow_left_out=self.allow_left_out,
-            cross_check=self.cross_check,
             controller=self.controller,
             raised=self.raised or [],
             targets=self.target,
@@ -384,7 +373,7 @@ def run(
     options = RunOptions(
         out=out, command=["rtgauge", *sys.argv[1:]], hold_ns=hold_ns(hold), wait_s=wait_s(wait)
     )
-    overrides = over.overrides()
+    overrides = added.changed(over.overrides())
     study = registry.adaptive_study(plan, overrides) if plan in registry.studies() else None
     if study is not None and (given := given_options(turns)):
         raise InputError(

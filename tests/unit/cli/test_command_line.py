@@ -63,7 +63,7 @@ def test_what_belongs_elsewhere_is_pointed_to(
     ("words", "requirement", "can"),
     [
         (["run", "quick"], "irq-latency<=3us", "rtgauge probe wakeup --space kernel --require"),
-        (["run", "quick"], "response<=1ms", "rtgauge watch --require"),
+        (["run", "quick"], "response<=1ms", "give instead: rtgauge "),
         (["probe", "wakeup"], "user-latency<=5us", "rtgauge probe wakeup --space kernel --require"),
     ],
 )

@@ -59,7 +59,6 @@ def test_wrong_input_is_refused_without_the_machine(keys: dict[str, Any], said: 
     [
         {"probe": "wakeup"},
         {"probe": "calibrate"},
-        {"probe": "watch", "program": "no-such-thing", "load": "stall:fault:0"},
     ],
 )
 def test_what_may_be_right_is_not(keys: dict[str, Any]) -> None:

@@ -23,7 +23,7 @@ def option(argv: list[str], name: str) -> str:
 
 
 def test_the_names() -> None:
-    own = ["idle", "cpu", "memory", "network", "scheduler", "papers", "stall"]
+    own = ["idle", "cpu", "memory", "network", "scheduler", "papers"]
     assert registry.names()[: len(own)] == own
     assert all(registry.get(name).name == name for name in registry.names())
 

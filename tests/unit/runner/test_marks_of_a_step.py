@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import re
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -39,19 +38,6 @@ def test_the_remedy_fits_what_ended_the_step(end_reason: str, said: str, unsaid:
     assert mark.kind is MarkKind.NOTHING_MEASURED
     assert said in mark.detail
     assert unsaid not in mark.detail
-
-
-@pytest.mark.parametrize(
-    ("rt", "p99_ns", "max_ns", "said"),
-    [
-        ("rtai", -40_000, -12, "every latency is negative, .* calibrate with rtai-latency"),
-        ("cobalt", -3, 200, "nearly every latency is negative, .* with autotune"),
-    ],
-)
-def test_latencies_below_zero_are_said(rt: str, p99_ns: int, max_ns: int, said: str) -> None:
-    (mark,) = _early_marks(step(rt, series(p99_ns=p99_ns, max_ns=max_ns)))
-    assert mark.kind is MarkKind.EARLY
-    assert re.search(said, mark.detail)
 
 
 def test_some_early_latencies_are_usual_on_a_cokernel() -> None:
