@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 UNKNOWN = "not explained"
 """The culprit of a moment whose events are damaged, or of an unknown format."""
+TURN_S = 0.2
+"""The CPU time (s) that may be spent before the engine's output is read again: a full pipe would stop it."""
 FIRST_S, MOST_S = 20.0, 60.0
 """The CPU time (s) that may be spent at once: at the beginning, and at most."""
 
@@ -59,7 +61,7 @@ class Namer:
     def __init__(self, share: float) -> None:
         """`share`: of one CPU, 0 to 1."""
         self._share = share
-        self._left_s = FIRST_S
+        self._left_s, self._turn_s = FIRST_S, TURN_S
         self._looked_s = time.monotonic()
 
     def may(self) -> bool:
@@ -67,11 +69,16 @@ class Namer:
         now_s = time.monotonic()
         self._left_s = min(MOST_S, self._left_s + self._share * (now_s - self._looked_s))
         self._looked_s = now_s
-        return self._left_s > 0
+        return self._left_s > 0 and self._turn_s > 0
+
+    def turn(self) -> None:
+        """Begin a new turn: the engine's output has been read."""
+        self._turn_s = TURN_S
 
     def name(self, source: EntrySource, moment: dict[str, Any]) -> str:
         """Return the culprit, and count the time that it took to find it."""
         begun_s = time.process_time()
         name = culprit_of(source, moment)
-        self._left_s -= time.process_time() - begun_s
+        took_s = time.process_time() - begun_s
+        self._left_s, self._turn_s = self._left_s - took_s, self._turn_s - took_s
         return name

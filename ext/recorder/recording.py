@@ -199,6 +199,7 @@ class Recording:
         """What was counted since the last entry."""
         self._waiting: list[PeriodSummary] = []
         """Minutes that could not be written yet, because the disk is full."""
+        self._unnamed = {number for number, kept in folder.keeping.moments.items() if kept.culprit == UNNAMED}
         self._recent: deque[tuple[int, int, str]] = deque(maxlen=REMEMBERED)
         if folder.damaged:
             self.event(
@@ -251,6 +252,8 @@ class Recording:
         )
         try:
             self._removed(len(self.folder.add_moment(head, text)))
+            if culprit == UNNAMED:
+                self._unnamed.add(max(self.folder.keeping.moments, default=0))
         except OSError:
             self.counts["moments_not_written"] += 1
         if trigger is not None:
@@ -277,7 +280,8 @@ class Recording:
         self._before = now
         if now.monotonic_ns - self._minute.monotonic_ns >= MINUTE_NS:
             self.flush()
-            self.name_one()
+        self._namer.turn()
+        self.name_more()
 
     def flush(self) -> None:
         """Write what has come since the last minute. What cannot be written waits for the next try."""
@@ -324,12 +328,15 @@ class Recording:
                 if isinstance(value, int) and value:
                     self.counts[name] += value
 
-    def name_one(self) -> None:
-        """Name the longest moment that nobody has explained yet, if the share of the CPU allows it."""
-        unnamed = [kept for kept in self.folder.keeping.moments.values() if kept.culprit == UNNAMED]
-        while unnamed and self._namer.may():
-            kept = max(unnamed)
-            unnamed.remove(kept)
+    def name_more(self) -> None:
+        """Name the longest moments that nobody has explained yet, if the share of the CPU allows it."""
+        while self._unnamed and self._namer.may():
+            known = [kept for n in self._unnamed if (kept := self.folder.keeping.moments.get(n)) is not None]
+            self._unnamed = {kept.number for kept in known}
+            if not known:
+                return
+            kept = max(known)
+            self._unnamed.remove(kept.number)
             try:
                 _, line = self.folder.moment(kept.number)
                 culprit = self._namer.name(self.folder.source(kept.source), json.loads(line))

@@ -31,7 +31,7 @@ TIMES = {
 }
 """Counts of times, and what they were."""
 NUMBERS = {
-    "program_ends": "end of the program",
+    "program_ends": "end of the watched program",
     "kills": "kill of the recorder",
     "clock_sets": "setting of the wall clock",
     "engine_failures": "failure of the engine",

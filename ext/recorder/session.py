@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import os
 import subprocess
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from rtgauge_ext.recorder.program import Program
 from rtgauge_ext.recorder.tracing import make_instance, remove_instance
 
 PIECE = 1 << 18
+PIPE_BYTES = 1 << 20
 GRACE_S = 10.0
 LOOK_NS = 5 * NS_PER_S
 """The time between two searches for new threads. One each second takes a third of the engine's CPU time."""
@@ -54,6 +56,8 @@ class EngineSession:
         except BaseException:
             self._remove()
             raise
+        with suppress(OSError):  # so that the engine need not wait for a recorder that is busy for a moment
+            fcntl.fcntl(self.stdout.fileno(), fcntl.F_SETPIPE_SZ, PIPE_BYTES)
         self._rest = b""
         self.stopping = False
 
