@@ -156,7 +156,7 @@ def show_search(folder: Path, json: bool) -> None:
     print_found(state.found, folder, json=json)
 
 
-def asked_search(
+def new_search(
     folder: Path,
     repository: Path,
     ends: tuple[str, str],

@@ -62,12 +62,12 @@ def bisect(
       4    cannot tell: the ends do not differ, or a commit matches neither
       130  interrupted; rtgauge resume continues
     """
-    from rtgauge_ext.bisect.bisect_search import asked_search, run_search
+    from rtgauge_ext.bisect.bisect_search import new_search, run_search
 
     waits_s = wait_s(wait)
     if good is None or bad is None or not command:
         raise InputError("give both ends and a command: --good COMMIT --bad COMMIT -- COMMAND")
-    state = asked_search(
+    state = new_search(
         out, repository, (good, bad), command, (plan, measured), deciding.gate_options(larger_than)
     )
     run_search(out, state, waits_s, fresh=True, json=json)

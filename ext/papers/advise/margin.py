@@ -21,7 +21,9 @@ from rtgauge_ext.papers.frequency.order_statistics import quantile, ranked
 
 
 class Margin(StrEnum):
-    """The margins from good to bad, and "cannot tell"."""
+    """The paper's margins from good to bad, and "cannot tell". Only `judge` decides whether a step that holds
+    is marginal; a step that fails is marginal up to a ratio of lateness to bound.
+    """
 
     BLACK = "clearly in the black"
     MARGINAL = "marginal"
