@@ -9,6 +9,11 @@ static inline void relax(void)
 	__builtin_ia32_pause();
 #elif defined(__aarch64__) || defined(__arm__)
 	__asm__ volatile("yield" ::: "memory");
+#elif defined(__riscv)
+	__asm__ volatile(".4byte 0x0100000f" ::
+				 : "memory"); /* pause; without Zihintpause, a fence of nothing */
+#elif defined(__loongarch__)
+	__asm__ volatile("" ::: "memory"); /* there is no such instruction */
 #endif
 }
 
