@@ -26,17 +26,20 @@ MACHINES = {
     "arm64": "aarch64",
     "armv7l": "armhf",
     "armv8l": "armhf",
+    "riscv64": "riscv64",
 }
 """Maps the output of `uname -m` to the architecture."""
 COMPILERS = {
     "x86_64": "x86_64-linux-gnu-gcc",
     "aarch64": "aarch64-linux-gnu-gcc",
     "armhf": "arm-linux-gnueabihf-gcc",
+    "riscv64": "riscv64-linux-gnu-gcc",
 }
 PACKAGES = {
     "x86_64": "gcc-x86-64-linux-gnu",
     "aarch64": "gcc-aarch64-linux-gnu",
     "armhf": "gcc-arm-linux-gnueabihf",
+    "riscv64": "gcc-riscv64-linux-gnu",
 }
 BUILD_S = 300
 
@@ -109,7 +112,7 @@ def engine_for(machine: str) -> Path:
         shown = "".join(c if c.isprintable() else "?" for c in machine[:40])
         raise MeasureError(
             f"the target's architecture is {shown}, but rtgauge has engines only for x86-64 (x86_64), arm64 "
-            "(aarch64) and armhf (armv7l)"
+            "(aarch64), armhf (armv7l) and riscv64"
         )
     if architecture == MACHINES.get(platform.machine()):
         return engine_path()

@@ -18,7 +18,7 @@ from rtgauge.target import engine_path as module
 from rtgauge.target.engine_path import engine_for, engine_path
 from tests.support.patience import PATIENCE_S
 
-EMULATORS = {"aarch64": "qemu-aarch64-static", "armv7l": "qemu-arm-static"}
+EMULATORS = {"aarch64": "qemu-aarch64-static", "armv7l": "qemu-arm-static", "riscv64": "qemu-riscv64-static"}
 ENGINE_LIMIT_BYTES = 5 << 18  # 1.25 MiB
 
 
@@ -102,7 +102,7 @@ def test_this_machine_has_its_own() -> None:
     assert engine_for(platform.machine()) == engine_path()
 
 
-@pytest.mark.parametrize("machine", ["riscv64", "armv6l", "i686", "", "x\x1b[2J\n$(id)"])
+@pytest.mark.parametrize("machine", ["loongarch64", "armv6l", "i686", "", "x\x1b[2J\n$(id)"])
 def test_an_architecture_that_there_is_none_for_is_named(machine: str) -> None:
     with pytest.raises(MeasureError, match=r"architecture is .* engines only for") as caught:
         engine_for(machine)
