@@ -58,7 +58,7 @@ def test_help_loads_nothing_heavy() -> None:
     )
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     lines = ran.stdout.splitlines()
-    assert "gate" in lines and "compare" in lines and "deploy show" in lines
+    assert "gate" in lines and "compare" in lines and "probe wakeup" in lines
     assert lines == [" ".join(words) for words in commands(ROOT)]
 
 
