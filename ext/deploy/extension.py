@@ -12,4 +12,11 @@ EXTENSION = Extension(
     commands={
         "deploy": Command(DECIDE, "Show or change which CPUs do what.", "rtgauge_ext.deploy.command:app"),
     },
+    words={
+        "rtgauge deploy": (
+            "isolate isolcpus partition shield affinity pin cpuset taskset cores cset irq irqs "
+            "irqbalance smp_affinity nohz nohz-full nohz_full rcu rcu-nocbs rcu_nocbs"
+        ),
+        "rtgauge deploy cmdline": "cmdline bootparams boot-parameters",
+    },
 )

@@ -33,6 +33,6 @@ def test_a_mark_of_another_name_is_refused() -> None:
 
 def test_the_page_of_commands_has_every_command_and_its_options() -> None:
     text = reference.commands_page()
-    for heading in ("rtgauge run", "rtgauge probe wakeup", "rtgauge deploy show", "rtgauge marks"):
+    for heading in ("rtgauge run", "rtgauge probe wakeup", "rtgauge marks"):
         assert f"\n## {heading}\n" in text
     assert "--interval TIME" in text

@@ -41,10 +41,6 @@ COMMANDS = {
     "rtgauge list": "ls results records runs dir",
     "rtgauge compare A B": "diff cmp versus vs against",
     "rtgauge gate --baseline A --candidate B": "ci regression regress ab baseline candidate",
-    "rtgauge deploy": (
-        "isolate isolcpus partition shield affinity pin cpuset taskset cores cset irq irqs "
-        "irqbalance smp_affinity nohz nohz-full nohz_full rcu rcu-nocbs rcu_nocbs"
-    ),
     "rtgauge restore": (
         "undo reset revert rollback unlock release clean cleanup unisolate stop kill abort cancel"
     ),
@@ -54,7 +50,6 @@ COMMANDS = {
     "rtgauge marks NAME": "mark doubt doubts glossary",
     "rtgauge run --load cpu": "load loads stress stress-ng hackbench hog noise-load",
     "rtgauge help run": "plan plans preset presets",
-    "rtgauge deploy cmdline": "cmdline bootparams boot-parameters",
     "rtgauge run --target ssh://USER@HOST": "remote ssh host target rpi raspberry-pi raspberrypi pi",
     "rtgauge run inside the container": "docker podman container",
     "rtgauge help": "man manual usage docs tutorial",
