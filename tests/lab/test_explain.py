@@ -11,12 +11,14 @@ wide, and no size is asserted.
 from __future__ import annotations
 
 import json
+import subprocess
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 from rtgauge.explain.analysis.culprits import explained_steps
+from rtgauge.explain.analysis.explanation import sum_words
 from rtgauge.record.reader import Record
 from rtgauge_ext.lab.headers import headers_tree
 from tests.lab.kmod_guests import KMOD
@@ -86,3 +88,65 @@ def test_a_guest_stopped_from_outside_ran_no_software(lab: Lab, tmp_path: Path) 
     assert rows["stopped"]["named"] >= 0.5 * rows["stopped"]["found"], rows
     told = json.loads(good(invoke("show", record.path, "--why", "--json", env=lab.env)).stdout)
     assert any("no software ran on CPUs 0-3" in known["sentence"] for known in told["steps"][0]["latencies"])
+
+
+BUDGET = r"""
+/* Every 200 ms it computes for 4 ms, twice its budget. */
+#include <linux/sched/types.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+static long long cpu_ns(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return t.tv_sec * 1000000000LL + t.tv_nsec;
+}
+
+int main(void)
+{
+    struct sched_attr attr = {.size = sizeof(attr), .sched_policy = 6, .sched_runtime = 2000000,
+        .sched_deadline = 20000000, .sched_period = 20000000};
+    struct timespec next;
+
+    if (syscall(SYS_sched_setattr, 0, &attr, 0))
+        return 1;
+    clock_gettime(CLOCK_MONOTONIC, &next);
+    for (;;) {
+        next.tv_nsec += 200000000;
+        if (next.tv_nsec >= 1000000000) {
+            next.tv_nsec -= 1000000000;
+            next.tv_sec++;
+        }
+        clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, 0);
+        for (long long end = cpu_ns() + 4000000; cpu_ns() < end;)
+            ;
+    }
+}
+"""
+
+
+@pytest.mark.newest
+def test_a_used_up_deadline_budget_is_named_by_the_kernels_own_events(lab: Lab, tmp_path: Path) -> None:
+    """And no dynamic event is left."""
+    lab.boot("debian-rt-newest")
+    (tmp_path / "budget.c").write_text(BUDGET)
+    subprocess.run(["gcc", "-static", "-O1", tmp_path / "budget.c", "-o", tmp_path / "budget"], check=True)
+    with (tmp_path / "budget").open("rb") as program:
+        copy = "cat >/tmp/budget && chmod 755 /tmp/budget"
+        good(rtgauge("lab", "shell", lab.up, copy, env=lab.env, stdin=program))
+    words = ("--duration", "6s", "--save", "-o", tmp_path / "records", "--", "/tmp/budget")
+    good(invoke("watch", "--target", f"lab:{lab.up}", *words, env=lab.env))
+    (record,) = (tmp_path / "records").iterdir()
+    (step,) = explained_steps(Record.open(record))
+    budgets = [
+        part.ns
+        for known in step.explanations
+        for part in known.parts
+        if part.culprit.mechanism == "its deadline budget"
+    ]
+    assert sum(budgets) > 10_000_000, [sum_words(known) for known in step.explanations]
+    assert "sched_dl_throttle" in str(step.step.explain)
+    assert lab.run_in("cat /sys/kernel/tracing/dynamic_events") == ""
