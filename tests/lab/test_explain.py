@@ -129,7 +129,7 @@ int main(void)
 
 
 @pytest.mark.newest
-def test_a_used_up_deadline_budget_is_named_by_the_kernels_own_events(lab: Lab, tmp_path: Path) -> None:
+def test_kernel_events_name_a_used_up_deadline_budget(lab: Lab, tmp_path: Path) -> None:
     """And no dynamic event is left."""
     lab.boot("debian-rt-newest")
     (tmp_path / "budget.c").write_text(BUDGET)

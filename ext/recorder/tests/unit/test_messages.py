@@ -69,7 +69,7 @@ def test_another_users_program_cannot_forge_a_trigger(messages: Messages, tmp_pa
     assert int(sent.stdout) > 0
 
 
-def test_a_killed_recorders_socket_is_replaced_and_other_files_stay(tmp_path: Path) -> None:
+def test_only_a_killed_recorders_socket_is_replaced(tmp_path: Path) -> None:
     left = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
     left.bind(str(tmp_path / "socket"))
     left.close()

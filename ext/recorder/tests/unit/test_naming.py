@@ -17,7 +17,7 @@ COST_S = 0.0625
 SOURCE = EntrySource(b"boot", b"", b"", b"")
 
 
-def test_naming_takes_its_share_of_the_cpu_and_a_part_of_each_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_naming_takes_its_share_of_cpu_and_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     now = {"cpu": 0.0, "wall": 0.0}
     monkeypatch.setattr(time, "monotonic", lambda: now["wall"])
     monkeypatch.setattr(time, "process_time", lambda: now["cpu"])

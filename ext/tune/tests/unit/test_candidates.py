@@ -122,7 +122,7 @@ def test_a_setting_about_the_real_time_cpus_names_them() -> None:
     assert (deployment.rt_cpus, deployment.isolate, deployment.rules) == ("1", "1", ["workqueues"])
 
 
-def test_only_the_named_interface_is_changed_unless_the_machine_is_reached_through_it() -> None:
+def test_only_a_named_interface_that_reaches_nobody_changes() -> None:
     routes = (
         "Iface\tDestination\tGateway\tFlags\tRefCnt\tUse\tMetric\tMask\n"
         "eth0\t00000000\t0100000A\t0003\t0\t0\t0\t00000000\n"
