@@ -86,7 +86,7 @@ class Guest:
 def boots(
     guest: Guest, monkeypatch: pytest.MonkeyPatch, interrupt: Interrupt | None = None
 ) -> BootDeployments:
-    monkeypatch.setattr(boot_guest, "Reboots", lambda name, engines, say: guest)
+    monkeypatch.setattr(boot_guest, "GuestReboots", lambda name, engines, say: guest)
     monkeypatch.setattr(deployments, "where_now", lambda name: None)
     return BootDeployments(guest, interrupt or Interrupt(), lambda text: None)  # pyright: ignore[reportArgumentType]
 
