@@ -9,8 +9,9 @@
 #include "agent/setting_kind.h"
 #include "base/cpuset.h"
 
-static const struct setting_kind *const named[] = {&setting_thread, &setting_group,   &setting_trace,
-						   &setting_module, &setting_ethtool, &setting_timer};
+static const struct setting_kind *const named[] = {&setting_thread, &setting_group,  &setting_trace,
+						   &setting_point,  &setting_module, &setting_ethtool,
+						   &setting_timer};
 
 /* Returns NULL if no kind of setting has this name. */
 static const struct setting_kind *kind_of(const char *name, bool is_volatile)

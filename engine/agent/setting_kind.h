@@ -47,6 +47,12 @@ extern const struct setting_kind setting_group;
 extern const struct setting_kind setting_trace;
 
 /*
+ * `point:EVENT` is an event `rtgauge/EVENT` at an instruction of a program (uprobe): "absent" or
+ * "FILE:0xOFFSET". ENOTSUP: the kernel has no such events.
+ */
+extern const struct setting_kind setting_point;
+
+/*
  * `module:FILE` or `module:FILE PARAMETERS` is a kernel module, "present" or "absent". FILE is its .ko,
  * perhaps compressed (.ko.xz, .ko.gz, .ko.zst); only its name is used to find and remove the module. Errors
  * are those of finit_module(2) and delete_module(2).

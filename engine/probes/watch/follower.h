@@ -50,6 +50,8 @@ struct follower {
 		sleeps_in[SLEEPS_MAX], blocked_in[SLEEPS_MAX];
 	struct other inversions[OTHERS_MAX],
 		inversions_lent[OTHERS_MAX]; /* by locks that do not lend priority, and by locks that do */
+	int point;			     /* the last point that it reached */
+	int64_t point_ns;		     /* when; 0: never, or events were lost since then */
 	bool outside_call;		     /* a call that it left by itself, not interrupted by a signal */
 	int64_t inversion_max_ns, waited_max_ns;
 	struct explained who; /* of the present activation */

@@ -171,7 +171,7 @@ static void filter_calls(const struct sched_events *events)
 }
 
 int sched_events_open(struct sched_events *events, const char *instance, enum call_table table,
-		      const pid_t *tids, int count)
+		      const struct point_options *points, const pid_t *tids, int count)
 {
 	char buffer_kb[32];
 	const char *lacks;
@@ -181,6 +181,14 @@ int sched_events_open(struct sched_events *events, const char *instance, enum ca
 	events->buffer_kb = BUFFER_KB;
 	if (lacks)
 		return failed(lacks);
+	if (points->cost && !point_events_measure(&events->points, events->reader.instance, points->cost))
+		return failed("points");
+	if (points->cost && events->points.cost_ns > points->budget_ns)
+		return error_line(
+			STATUS_USAGE, "point-budget",
+			"a point costs %.2f us on this machine, more than its budget of %.2f us; allow "
+			"more with --point-budget, or leave out the points",
+			(double)events->points.cost_ns / 1e3, (double)points->budget_ns / 1e3);
 	events->table = table;
 	begin_clocks(events);
 	events->wakes = symbols_address("hrtimer_wakeup"); /* ends the sleep of a call whose time is over */
@@ -191,12 +199,14 @@ int sched_events_open(struct sched_events *events, const char *instance, enum ca
 		return failed("memory");
 	if (!read_formats(events) || !choose_threads(events, tids, count))
 		return failed("events");
+	if (!point_events_open(&events->points, events->reader.instance, points->list))
+		return failed("points");
 	filter_calls(events);
 	for (size_t i = 0; i < SCHED_KINDS; i++) {
 		if (events->ids[i] && !trace_event_enable(events->reader.instance, names[i], true))
 			return failed(names[i]);
 	}
-	return 0;
+	return point_events_enable(&events->points, events->reader.instance, true) ? 0 : failed("points");
 }
 
 static int64_t argument(const struct sched_events *events, const unsigned char *record, size_t len,
@@ -262,6 +272,7 @@ static bool read_event(const struct sched_events *events, const unsigned char *r
 		event->to = (pid_t)trace_number(record, len, &events->child);
 		return true;
 	case SCHED_INTERRUPT:
+	case SCHED_POINT:
 		return true;
 	case SCHED_LOST:
 		break;
@@ -284,6 +295,7 @@ static void add(void *user, const unsigned char *record, size_t len, int64_t tim
 	struct interrupt interrupt;
 	unsigned int kind = 0;
 	uint16_t id = 0;
+	int point;
 
 	if (record && len < sizeof(id))
 		return;
@@ -291,7 +303,10 @@ static void add(void *user, const unsigned char *record, size_t len, int64_t tim
 		memcpy(&id, record, sizeof(id));
 	while (record && kind < SCHED_KINDS && id != events->ids[kind])
 		kind++;
-	if (record && kind == SCHED_KINDS) {
+	point = record && kind == SCHED_KINDS ? point_events_find(&events->points, id) : -1;
+	if (point >= 0) {
+		kind = SCHED_POINT;
+	} else if (record && kind == SCHED_KINDS) {
 		if (!interrupt_events_read(&events->interrupts, id, record, len,
 					   (unsigned int)trace_number(record, len, &events->flags),
 					   &interrupt))
@@ -317,6 +332,8 @@ static void add(void *user, const unsigned char *record, size_t len, int64_t tim
 	event->softirq = trace_number(record, len, &events->flags) & FLAG_SOFTIRQ;
 	if (event->kind == SCHED_INTERRUPT)
 		event->interrupt = interrupt;
+	if (event->kind == SCHED_POINT)
+		event->result = point;
 	if (!read_event(events, record, len, event))
 		return;
 	if (cpu < TRACE_CPUS_MAX)
@@ -405,6 +422,7 @@ void sched_events_switch(const struct sched_events *events, bool on)
 		if (events->ids[i])
 			trace_event_enable(events->reader.instance, names[i], on);
 	}
+	point_events_enable(&events->points, events->reader.instance, on);
 }
 
 bool sched_events_add_interrupts(struct sched_events *events)

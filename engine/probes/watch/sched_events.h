@@ -14,6 +14,7 @@
 #include "probes/watch/blocking_calls.h"
 #include "probes/watch/clock_offsets.h"
 #include "probes/watch/interrupt_events.h"
+#include "probes/watch/point_events.h"
 #include "trace/instance.h"
 #include "trace/reader.h"
 
@@ -26,7 +27,8 @@ enum sched_kind {
 	SCHED_SIGNAL,
 	SCHED_FORK,
 	SCHED_LOST,
-	SCHED_INTERRUPT
+	SCHED_INTERRUPT,
+	SCHED_POINT
 };
 #define SCHED_KINDS SCHED_LOST /* of events that the kernel records */
 
@@ -53,7 +55,7 @@ struct sched_event {
 		struct blocking_call call;
 		struct interrupt interrupt;
 	};
-	int64_t result; /* return; signal: its number */
+	int64_t result; /* return; signal: its number; point: its place in the list */
 	uint64_t timer; /* timer: what identifies it */
 	enum timer_use use;
 	/* timer: its earliest expiry on its own clock; lost: time_ns is the beginning of the gap, and this
@@ -77,16 +79,18 @@ struct sched_events {
 	int64_t buffer_kb;   /* of each CPU */
 	struct clock_offsets offsets;
 	struct interrupt_events interrupts;
+	struct point_events points;
 	uint64_t wakes;	     /* address of hrtimer_wakeup; 0: unknown */
 	uint64_t gives_back; /* address of inactive_task_timer; 0: unknown */
 	int set_fd;	     /* becomes readable soon after the wall clock was set; -1: none */
 	bool cancel_due;     /* the clock was set, and set_fd does not say so yet */
 };
 
-/* Starts recording the events of these threads. table: of the program's system calls. Returns 0, or the exit
- * status after an `error` line. */
+/* Starts recording the events of these threads. table: of the program's system calls. points: as in
+ * point_events_open; if there are points, their cost is measured first, at the event `points->cost`. Returns
+ * 0, or the exit status after an `error` line. */
 int sched_events_open(struct sched_events *events, const char *instance, enum call_table table,
-		      const pid_t *tids, int count);
+		      const struct point_options *points, const pid_t *tids, int count);
 
 /* Makes the buffers large enough for the rate of events, which were recorded for so long. If it must, it
  * disables recording, because the kernel may lose events meanwhile without a sign of it. A busy real-time

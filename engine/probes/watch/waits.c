@@ -323,6 +323,7 @@ enum wait_news waits_take(struct waits *waits, const struct sched_event *event,
 	case SCHED_FORK:
 	case SCHED_LOST:
 	case SCHED_INTERRUPT:
+	case SCHED_POINT:
 		break;
 	}
 	return NEWS_NOTHING;

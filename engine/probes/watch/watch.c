@@ -39,9 +39,10 @@
 
 static struct {
 	int64_t pid;
-	const char *program, *threads, *instance, *cycle;
+	const char *program, *threads, *instance, *cycle, *parts;
+	struct point_options points;
 	int64_t period_ns, look_ns;
-} options = {.look_ns = NS_PER_S};
+} options = {.points = {.budget_ns = 5000}, .look_ns = NS_PER_S};
 
 static const struct option_entry table[] = {
 	{.name = "pid",
@@ -69,6 +70,24 @@ static const struct option_entry table[] = {
 	 .min = 0,
 	 .max = INT64_MAX / 4,
 	 .help = "period that the loop should have, in ns; 0: unknown"},
+	{.name = "points",
+	 .kind = OPTION_TEXT,
+	 .value = &options.points.list,
+	 .help = "events at instructions of the program, in the order of its cycle, separated by commas"},
+	{.name = "point-cost",
+	 .kind = OPTION_TEXT,
+	 .value = &options.points.cost,
+	 .help = "event at the place that point-place prints, at which the cost of a point is measured"},
+	{.name = "point-budget-ns",
+	 .kind = OPTION_INT,
+	 .value = &options.points.budget_ns,
+	 .min = 0,
+	 .max = NS_PER_S,
+	 .help = "what a point may cost at most, in ns"},
+	{.name = "parts",
+	 .kind = OPTION_TEXT,
+	 .value = &options.parts,
+	 .help = "names of the parts of the program from each of the points to the next, separated by commas"},
 	{.name = "trace-instance",
 	 .kind = OPTION_TEXT,
 	 .value = &options.instance,
@@ -94,11 +113,23 @@ struct change {
 	char from[PLACE_TEXT_MAX], to[PLACE_TEXT_MAX];
 };
 
+#define PART_NAME_MAX 24
+
+/* The part of the program from one point to the next. */
+struct part {
+	struct series series;
+	char name[PART_NAME_MAX];
+	int64_t begun; /* in the measured phase; those that did not end at the next point have no time */
+};
+
 struct state {
+	struct part parts[EVENT_POINTS_MAX - 1];
+	int part_count;
 	struct follower *followers[WATCH_THREADS_MAX];
 	short slots[SLOTS]; /* index of a follower + 1, by its number; 0: empty */
-	struct series *series[WATCH_THREADS_MAX * METRICS];
-	struct follower *owners[WATCH_THREADS_MAX * METRICS]; /* of the series */
+	struct series *series[EVENT_POINTS_MAX - 1 + WATCH_THREADS_MAX * METRICS];
+	/* of the series; NULL: a part's */
+	struct follower *owners[EVENT_POINTS_MAX - 1 + WATCH_THREADS_MAX * METRICS];
 	pid_t tids[WATCH_THREADS_MAX]; /* of the first followers, which existed at the beginning */
 	int count, first_count, left_out;
 	struct cycle_wish wish;
@@ -276,6 +307,24 @@ static int64_t read_rttime_us(pid_t pid)
 	return (int64_t)limit.rlim_max;
 }
 
+static void add_parts(struct harness *h)
+{
+	struct state *state = h->state;
+
+	for (const char *at = options.parts ? options.parts : "";
+	     *at && state->part_count < EVENT_POINTS_MAX - 1;) {
+		struct part *part = &state->parts[state->part_count++];
+		int len = (int)strcspn(at, ",");
+
+		snprintf(part->name, sizeof(part->name), "%.*s", len, at);
+		part->series.cpu = -1;
+		part->series.metric = "part";
+		part->series.labels[0] = (struct label){"part", part->name};
+		add_series(state, &part->series, NULL, h->series_count++);
+		at += len + (at[len] == ',');
+	}
+}
+
 static int prepare_probe(struct harness *h)
 {
 	struct state *state = h->state;
@@ -296,6 +345,7 @@ static int prepare_probe(struct harness *h)
 		for (int m = 0; m < GAP; m++)
 			add_series(state, &f->series[m], f, h->series_count++);
 	}
+	add_parts(h);
 	h->series = state->series;
 	state->first_count = state->count;
 	leave_their_cpus(state);
@@ -331,14 +381,16 @@ static int begin_events(struct harness *h)
 	for (int i = 0; i < state->count; i++)
 		state->tids[i] = state->followers[i]->thread.tid;
 	failed = sched_events_open(&state->events, options.instance, table_of((pid_t)options.pid),
-				   state->tids, state->count);
+				   &options.points, state->tids, state->count);
 	return failed;
 }
 
 static void lose(struct state *state, int64_t from_ns, int64_t until_ns)
 {
-	for (int i = 0; i < state->count; i++)
+	for (int i = 0; i < state->count; i++) {
 		follower_lost(state->followers[i], from_ns, until_ns);
+		state->followers[i]->point_ns = 0;
+	}
 }
 
 /* Returns whether a signal without a handler ends the program (signal(7)). */
@@ -358,6 +410,22 @@ static bool ends_program(int number)
 static void note_begun(struct state *state, const struct sched_event *event)
 {
 	state->begun += event->time_ns >= state->phase.from_ns && event->time_ns < state->phase.until_ns;
+}
+
+/* A part ends if the thread reaches the next point. If it reaches another one, the part has no time. */
+static void take_point(struct state *state, struct follower *f, const struct sched_event *event)
+{
+	int point = (int)event->result;
+	struct part *ended = point ? &state->parts[point - 1] : NULL;
+
+	if (ended && point <= state->part_count && f->point_ns && f->point == point - 1)
+		series_feed_timed(&ended->series, event->time_ns, event->time_ns - f->point_ns,
+				  state->phase.j);
+	f->point = point;
+	f->point_ns = event->time_ns;
+	if (point < state->part_count && event->time_ns >= state->phase.from_ns &&
+	    event->time_ns < state->phase.until_ns)
+		state->parts[point].begun++;
 }
 
 static void take_event(void *user, const struct sched_event *event)
@@ -385,7 +453,9 @@ static void take_event(void *user, const struct sched_event *event)
 		return;
 	}
 	f = find_follower(state, event->to);
-	if (f)
+	if (f && event->kind == SCHED_POINT)
+		take_point(state, f, event);
+	else if (f)
 		follower_take(f, event, &state->events.offsets);
 	f = event->kind == SCHED_SWITCH ? find_follower(state, event->from) : NULL;
 	if (f)
@@ -654,6 +724,35 @@ static void write_changes(const struct state *state, struct json *j)
 	}
 }
 
+static void write_parts(const struct state *state, struct json *j)
+{
+	if (options.points.cost) {
+		stream_result(j, "point-cost");
+		json_close(j, '}');
+		json_open(j, "values", '{');
+		json_int(j, "cost_ns", state->events.points.cost_ns);
+		json_int(j, "budget_ns", options.points.budget_ns);
+		stream_result_end(j);
+	}
+	for (int i = 0; i < state->part_count; i++) {
+		const struct part *part = &state->parts[i];
+
+		stream_result(j, "part");
+		json_str(j, "part", part->name);
+		json_close(j, '}');
+		json_open(j, "values", '{');
+		json_int(j, "begun", part->begun);
+		json_int(j, "ended", part->series.total.count);
+		stream_result_end(j);
+		/* Each thread may be in the part at the end. */
+		if (part->begun - part->series.total.count > state->count)
+			stream_mark(j, "parts-not-ended", SEVERITY_DOUBTFUL, (int)part->series.id,
+				    "%lld of %lld parts %s did not end at the next point",
+				    (long long)(part->begun - part->series.total.count),
+				    (long long)part->begun, part->name);
+	}
+}
+
 /* Threads that began in the measured phase, and that were not watched. */
 static int64_t unwatched(const struct state *state)
 {
@@ -727,6 +826,7 @@ static void conclude(struct harness *h, struct json *j)
 	for (int i = 0; i < state->count; i++)
 		follower_conclude(state->followers[i], j);
 	write_changes(state, j);
+	write_parts(state, j);
 	write_end(state, state->taken_ns, j);
 	mark_clock(state, j);
 	mark_threads(state, j);
@@ -747,7 +847,7 @@ static bool explained(const struct harness *h, const struct series *s, struct ex
 	const struct state *state = h->state;
 	const struct follower *f = state->owners[s->id];
 
-	if (s != &f->series[LATENCY] && s != &f->series[RESPONSE])
+	if (!f || (s != &f->series[LATENCY] && s != &f->series[RESPONSE]))
 		return false;
 	*who = f->who;
 	who->cpu = f->cpu;

@@ -16,6 +16,7 @@ import typer
 
 from rtgauge.cli.probe_command import measure_probe, with_options
 from rtgauge.errors import InputError, MeasureError
+from rtgauge.probe.points import SEPARATOR
 from rtgauge.probe.watch import PROBE, named
 from rtgauge.target.address import parse_address
 from rtgauge.target.ssh_program import program_on
@@ -96,9 +97,36 @@ EXPLAIN = Annotated[
     bool,
     typer.Option("--explain/--no-explain", help="Use the kernel's events to explain the largest latencies."),
 ]
+POINT = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--point",
+        metavar="NAME=BINARY:SYMBOL",
+        help="A point of the program, in the order of its cycle: the call of a function, a static probe "
+        "(usdt:PROVIDER:NAME) or 0xADDRESS. The part NAME runs from this point to the next. Give two to 16.",
+    ),
+]
+BEGIN = Annotated[
+    str | None,
+    typer.Option("--begin", metavar="BINARY:SYMBOL", help="Where a part of the program begins."),
+]
+END = Annotated[
+    str | None, typer.Option("--end", metavar="BINARY:SYMBOL", help="Where the part of --begin ends.")
+]
+
+
+def _points(given: dict[str, Any]) -> str | None:
+    """Return the points as the parameter `points`, and remove their options from `given`."""
+    begin, end, points = given.pop("begin"), given.pop("end"), given.pop("points") or []
+    if (begin is None) != (end is None) or (begin is not None and points):
+        raise InputError("give --begin and --end together, or several points with --point")
+    if begin is not None:
+        points = [f"part={begin}", f"end={end}"]
+    return SEPARATOR.join(points) or None
 
 
 def _watch(command: list[str] | None, **given: Any) -> None:
+    given["points"] = _points(given)
     if sum((given["pid"] is not None, given["program"] is not None, bool(command))) != 1:
         raise InputError(
             "say which program to watch: a running one with --pid PID or --program NAME, or one to start: "
@@ -114,4 +142,15 @@ def _watch(command: list[str] | None, **given: Any) -> None:
     raise typer.Exit(measure_probe(PROBE, given, lambda: started(command, target, given["threads"])))
 
 
-watch = with_options(_watch, PROBE, "rtgauge watch", {"explain": (EXPLAIN, True), "command": (COMMAND, None)})
+watch = with_options(
+    _watch,
+    PROBE,
+    "rtgauge watch",
+    {
+        "points": (POINT, None),
+        "begin": (BEGIN, None),
+        "end": (END, None),
+        "explain": (EXPLAIN, True),
+        "command": (COMMAND, None),
+    },
+)

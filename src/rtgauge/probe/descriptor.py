@@ -304,6 +304,12 @@ class Probe(ABC, Generic[P]):
         """
         return None
 
+    def points(self, parameters: P) -> Mapping[str, tuple[str, str]]:  # noqa: ARG002 - for some probes
+        """Return event -> (program, symbol) of the points in a program at which the kernel makes events. The
+        runner makes and removes the events.
+        """
+        return {}
+
     @abstractmethod
     def arguments(self, parameters: P, samples_dir: str | None) -> list[str]:
         """Return the engine's command line: verb and options. `samples_dir`: the target's folder for the

@@ -22,7 +22,9 @@ from rtgauge.probe.common_parameters import (
 from rtgauge.probe.descriptor import TRACE_INSTANCE, Bound, Metric, Probe, Shown, Traced, command_line
 from rtgauge.probe.explain_parameters import NAMES as EXPLAIN_NAMES
 from rtgauge.probe.explain_parameters import ExplainParameters, explain_arguments, explain_cost_ns
+from rtgauge.probe.points import parse_points, point_events, point_options
 from rtgauge.units import parse_duration_ns
+from rtgauge.validation import DurationNs
 
 MOST_PID = 2**22
 """The kernel's PID_MAX_LIMIT (include/linux/threads.h)."""
@@ -71,6 +73,19 @@ class WatchParameters(ExplainParameters, TimedParameters, StillParameters):
         description="period that the loop should have; default: the period in the requirement, if "
         "there is one",
     )
+    points: str | None = Field(
+        default=None,
+        alias="points",
+        description=(
+            "points of the program in the order of its cycle, one a line: NAME=BINARY:SYMBOL, where SYMBOL "
+            "is a function, usdt:PROVIDER:NAME or 0xADDRESS; the part NAME runs from this point to the next"
+        ),
+    )
+    point_budget_ns: DurationNs = Field(
+        default=5_000,
+        alias="point-budget",
+        description="what one point may cost at most; otherwise rtgauge does not measure",
+    )
     duration_ns: Duration = Field(
         default=10_000_000_000,
         alias="duration",
@@ -100,6 +115,8 @@ class WatchParameters(ExplainParameters, TimedParameters, StillParameters):
                 "give the names of the threads, separated by commas, as in /proc/PID/task/TID/comm (1 to "
                 "15 characters each)"
             )
+        if self.points is not None:
+            parse_points(self.points)
         self.check_explain()
         return self
 
@@ -110,12 +127,23 @@ class Watch(Probe[WatchParameters]):
     def arguments(self, parameters: WatchParameters, samples_dir: str | None) -> list[str]:
         """Return the engine's command line."""
         return [
-            *self._options(parameters, {"trace_instance": TRACE_INSTANCE, "samples_dir": samples_dir}),
+            *self._options(
+                parameters,
+                {
+                    "trace_instance": TRACE_INSTANCE,
+                    "samples_dir": samples_dir,
+                    **point_options(parameters.points),
+                },
+            ),
             *explain_arguments(parameters, parameters.duration_ns, woken_by_others=True),
         ]
 
     def _options(self, parameters: WatchParameters, more: dict[str, Any]) -> list[str]:
-        return command_line(self.name, engine_options(parameters, EXPLAIN_NAMES) | more)
+        return command_line(self.name, engine_options(parameters, {*EXPLAIN_NAMES, "points"}) | more)
+
+    def points(self, parameters: WatchParameters) -> dict[str, tuple[str, str]]:
+        """Return the points of the program, and the engine's own at which it measures their cost."""
+        return point_events(parameters.points)
 
     def traces(self, parameters: WatchParameters) -> Traced | None:  # noqa: ARG002 - always the same
         """Return tracepoints."""
@@ -176,6 +204,12 @@ program. The command needs root and a kernel with tracefs.""",
             name="response",
             plural="responses",
             bound=Bound(example="response<=500us hardness=100%", preset=None),
+        ),
+        Metric(
+            name="part",
+            plural="parts",
+            is_delay=False,
+            bound=Bound(example="part<=100us hardness=99%", preset=None),
         ),
         Metric(name="execution", plural="execution times", is_delay=False),
         Metric(name="period", plural="periods", is_delay=False),

@@ -322,6 +322,12 @@ class MarkKind(MarkKindBase):
         "what they did.",
         "let the program keep its threads, or let it start them before you watch it",
     )
+    PARTS_NOT_ENDED = Entry(
+        (DOUBTFUL,),
+        "A thread began a part of the program but did not reach the next point, or events were lost "
+        "meanwhile. The figures leave these parts out.",
+        "choose points that the thread reaches one after the other in each cycle",
+    )
     CYCLE_UNCLEAR = Entry(
         (DOUBTFUL,),
         "The releases of a thread are not certain. The detail gives the cause: several of its waits could "

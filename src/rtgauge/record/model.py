@@ -41,6 +41,8 @@ SystemText = Annotated[str, BeforeValidator(_utf8)]
 
 SEGMENT = "segment"
 """The label that marks a segment of a response, which is not a response by itself."""
+PART = "part"
+"""The metric of a watched program's own parts, and the label with the name of one."""
 OVERFLOW_CYCLES = "overflow cycles"
 """Name of the results that list the cycles in which a cyclictest thread's latency exceeded its histogram.
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from rtgauge.probe.registry import probe_of
+from rtgauge.record.model import PART as PART_OF_PROGRAM
 from rtgauge.record.model import Distribution, Mark, SeriesSummary, Step, Verdict, VerdictWord
 from rtgauge.record.quantiles import times_longer
 from rtgauge.record.watched_loop import loops_of
@@ -43,7 +44,7 @@ TONES: dict[VerdictWord, Tone] = {
     VerdictWord.FAILS: "alarm",
     VerdictWord.CANNOT_TELL: "doubt",
 }
-PART_LABELS = ("role", "segment", "machine")
+PART_LABELS = ("role", "segment", "machine", PART_OF_PROGRAM)
 FILLED_WORDS = "p99 and p99.9: each missed activation counts with the latency that it would have had"
 TOO_FEW_WORDS = f"{NONE}: too few samples for this quantile"
 

@@ -116,6 +116,16 @@ def _cost_of_slice(result: Result) -> tuple[bool, float | None]:
     return result.values.get("events") is True, _number(result, "cpu_ns") / slices if slices > 0 else None
 
 
+def _points(results: Sequence[Result]) -> list[str]:
+    """Return a line on what a point of the program costs."""
+    return [
+        f"each point costs {us(_number(result, 'cost_ns'), digits=2)} us on this machine, which the parts "
+        f"contain once; its budget is {us(_number(result, 'budget_ns'), digits=2)} us"
+        for result in results
+        if result.name == "point-cost"
+    ]
+
+
 def _never_ran(result: Result) -> bool:
     """Return whether a thread slept or was stopped the whole time."""
     return result.values.get("kind") != "poller" and not any(
@@ -166,6 +176,7 @@ class WatchedThreads(Presenter):
             names = list(dict.fromkeys(str(result.labels.get("task")) for result in idle))
             more = f" and {len(names) - MOST_IDLE} more" if len(names) > MOST_IDLE else ""
             lines.append(f"{plural(len(idle), 'thread')} never ran: {', '.join(names[:MOST_IDLE])}{more}")
+        lines += _points(step.results)
         cost = paired_cost([_cost_of_slice(result) for result in step.results if result.name == "watch-cost"])
         if cost is not None:
             between = f"{cost.low_ns / 1000:.2f} to {cost.high_ns / 1000:.2f}"

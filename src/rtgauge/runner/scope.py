@@ -5,9 +5,9 @@ Settings are the deployment, the controller's priorities, kernel tracing and ker
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from rtgauge.errors import MeasureError
@@ -24,6 +24,7 @@ from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.system.deployment.stages import Setting, Write
 from rtgauge.system.kernel_modules import OWN_HELP, ModuleKernel, NoModules, refusal
 from rtgauge.system.priorities import CONTROLLER_PATHS, LINE_NAMES, controller_actions, line_actions
+from rtgauge.system.program_symbols import own_place, place_on
 from rtgauge.system.runtime import runtime_of
 from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.target import Target
@@ -136,6 +137,24 @@ def prepare_tracing(
         ) from None
 
 
+def prepare_points(points: Mapping[str, tuple[str, str]], applied: Applied, target: Target) -> None:
+    """Make an event in the kernel at each point of a program, which `restore` removes. The instance that
+    records them must be made later, so that it is removed earlier.
+
+    Raises InputError if a program has no such point, CannotTrace if the kernel refuses.
+    """
+    found = {event: place_on(target, binary, symbol) for event, (binary, symbol) in points.items() if binary}
+    own = own_place(target, stepped=any(place.stepped for place in found.values()))
+    settings = tuple(
+        Setting(f"point:{event}", f"{binary}:{found[event].text}" if binary else own)
+        for event, (binary, _) in points.items()
+    )
+    try:
+        apply_actions([Write(settings)], applied, target)
+    except Refused as error:
+        raise CannotTrace(f"the kernel makes no events at points of a program here: {error}") from None
+
+
 def prepare_explain(applied: Applied, target: Target) -> str | None:
     """Create the tracefs instance for kernel events, which `restore` removes.
 
@@ -170,6 +189,7 @@ class Needs:
     changes: tuple[str, ...] = ()
     """Settings that the probe changes itself."""
     explained: bool = False
+    points: Mapping[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
 
     @property
     def has_modules(self) -> bool:
@@ -193,6 +213,7 @@ def needs_of(key: StepKey) -> Needs:
         probe.traces(parameters),
         probe.changes(parameters),
         is_explained(parameters),
+        probe.points(parameters),
     )
 
 
@@ -324,6 +345,8 @@ def in_deployment(key: StepKey, context: TargetContext) -> Generator[tuple[StepC
         if applied.group is not None:
             step = replace(step, group=applied.group, isolated=applied.isolated)
         _set_controller(key, context, applied)
+        if needs.points:
+            prepare_points(needs.points, applied, context.target)
         if needs.traces is not None:
             prepare_tracing(
                 needs.traces, applied, context.target, optional=bool(key.parameters.get("trace_parts"))

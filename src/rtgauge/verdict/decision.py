@@ -14,6 +14,7 @@ from rtgauge.record.facts import Facts
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import (
     COKERNELS,
+    PART,
     SEGMENT,
     STOPPED_EARLY,
     Mark,
@@ -28,7 +29,14 @@ from rtgauge.record.windows import Windows
 from rtgauge.units import MAX_NS, format_count, format_duration, format_share, format_time, plural
 from rtgauge.verdict.cannot_tell import cannot_tell
 from rtgauge.verdict.gaps import GAP, judge_gaps
-from rtgauge.verdict.loops import count_of_loop, doubts_of_loop, gaps_of_pollers, judge_loops, worst_of_both
+from rtgauge.verdict.loops import (
+    count_of_loop,
+    doubts_of_loop,
+    gaps_of_pollers,
+    judge_loops,
+    worst_of_both,
+    worst_part,
+)
 from rtgauge.verdict.next_step import NextStep, PastRun, next_for_mark
 from rtgauge.verdict.requirement import Requirement, format_percent
 from rtgauge.verdict.violations import Violations, count_violations
@@ -344,7 +352,7 @@ def judge_metric(
     refusal = _invalid(requirement, step) or _not_measured(requirement, step, series)
     if refusal is not None:
         return refusal
-    if requirement.metric != GAP and (loops := loops_of(step)):
+    if requirement.metric not in {GAP, PART} and (loops := loops_of(step)):
 
         def judge_thread(loop: WatchedLoop) -> Verdict:
             own = [summary for summary in series if summary.series == loop.series.get(requirement.metric)]
@@ -355,13 +363,19 @@ def judge_metric(
             )
 
         return judge_loops(requirement, step, loops, judge_thread)
-    count = partial(
-        count_violations,
-        windows,
-        series=[summary.series for summary in series if summary.series is not None],
-        resolution_ns=_positive(step.parameters.get("resolution_ns")) or 1,
-    )
-    return _judge_series(requirement, step, series, count, facts, margin=margin, past_run=past_run)
+
+    def judge_together(together: Sequence[SeriesSummary]) -> Verdict:
+        count = partial(
+            count_violations,
+            windows,
+            series=[summary.series for summary in together if summary.series is not None],
+            resolution_ns=_positive(step.parameters.get("resolution_ns")) or 1,
+        )
+        return _judge_series(requirement, step, together, count, facts, margin=margin, past_run=past_run)
+
+    if requirement.metric == PART:
+        return worst_part([(str(part.labels.get(PART)), judge_together([part])) for part in series])
+    return judge_together(series)
 
 
 def _positive(value: object) -> int | None:

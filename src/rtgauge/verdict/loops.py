@@ -103,6 +103,15 @@ def worst_of_both(verdicts: Sequence[Verdict], requirement: Requirement) -> Verd
     )
 
 
+def worst_part(verdicts: Sequence[tuple[str, Verdict]]) -> Verdict:
+    """Return the worst verdict on the parts of a program, given with their names. It says which part it is
+    on.
+    """
+    decisive = worst([verdict for _, verdict in verdicts]) or verdicts[0][1]
+    name = next(part for part, verdict in verdicts if verdict is decisive)
+    return decisive.model_copy(update={"reason": f"part {name}: {decisive.reason}"})
+
+
 def _unseen_stops(step: Step, facts: Facts) -> str | None:
     """Say what may have stopped pollers without an event that `watch` records; None if nothing may."""
     pollers = [result for result in step.results if result.values.get("kind") == "poller"]
