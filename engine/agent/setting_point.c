@@ -67,7 +67,7 @@ static char *find(const char *list, const char *event)
 static int read_point(const char *name, char **value)
 {
 	int root = tracefs_open(), fd, error;
-	struct bytes bytes;
+	struct bytes bytes = {0};
 
 	if (root < 0)
 		return errno;
@@ -78,7 +78,7 @@ static int read_point(const char *name, char **value)
 	close(root);
 	if (error)
 		return error == ENOENT ? ENOTSUP : error; /* without CONFIG_UPROBE_EVENTS */
-	*value = find(bytes.data, name + strlen(PREFIX));
+	*value = find(bytes.data ? bytes.data : "", name + strlen(PREFIX));
 	free(bytes.data);
 	return *value ? 0 : ENOMEM;
 }

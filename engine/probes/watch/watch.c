@@ -412,13 +412,15 @@ static void note_begun(struct state *state, const struct sched_event *event)
 	state->begun += event->time_ns >= state->phase.from_ns && event->time_ns < state->phase.until_ns;
 }
 
-/* A part ends if the thread reaches the next point. If it reaches another one, the part has no time. */
+/* A part ends if the thread reaches the next point. If it reaches another one, the part has no time. A part
+ * that begins before the measured phase does not count in it. */
 static void take_point(struct state *state, struct follower *f, const struct sched_event *event)
 {
 	int point = (int)event->result;
 	struct part *ended = point ? &state->parts[point - 1] : NULL;
 
-	if (ended && point <= state->part_count && f->point_ns && f->point == point - 1)
+	if (ended && point <= state->part_count && f->point_ns && f->point == point - 1 &&
+	    (f->point_ns >= state->phase.from_ns || event->time_ns < state->phase.from_ns))
 		series_feed_timed(&ended->series, event->time_ns, event->time_ns - f->point_ns,
 				  state->phase.j);
 	f->point = point;

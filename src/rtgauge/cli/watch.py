@@ -117,7 +117,8 @@ END = Annotated[
 
 def _points(given: dict[str, Any]) -> str | None:
     """Return the points as the parameter `points`, and remove their options from `given`."""
-    begin, end, points = given.pop("begin"), given.pop("end"), given.pop("points") or []
+    begin, end = given.pop("begin"), given.pop("end")
+    points: list[str] = given.pop("points") or []
     if (begin is None) != (end is None) or (begin is not None and points):
         raise InputError("give --begin and --end together, or several points with --point")
     if begin is not None:

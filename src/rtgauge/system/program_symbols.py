@@ -26,8 +26,8 @@ EMULATED = re.compile(rb"\x41?[\x50-\x57]|\x90|[\xe8\xe9\xeb]|[\x70-\x7f]|\x0f[\
 MOST_BINARY = 512 * MIB
 COPY_S = 60.0
 MOST_SYMBOLS = 2_000_000
-NOTES, BASE, PROBE_NOTE = ".note.stapsdt", ".stapsdt.base", 3
-"""The sections and the note type of static probes (SystemTap wiki, "UserSpaceProbeImplementation")."""
+NOTES, BASE, PROBE_NOTE = ".note.stapsdt", ".stapsdt.base", "stapsdt"
+"""The sections and the owner of the notes of static probes (SystemTap wiki, UserSpaceProbeImplementation)."""
 
 
 class Place(NamedTuple):
@@ -150,7 +150,7 @@ def _static_probe(elf: Any, symbol: str, shown: str) -> str:
     known: list[str] = []
     for note in section.iter_notes() if section is not None else ():
         description = note["n_descdata"]
-        if note["n_name"] != "stapsdt" or note["n_type"] not in {PROBE_NOTE, str(PROBE_NOTE)}:
+        if note["n_name"] != PROBE_NOTE:
             continue
         address, then, semaphore = struct.unpack_from(code, description)
         provider, name = (part.decode(errors="replace") for part in description[3 * word :].split(b"\0")[:2])
