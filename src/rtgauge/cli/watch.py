@@ -108,10 +108,11 @@ POINT = Annotated[
 ]
 BEGIN = Annotated[
     str | None,
-    typer.Option("--begin", metavar="BINARY:SYMBOL", help="Where a part of the program begins."),
+    typer.Option("--begin", metavar="BINARY:SYMBOL", help="The point at which a part of the program begins."),
 ]
 END = Annotated[
-    str | None, typer.Option("--end", metavar="BINARY:SYMBOL", help="Where the part of --begin ends.")
+    str | None,
+    typer.Option("--end", metavar="BINARY:SYMBOL", help="The point at which the part of --begin ends."),
 ]
 
 
