@@ -15,7 +15,7 @@ _NAME = re.compile(r"[a-z][a-z0-9_-]{0,22}")
 LONGEST_SYMBOL = 1000
 
 
-class Point(NamedTuple):
+class ProgramPoint(NamedTuple):
     """A point: its name, the program or library, and a function, `usdt:PROVIDER:NAME` or 0xADDRESS."""
 
     name: str
@@ -23,7 +23,7 @@ class Point(NamedTuple):
     symbol: str
 
 
-def parse_points(text: str) -> list[Point]:
+def parse_points(text: str) -> list[ProgramPoint]:
     """Parse points, one a line, as NAME=BINARY:SYMBOL. Raises ValueError with the reason."""
     points = [_point(line) for line in text.split(SEPARATOR)]
     names = [point.name for point in points]
@@ -35,7 +35,7 @@ def parse_points(text: str) -> list[Point]:
     return points
 
 
-def _point(text: str) -> Point:
+def _point(text: str) -> ProgramPoint:
     name, equals, place = text.partition("=")
     binary, colon, symbol = place.partition(":")
     if not equals or not colon or not symbol or _NAME.fullmatch(name) is None:
@@ -45,7 +45,7 @@ def _point(text: str) -> Point:
         )
     if not binary.startswith("/") or not text.isprintable() or " " in binary or len(text) > LONGEST_SYMBOL:
         raise ValueError(f"'{binary[:80]}' is not the whole path of a program or library, without spaces")
-    return Point(name, binary, symbol)
+    return ProgramPoint(name, binary, symbol)
 
 
 ENGINE = ""

@@ -30,7 +30,7 @@ NOTES, BASE, PROBE_NOTE = ".note.stapsdt", ".stapsdt.base", "stapsdt"
 """The sections and the owner of the notes of static probes (SystemTap wiki, UserSpaceProbeImplementation)."""
 
 
-class Place(NamedTuple):
+class CodePlace(NamedTuple):
     """A place in a program's file as uprobe_events takes it: 0xOFFSET, for a probe with a semaphore
     0xOFFSET(0xOFFSET). `stepped`: whether the kernel must execute its instruction by a single step.
     """
@@ -39,7 +39,7 @@ class Place(NamedTuple):
     stepped: bool
 
 
-def place_on(target: Target, binary: str, symbol: str) -> Place:
+def place_on(target: Target, binary: str, symbol: str) -> CodePlace:
     """Return the place of a symbol in a program's file on a target, as `place_of` does.
 
     Raises InputError if there is no such file or symbol, MeasureError if the file cannot be fetched.
@@ -66,7 +66,7 @@ def own_place(target: Target, *, stepped: bool) -> str:
     return f"{file}:0x{offset:x}"
 
 
-def place_of(file: BinaryIO, symbol: str, shown: str) -> Place:
+def place_of(file: BinaryIO, symbol: str, shown: str) -> CodePlace:
     """Return the place of a symbol in a file.
 
     `symbol`: a function by its mangled or demangled name, `usdt:PROVIDER:NAME`, or 0xADDRESS. `shown`: the
@@ -78,13 +78,13 @@ def place_of(file: BinaryIO, symbol: str, shown: str) -> Place:
     try:
         elf: Any = ELFFile(file)
         if symbol.startswith(USDT):
-            return Place(_static_probe(elf, symbol, shown), stepped=False)
+            return CodePlace(_static_probe(elf, symbol, shown), stepped=False)
         offset = _offset(elf, _address(elf, symbol, shown), symbol, shown)
         file.seek(offset)
         code, is_x86 = file.read(16), elf.get_machine_arch() == "x64"
         if is_x86 and code.startswith(ENDBR64):
             offset, code = offset + len(ENDBR64), code[len(ENDBR64) :]
-        return Place(f"0x{offset:x}", stepped=is_x86 and EMULATED.match(code) is None)
+        return CodePlace(f"0x{offset:x}", stepped=is_x86 and EMULATED.match(code) is None)
     except (ELFError, struct.error, ValueError, OverflowError, RecursionError, TypeError, AttributeError):
         raise InputError(f"{shown} is not a program or library, or is damaged") from None
 

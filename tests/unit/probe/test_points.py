@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtgauge.probe.points import ENGINE, Point, parse_points, point_events, point_options
+from rtgauge.probe.points import ENGINE, ProgramPoint, parse_points, point_events, point_options
 from rtgauge.probe.watch import PROBE, WatchParameters
 
 TWO = "read=/opt/control:control::Loop::read(int, double)\nend=/lib/libio.so:usdt:io:done"
@@ -15,8 +15,8 @@ TWO = "read=/opt/control:control::Loop::read(int, double)\nend=/lib/libio.so:usd
 
 def test_points_have_names_programs_and_symbols() -> None:
     assert parse_points(TWO) == [
-        Point("read", "/opt/control", "control::Loop::read(int, double)"),
-        Point("end", "/lib/libio.so", "usdt:io:done"),
+        ProgramPoint("read", "/opt/control", "control::Loop::read(int, double)"),
+        ProgramPoint("end", "/lib/libio.so", "usdt:io:done"),
     ]
 
 

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
-from rtgauge.system.program_symbols import Place, demangled, place_of
+from rtgauge.system.program_symbols import CodePlace, demangled, place_of
 
 CODE = bytes.fromhex("55909090deadbeef")
 SOURCE = r"""
@@ -44,12 +44,12 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "loop"
 
 
-def found(program: Path, symbol: str) -> Place:
+def found(program: Path, symbol: str) -> CodePlace:
     with program.open("rb") as file:
         return place_of(file, symbol, str(program))
 
 
-def code_at(program: Path, place: Place) -> bytes:
+def code_at(program: Path, place: CodePlace) -> bytes:
     return program.read_bytes()[int(place.text, 16) :][: len(CODE)]
 
 
