@@ -15,6 +15,8 @@
 #define GAP_POINTS 5.0
 #define ROUNDED_SHARE 0.95   /* of the expiries of a call that rounds its time-out */
 #define TWIN_SHARE 0.6	     /* ... or that another wait of the same period has */
+#define PAUSES_SHARE 0.9     /* ... of which fewer are equally long */
+#define TWIN_WIDTH_NS 1000.0 /* ... whose expiries lie so close together after the points */
 #define POINTS_SHARE 0.8     /* of the points of a grid that a call shares with other times */
 #define PASSED_NS 5000	     /* a sleep for no time */
 #define BEFORE_CALL_NS 20000 /* ... until a time that the program read so long before the call */
@@ -439,6 +441,22 @@ static size_t find_cluster(const struct room *room, size_t count, double period_
 	return at;
 }
 
+/* Returns how many of the phases lie within width_ns, further than apart_ns from the phase `at`. */
+static size_t second_cluster(const struct room *room, size_t count, size_t at, double period_ns,
+			     double width_ns, double apart_ns)
+{
+	size_t second = 0;
+
+	for (size_t i = 0; i < count; i++) {
+		double from_ns = fabs(room->values[i] - room->values[at]);
+		size_t cluster = in_cluster(room->values, count, i, period_ns, width_ns);
+
+		if (fmin(from_ns, period_ns - from_ns) > apart_ns && cluster > second)
+			second = cluster;
+	}
+	return second;
+}
+
 /* Returns how many points of a grid lie between the first and the last time, without longer gaps, in which
  * events were not recorded. */
 static double points_in(const int64_t *times_ns, size_t count, double period_ns)
@@ -468,7 +486,7 @@ double cycle_tolerance_ns(const struct cycle_candidate *candidate)
 static bool find_shared_grid(struct cycle_candidate *candidate, double wanted_ns, const struct wait *waits,
 			     size_t count, const struct room *room)
 {
-	size_t found = read_releases(candidate, waits, count, true, room), most, at, second = 0;
+	size_t found = read_releases(candidate, waits, count, true, room), most, at, second;
 	double width_ns = 2 * shared_tolerance_ns(wanted_ns), points;
 
 	if (candidate->source == SOURCE_DATA || candidate->kind == CYCLE_RELATIVE || found < LEAST_SHARED)
@@ -477,14 +495,7 @@ static bool find_shared_grid(struct cycle_candidate *candidate, double wanted_ns
 	at = find_cluster(room, found, wanted_ns, width_ns, &most);
 	if ((double)most < POINTS_SHARE * points)
 		return false;
-	for (size_t i = 0; i < found; i++) {
-		double apart_ns = fabs(room->values[i] - room->values[at]);
-		size_t cluster = in_cluster(room->values, found, i, wanted_ns, width_ns);
-
-		apart_ns = fmin(apart_ns, wanted_ns - apart_ns);
-		if (apart_ns > width_ns && cluster > second)
-			second = cluster;
-	}
+	second = second_cluster(room, found, at, wanted_ns, width_ns, width_ns);
 	candidate->kind = CYCLE_PERIODIC;
 	candidate->shared = true;
 	candidate->twin |= (double)second >= TWIN_SHARE * points;
@@ -494,6 +505,29 @@ static bool find_shared_grid(struct cycle_candidate *candidate, double wanted_ns
 		.period_ns = wanted_ns,
 	};
 	return true;
+}
+
+/* Returns whether the loop waits twice for each point. It may be late for most of the second waits, which
+ * then look like sleeps for no time, or as long as pauses, but all end equally long after the points. */
+static bool has_twin(const struct cycle_candidate *candidate, const struct wait *waits, size_t count,
+		     const struct room *room)
+{
+	struct cycle_candidate whole = *candidate;
+	double period_ns = candidate->grid.period_ns;
+	size_t found, most, at, second, pauses = 0;
+
+	whole.pause_ns = 0;
+	found = read_releases(&whole, waits, count, true, room);
+	if (candidate->source != SOURCE_TIME_OUT || found < LEAST_SHARED)
+		return false;
+	at = find_cluster(room, found, period_ns, TWIN_WIDTH_NS, &most);
+	second = second_cluster(room, found, at, period_ns, TWIN_WIDTH_NS,
+				(double)grid_tolerance_ns(period_ns));
+	for (size_t i = 0; i < count; i++)
+		pauses += cycle_waits_at(candidate, &waits[i]) && cycle_release_ns(&whole, &waits[i]) &&
+			  cycle_is_pause(candidate, &waits[i]);
+	return (double)second >= TWIN_SHARE * points_in(room->times_ns, found, period_ns) &&
+	       (double)pauses < PAUSES_SHARE * (double)second;
 }
 
 /* A call that rounds its time-out up to whole milliseconds waits for the points of a grid, or longer. Sets
@@ -634,9 +668,12 @@ bool cycle_choose(const struct wait *waits, size_t count, const struct cycle_wis
 		for (size_t i = 0; wish->period_ns && i < choice->count; i++) {
 			struct cycle_candidate *candidate = &choice->candidates[i];
 
-			if (!find_rounded_grid(candidate, (double)wish->period_ns, waits, count, &room) &&
-			    !has_wished_grid(candidate, wish))
+			if (find_rounded_grid(candidate, (double)wish->period_ns, waits, count, &room))
+				continue;
+			if (!has_wished_grid(candidate, wish))
 				find_shared_grid(candidate, (double)wish->period_ns, waits, count, &room);
+			if (has_wished_grid(candidate, wish))
+				candidate->twin |= has_twin(candidate, waits, count, &room);
 		}
 		if (find_by(choice, wish, is_wished)) {
 			choice->unclear = false;

@@ -704,9 +704,12 @@ bool cycles_end(struct cycles *cycles, const struct waits *waits, int64_t now_ns
 	finish(cycles, waits, has_passed_points(cycles, waits, now_ns));
 	if (cycles->active)
 		unfinished = cycles->now;
-	else if (gone)
-		return false; /* it ended in its wait */
-	else if (late_ns || is_away(cycles, waits))
+	else if (gone) { /* between two activations: it runs no release that came since */
+		if (cycles->model.kind == CYCLE_PERIODIC && !cycles->model.anew)
+			count_rest(cycles, waits, (int64_t)cycles->point_ns - cycles->ahead_ns, now_ns,
+				   false);
+		return false;
+	} else if (late_ns || is_away(cycles, waits))
 		unfinished.release_ns = late_ns ? late_ns : (int64_t)cycles->point_ns - cycles->ahead_ns;
 	if (late_ns && is_elsewhere(cycles, late_ns)) {
 		count_rest(cycles, waits, (int64_t)cycles->point_ns - cycles->ahead_ns, now_ns, true);
