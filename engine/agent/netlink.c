@@ -230,7 +230,7 @@ int netlink_read(const char *name, struct bytes *bytes)
 {
 	const char *about = NULL;
 	const struct question *q = parse(name, &about);
-	union request r;
+	union request r = {0};
 	int fd, error;
 
 	*bytes = (struct bytes){0};

@@ -135,16 +135,16 @@ struct state {
 	struct cycle_wish wish;
 	struct phase phase;
 	int64_t start_ns, dropped, taken_ns;
-	int64_t looked_ns;     /* for threads that begin later */
-	bool counted;	       /* the program's own counts were read when the measured phase began */
-	int64_t counted_ns;    /* ... and for the last time */
-	bool ended;	       /* the followers have ended */
-	bool interrupts_tried; /* there was a poller, so the kernel was asked to record interrupts */
+	int64_t looked_ns;		  /* for threads that begin later */
+	int64_t counted_ns;		  /* the program's own counts were read for the last time */
 	int64_t clock_set_ns, clock_sets; /* by how much the wall clock was set at most, and how often */
 	int64_t signal, signal_ns;	  /* the last one that ended the program */
 	int64_t rttime_us;		  /* the program's limit of real-time CPU time; -1: none */
 	char other[TRACE_NAME_MAX];	  /* another measurement's instance of tracefs; empty: none */
-	int64_t begun;			  /* threads that the watched ones began in the measured phase */
+	bool counted;	       /* the program's own counts were read when the measured phase began */
+	bool ended;	       /* the followers have ended */
+	bool interrupts_tried; /* there was a poller, so the kernel was asked to record interrupts */
+	int64_t begun;	       /* threads that the watched ones began in the measured phase */
 	struct change changes[CHANGES_MAX];
 	int change_count;
 	struct process program;
