@@ -8,7 +8,8 @@ from typing import get_args
 
 import pytest
 
-from rtgauge.extension import Extension, Kind, commands, extensions, imported, registered
+from rtgauge.extension import Extension, Kind, commands, extensions, imported, load, registered
+from rtgauge.runner.step import Measurer
 
 ROOT = Path(__file__).parents[2]
 FOLDERS = sorted(file.parent.name for file in ROOT.glob("ext/*/extension.py"))
@@ -35,6 +36,10 @@ def test_an_object_is_short_and_says_what_it_is_for(extension: Extension) -> Non
         assert len(text.splitlines()) <= 50
 
 
-@pytest.mark.parametrize("name", FOLDERS)
-def test_the_table_of_extensions_has_each(name: str) -> None:
-    assert f"[{name}]({name}/README.md)" in (ROOT / "ext" / "README.md").read_text(encoding="utf-8")
+def test_the_table_of_extensions_has_each() -> None:
+    table = (ROOT / "ext" / "README.md").read_text(encoding="utf-8")
+    assert [name for name in FOLDERS if f"[{name}]({name}/README.md)" not in table] == []
+
+
+def test_every_measurer_has_all_that_a_step_asks_for() -> None:
+    assert all(load("measurers", name, Measurer) is not None for name in registered("measurers"))

@@ -21,8 +21,12 @@
 #define SAVED "ebx"
 #elif defined(__aarch64__)
 #define SAVED "x19"
-#else
+#elif defined(__arm__)
 #define SAVED "r4"
+#elif defined(__riscv)
+#define SAVED "s1"
+#else
+#define SAVED "cc" /* none is known */
 #endif
 
 /* It begins as most functions do: it saves a register. */

@@ -174,6 +174,7 @@ def _build(source: Path, architecture: str, place: Path) -> None:
                 ["ninja", "-C", folder, f"engine/{NAME}"],
             ):
                 environment = {**os.environ, "PATH": path}
+                environment.pop("MAKEFLAGS", None)  # of a make above, whose job server is not ours
                 done = subprocess.run(
                     command,
                     env=environment,

@@ -6,9 +6,8 @@ from __future__ import annotations
 import pytest
 
 from rtgauge.errors import InputError
-from rtgauge.extension import load, registered
 from rtgauge.record.model import StepKey
-from rtgauge.runner.step import Measurer, measurer_of
+from rtgauge.runner.step import measurer_of
 
 
 def test_a_tool_that_no_extension_knows_is_refused():
@@ -18,8 +17,3 @@ def test_a_tool_that_no_extension_knows_is_refused():
     )  # fmt: skip
     with pytest.raises(InputError, match="sundial; install"):
         measurer_of(key)
-
-
-@pytest.mark.parametrize("name", registered("measurers"))
-def test_every_measurer_has_all_that_a_step_asks_for(name: str) -> None:
-    assert isinstance(load("measurers", name, Measurer), Measurer)
