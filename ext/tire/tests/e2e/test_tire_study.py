@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.support.cli import PATIENCE_S, end, error_line, good, invoke, start, wait_until
 
+from rtgauge.analysis.confidence import upper_bound
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -85,7 +87,8 @@ def test_a_search_by_itself() -> None:
     assert found["low"] <= found["high"]
     if found["nodes"] is not None:
         assert found["deadlines"] >= 100
-        assert 0 < found["share_at_most"] < 0.05
+        # the more its deadlines depend on each other, as on a busy machine, the fewer they count for
+        assert upper_bound(0, found["deadlines"]) <= found["share_at_most"] <= 1
 
 
 def test_what_a_search_cannot_take_is_refused() -> None:
