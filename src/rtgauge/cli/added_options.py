@@ -45,7 +45,9 @@ class ChangesPlan(AddedOptions):
 
     @abstractmethod
     def changed(self, overrides: Overrides) -> Overrides:
-        """Return the changes to the plan with those of the options. Raises InputError if one is wrong."""
+        """Return the changes to the plan, together with what the options change. Raises InputError if an
+        option is wrong.
+        """
 
 
 class OnPages(AddedOptions):
@@ -111,7 +113,9 @@ class AddedValues:
         return [group for group in self.groups if isinstance(group, form)]
 
     def changed(self, overrides: Overrides) -> Overrides:
-        """Return the changes to the plan with those of the options. Raises InputError if one is wrong."""
+        """Return the changes to the plan, together with what the options change. Raises InputError if an
+        option is wrong.
+        """
         for group in self.of(ChangesPlan):
             overrides = group.changed(overrides)
         return overrides

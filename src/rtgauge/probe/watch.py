@@ -77,8 +77,9 @@ class WatchParameters(ExplainParameters, TimedParameters, StillParameters):
         default=None,
         alias="points",
         description=(
-            "points of the program in the order of its cycle, one a line: NAME=BINARY:SYMBOL, where SYMBOL "
-            "is a function, usdt:PROVIDER:NAME or 0xADDRESS; the part NAME runs from this point to the next"
+            "points of the program, one per line, in the order in which a cycle passes them: "
+            "NAME=BINARY:SYMBOL; SYMBOL is a function, usdt:PROVIDER:NAME or 0xADDRESS; the part NAME runs "
+            "from this point to the next"
         ),
     )
     point_budget_ns: DurationNs = Field(

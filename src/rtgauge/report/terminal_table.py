@@ -55,8 +55,8 @@ def fitted(table: Table, width: int) -> Table:
 
 
 def _narrowed(whole: Table, width: int) -> Table:
-    """Return the table with as many columns as fit: without those that `fitted` drops, then without the last
-    ones except maxima, which the notes name. If two columns do not fit, return the whole table.
+    """Drop columns until the table fits: first the ones that `fitted` drops, then the last ones, but never a
+    maximum. A note names the dropped columns. If not even two columns fit, return the whole table.
     """
     table = fitted(whole, width)
     gap, left_out = _gap(width), list[str]()
