@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 import sys
 from dataclasses import dataclass, fields
 from pathlib import Path
@@ -22,6 +23,7 @@ from rtgauge_ext.recorder.last_boot.command import last_boot
 
 if TYPE_CHECKING:
     from rtgauge_ext.recorder.actions import Actions
+    from rtgauge_ext.recorder.program import WantedProgram
     from rtgauge_ext.recorder.recorder import Options
 
 app = typer.Typer(
@@ -238,8 +240,21 @@ def run(*, program: ProgramOptions, keep: Keep, triggers: Triggers) -> None:
     wanted = options.wanted
     name = wanted.name or wanted.unit or f"pid-{wanted.pid}"
     folder = RecorderFolder.create(keep.folder or FOLDERS / name.replace("/", "_"), settings)
-    typer.echo(f"recording into {folder.path}", err=True)
+    typer.echo(f"recording {what_runs(wanted)} into {folder.path}", err=True)
     Recorder(folder, options, actions).run()
+    typer.echo(f"stopped; see what came: rtgauge show {shlex.quote(str(folder.path))}", err=True)
+
+
+def what_runs(wanted: WantedProgram) -> str:
+    """Return what is recorded now. Raises InputError for a process that does not run."""
+    programs = wanted.find()
+    if wanted.pid is not None and not programs:
+        raise InputError(
+            f"no process has the ID {wanted.pid}; with --program NAME, rtgauge waits for a program"
+        )
+    if len(programs) > 1:
+        return f"nothing yet, because {len(programs)} programs fit {wanted} (give --pid)"
+    return f"process {programs[0].pid}" if programs else f"nothing yet, because no program fits {wanted},"
 
 
 @app.command("import")

@@ -129,7 +129,9 @@ def _kept_and_not(folder: RecorderFolder, part: _Part, not_captured: dict[str, i
 
 
 def _key(folder: RecorderFolder, hello: Hello, number: int) -> StepKey:
-    values = {"pid": hello.parameters["pid"], "explain": True, **folder.settings.parameters}
+    option, _, name = folder.settings.program.partition(" ")
+    program = {"program": name} if option == "--program" else {"pid": hello.parameters["pid"]}
+    values = {**program, "explain": True, **folder.settings.parameters}
     return StepKey(
         probe="watch",
         parameters=WatchParameters.model_validate(values),

@@ -13,7 +13,7 @@ from rtgauge.record.summary import distribution
 from rtgauge.record.windows import Windows, merge
 from rtgauge.report.table import Column, Table, numbers, texts
 from rtgauge.report.text import us
-from rtgauge.units import NS_PER_S, format_count, format_share, format_span, plural
+from rtgauge.units import NS_PER_S, format_count, format_share, format_span, format_time, plural
 from rtgauge_ext.recorder.keeping import UNNAMED
 
 if TYPE_CHECKING:
@@ -74,10 +74,26 @@ def lines(folder: RecorderFolder) -> list[str]:
     kept = plural(len(folder.keeping.moments), "moment")
     took = f"recording took {format_share(share)} of a CPU"
     return [
+        _headline(folder),
         f"times: {'; '.join(times) or 'nothing yet'}",
         f"counts: {'; '.join([*found, *triggers]) or 'nothing yet'}",
         f"folder: {folder.bytes / (1 << 20):.1f} of {limit:g} MiB, with {kept}; {took}",
     ]
+
+
+def _headline(folder: RecorderFolder) -> str:
+    """Return the answer: the worst latency of all activations."""
+    latencies = [
+        figures
+        for stretch in (*folder.stretches, *folder.minutes)
+        for figures in stretch.figures
+        if figures.metric == "latency"
+    ]
+    worst = max(latencies, key=lambda figures: figures.max_ns or 0, default=None)
+    if worst is None or worst.max_ns is None:
+        return "No activation has been recorded yet"
+    count = format_count(sum(figures.count for figures in latencies))
+    return f"Worst latency {format_time(worst.max_ns)} of {worst.task}, of {count} activations"
 
 
 def culprits_table(folder: RecorderFolder) -> Table:

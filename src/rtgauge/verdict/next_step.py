@@ -82,10 +82,11 @@ class PastRun:
 
     @classmethod
     def of_run(cls, run: Run, steps: Sequence[Step]) -> PastRun:
-        """Return what the run measured. For an imported run, the command is `rtgauge run`."""
-        command = (
-            tuple(run.command) if run.command[1:2] in (["run"], ["probe"], ["watch"]) else ("rtgauge", "run")
-        )
+        """Return what the run measured. If its own command did not measure, as that of an import, the command
+        is `rtgauge watch` for a watched program, else `rtgauge run`.
+        """
+        measures = run.command[1:2] in (["run"], ["probe"], ["watch"])
+        command = tuple(run.command) if measures else _measuring(steps)
         return cls(
             ("rtgauge", *command[1:]),
             frozenset(step.key.load for step in steps),
@@ -124,6 +125,16 @@ def _without(words: Sequence[str], names: Collection[str]) -> list[str]:
         elif not (word.startswith("--") and "=" in word and word[2:].partition("=")[0] in names):
             kept.append(word)
     return kept
+
+
+def _measuring(steps: Sequence[Step]) -> tuple[str, ...]:
+    """Return a command that measures the same as the steps."""
+    for step in steps:
+        for name in ("program", "pid"):
+            value = step.key.parameters.get(name)
+            if value is not None:
+                return *probe_of(step).called.split(), f"--{name}", str(value)
+    return "rtgauge", "run"
 
 
 def _measured_ns(step: Step) -> int:

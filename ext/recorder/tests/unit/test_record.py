@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,8 +23,13 @@ from rtgauge.cli.resumer import resumer_of
 from rtgauge.errors import InputError
 from rtgauge.record.reader import Record
 from rtgauge.record.windows import merge
+from rtgauge.units import format_time
+from rtgauge.verdict.next_step import PastRun
+from rtgauge_ext.recorder.command import what_runs
 from rtgauge_ext.recorder.folder import RecorderFolder
+from rtgauge_ext.recorder.program import WantedProgram
 from rtgauge_ext.recorder.record import make_record
+from rtgauge_ext.recorder.report import lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -72,6 +78,30 @@ def test_the_record_has_every_activation_and_a_step_a_boot(tmp_path: Path) -> No
         assert not [mark for mark in step.marks if mark.name == "windows-disagree"]
     record = judged(record, f"latency<={values.max() + 1000}ns hardness=100%")
     assert {verdict.word.value for verdict in record.run.verdicts} <= {"holds", "marginal", "cannot tell"}
+
+
+def test_the_next_measurement_watches_the_program(tmp_path: Path) -> None:
+    recorded(tmp_path / "folder", hours=1)
+    record = Record.open(
+        make_record(RecorderFolder.open(tmp_path / "folder"), tmp_path / "runs", ["rtgauge", "recorder"])
+    )
+    command = PastRun.of_run(record.run, record.steps).command
+    assert command == ("rtgauge", "watch", "--program", "control")
+
+
+def test_a_folder_is_shown_with_its_answer_first(tmp_path: Path) -> None:
+    values = recorded(tmp_path / "folder", hours=1)
+    shown = lines(RecorderFolder.open(tmp_path / "folder"))
+    assert shown[0].startswith(f"Worst latency {format_time(int(values.max()))} of ")
+    assert f"of {len(values):,} activations" in shown[0]
+
+
+def test_a_recorder_without_its_program_says_so(tmp_path: Path) -> None:
+    name = f"none{tmp_path.name[-9:]}"
+    assert what_runs(WantedProgram(name=name)) == f"nothing yet, because no program fits --program {name},"
+    assert what_runs(WantedProgram(pid=os.getpid())) == f"process {os.getpid()}"
+    with pytest.raises(InputError, match="no process has the ID"):
+        what_runs(WantedProgram(pid=2**22))
 
 
 def test_the_folder_can_be_imported_while_it_is_written(tmp_path: Path) -> None:
