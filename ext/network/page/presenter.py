@@ -15,7 +15,7 @@ from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.terminal_table import print_tables, print_text
 from rtgauge.report.text import us, whole
-from rtgauge.units import format_duration, plural
+from rtgauge.units import format_bound, plural
 from rtgauge_ext.network.far_end import far_end_words
 
 PARTS = {
@@ -98,10 +98,13 @@ def cycle_words(step: Step) -> str | None:
     where = far_end_words(str(step.key.parameters.get("path")))
     cycles, answered = _count(counts, "cycles"), _count(counts, "answered")
     begin = f"{where}: {plural(cycles, 'cycle')}"
-    found = [f"{_count(counts, name)} {words}" for name, words in OUTCOMES.items() if _count(counts, name)]
-    what = "all answered in time" if cycles and answered == cycles else ", ".join(found)
-    others = [f"{_count(counts, name)} {words}" for name, words in OTHERS.items() if _count(counts, name)]
+    what = "all answered in time" if cycles and answered == cycles else ", ".join(_counted(counts, OUTCOMES))
+    others = _counted(counts, OTHERS)
     return "; ".join([f"{begin}, {what}" if what else begin, *others])
+
+
+def _counted(counts: Result, kinds: Mapping[str, str]) -> list[str]:
+    return [f"{whole(number)} {words}" for name, words in kinds.items() if (number := _count(counts, name))]
 
 
 def parts_figure(steps: Sequence[Step], labels: Mapping[str, str]) -> Figure | None:
@@ -160,8 +163,9 @@ class PathPresenter(Presenter):
         if len(steps) > 1:
             self.print_tables(view, steps, console)
             return
-        for line in (line for step in steps for line in self.lines(step)):
-            print_text(console, line)
+        if view.record.run.verdicts:  # without one, the first line says it
+            for line in self.lines(steps[0]):
+                print_text(console, line)
         grid = parts_grid(steps, view.labels)
         if grid is not None:
             print_tables([grid], console)
@@ -182,7 +186,7 @@ class PathPresenter(Presenter):
             return []
         interface = counts.values.get("interface")
         over = f" over {interface}" if interface else ""
-        return [f"{words}; a cycle of {format_duration(step.key.parameters.get('interval_ns'))}{over}"]
+        return [f"{words}; a cycle of {format_bound(int(step.key.parameters.get('interval_ns')))}{over}"]
 
     def _tables(self, view: RecordView, steps: Sequence[Step]) -> list[Table]:
         both = (parts_grid(steps, view.labels), cycles_grid(steps, view.labels))

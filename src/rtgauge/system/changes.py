@@ -11,7 +11,7 @@ from rtgauge.record.facts import UNKNOWN
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Changes, Mark, NumberChange, Severity, TableLine, TextChange, Unknown
 from rtgauge.target.file_batch import Files, cpu_list, integer
-from rtgauge.units import format_cpu_list, plural
+from rtgauge.units import format_cpu_list, format_share, plural
 
 CPU = "/sys/devices/system/cpu"
 CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -240,7 +240,7 @@ def _steal(changes: Changes, measured_cpus: Sequence[int]) -> list[Mark]:
     steal, share = stolen[worst]
     others = format_cpu_list([cpu for cpu in stolen if cpu != worst])
     detail = (
-        f"the hypervisor took {steal / 1e6:.0f} ms ({share:.2%}) of CPU {worst}"
+        f"the hypervisor took {steal / 1e6:.0f} ms ({format_share(share)}) of CPU {worst}"
         f"{f' and part of CPU {others}' if others else ''}, so the host may have caused some of the latencies"
     )
     return [MarkKind.STEAL.mark(detail, severity=Severity.DOUBTFUL if doubtful else Severity.NOTE)]
