@@ -53,3 +53,12 @@ def is_here(words: Sequence[str]) -> bool:
         and all(missing("options", f"{command} {word}") is None for word in others)
         and (command != "export" or all(missing("exporters", word) is None for word in others))
     )
+
+
+def unanswerable(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], words: list[str], requirement: str
+) -> str:
+    """Return the refusal of a requirement on something that the command does not measure."""
+    line = refused(monkeypatch, capfd, *words, "--require", requirement)
+    assert f"cannot answer a requirement on {requirement.partition('<')[0]}" in line
+    return line
