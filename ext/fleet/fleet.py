@@ -15,7 +15,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
@@ -63,7 +63,7 @@ WAIT = "--wait=1h"
 MOST_LOG = 4096
 """The number of bytes at the end of a log to search for its last line."""
 RETRY_S = 0.2
-"""How often to ask whether a process that outlived its fleet has ended."""
+"""How often to look whether a process that outlived its fleet has ended, or whether Ctrl-C was pressed."""
 
 
 class JobState(BaseModel):
@@ -129,6 +129,9 @@ class Fleet:
             try:  # a Ctrl-C may come while the threads start
                 ends = [threads.submit(self._board, own, board) for board in self.plan.boards]
                 for end in ends:
+                    # Python handles a signal that comes just before it blocks only after the wait.
+                    while not wait((end,), timeout=RETRY_S).done:
+                        pass
                     end.result()
             except BaseException:
                 self._stop()

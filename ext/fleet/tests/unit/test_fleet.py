@@ -280,15 +280,24 @@ def test_a_second_fleet_in_the_folder_says_so(done: Path) -> None:
 
 
 def test_a_fleet_that_waits_for_a_run_ends_on_ctrl_c(tmp_path: Path) -> None:
-    path = write_plan(tmp_path, ["b1"], ONE_JOB)
-    with OwnFolder.made(tmp_path / "plan/b1/idle").lock("lock"):
-        waiting = subprocess.Popen(
-            [sys.executable, "-c", PROGRAM, str(path), *STAND_IN], stdout=subprocess.PIPE, text=True
-        )
-        assert waiting.stdout is not None
-        assert "earlier rtgauge fleet" in waiting.stdout.readline()
-        waiting.send_signal(signal.SIGINT)
-        assert waiting.wait() != 0
+    """Another thread takes the signal, so it does not wake the main thread, which may be about to wait."""
+    waiting, said = fleet(write_plan(tmp_path, ["b1"], ONE_JOB))
+
+    def say(text: str) -> None:
+        said.append(text)
+        signal.raise_signal(signal.SIGINT)
+
+    waiting.say = say
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with (
+            OwnFolder.made(tmp_path / "plan/b1/idle").lock("lock"),
+            pytest.raises(KeyboardInterrupt),
+        ):
+            waiting.run()
+    finally:
+        signal.signal(signal.SIGINT, before)
+    assert "earlier rtgauge fleet" in said[0]
     assert not (tmp_path / "calls").exists()
 
 
