@@ -380,6 +380,9 @@ class _Thread:
                 self.leave(result if by_timer else wake_result)
                 return by_timer
             interrupted_ns = self.now
+            if until_ns is None and self.expiry_ns <= interrupted_ns:  # no time is left to sleep
+                self.leave(result)
+                return True
             self.leave(RESTART_BLOCK if until_ns is None else RESTART_NO_HANDLER)
             stopped = self.stop_length_ns > 0
             self.take_signal()

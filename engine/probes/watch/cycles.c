@@ -684,6 +684,14 @@ static bool may_have_run_later(const struct cycles *cycles, int64_t now_ns)
 	       !is_still_due(cycles, now_ns, now_ns);
 }
 
+/* Returns whether the thread has only entered the call: it may be late for the time that it is about to name.
+ */
+static bool has_not_begun_to_wait(const struct cycles *cycles, const struct waits *waits)
+{
+	return cycles->model.kind == CYCLE_PERIODIC && cycles->model.source == SOURCE_TIME_OUT &&
+	       waits->has_calls && waits->waiting && !waits->now.own.expiry_ns && !waits->now.slept;
+}
+
 bool cycles_end(struct cycles *cycles, const struct waits *waits, int64_t now_ns, bool gone)
 {
 	struct activation unfinished = {.cpu = cycles->now.cpu};
@@ -712,6 +720,10 @@ bool cycles_end(struct cycles *cycles, const struct waits *waits, int64_t now_ns
 	} else if (late_ns || is_away(cycles, waits))
 		unfinished.release_ns = late_ns ? late_ns : (int64_t)cycles->point_ns - cycles->ahead_ns;
 	if (late_ns && is_elsewhere(cycles, late_ns)) {
+		count_rest(cycles, waits, (int64_t)cycles->point_ns - cycles->ahead_ns, now_ns, true);
+		return false;
+	}
+	if (!unfinished.release_ns && has_not_begun_to_wait(cycles, waits)) {
 		count_rest(cycles, waits, (int64_t)cycles->point_ns - cycles->ahead_ns, now_ns, true);
 		return false;
 	}
