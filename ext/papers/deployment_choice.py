@@ -7,11 +7,14 @@ from dataclasses import dataclass, replace
 
 from rtgauge.analysis.baselines import UNIPROCESSOR, pairs
 from rtgauge.analysis.comparison import ComparisonOptions, compare
-from rtgauge.analysis.comparison_document import Comparison, Pair
+from rtgauge.analysis.comparison_document import Comparison
 from rtgauge.analysis.side_labels import EMULATED
 from rtgauge.analysis.sides import Side, sides_of
 from rtgauge.errors import MeasureError
 from rtgauge.record.reader import Record
+from rtgauge.report.compare.part import with_parts
+from rtgauge_ext.papers.comparison_part import PapersComparison, papers_comparison
+from rtgauge_ext.papers.selection import ChiSquarePair
 
 IDLE = "idle"
 
@@ -34,7 +37,7 @@ class ComparedDeployments:
     choice: ChosenDeployment
 
 
-def _least(tested: list[Pair]) -> Pair | None:
+def _least(tested: list[ChiSquarePair]) -> ChiSquarePair | None:
     """Return the pair with the smallest statistic, rejected or not."""
     return min(
         (pair for pair in tested if pair.paper.statistic is not None),
@@ -43,7 +46,7 @@ def _least(tested: list[Pair]) -> Pair | None:
     )
 
 
-def choose(comparison: Comparison) -> ChosenDeployment:
+def choose(comparison: Comparison, tested: PapersComparison) -> ChosenDeployment:
     """Choose the deployment with the smallest statistic among the deployments that the test against Single
     does not reject (sec. IV).
 
@@ -51,16 +54,16 @@ def choose(comparison: Comparison) -> ChosenDeployment:
     MeasureError if no deployment could be tested.
     """
     deployments = {side.label: side.traits["deployment"] for side in comparison.sides}
-    (paper,) = comparison.selections
+    (paper,) = tested.selections
     if paper.best is not None:
         return ChosenDeployment(
             deployments[paper.best],
             "this deployment does not differ significantly from Single, and has the smallest chi-square "
             "statistic",
         )
-    least = _least(comparison.pairs)
+    least = _least(tested.pairs)
     if least is None:
-        causes = "; ".join(f"{pair.side}: {pair.paper.cannot}" for pair in comparison.pairs)
+        causes = "; ".join(f"{pair.side}: {pair.paper.cannot}" for pair in tested.pairs)
         raise MeasureError(f"cannot choose a deployment ({causes})")
     reason = (
         "every deployment differs significantly from Single; the chosen one differs least (chi-square "
@@ -85,8 +88,10 @@ def choose_deployment(record: Record) -> ComparedDeployments:
             ChosenDeployment(UNIPROCESSOR, "Single is the only deployment that this machine supports"),
         )
     compared = pairs(sides, UNIPROCESSOR)
-    comparison = compare(sides, compared, ComparisonOptions())
-    choice = choose(comparison)
+    options = ComparisonOptions()
+    tested = papers_comparison(sides, compared, options.alpha)
+    comparison = with_parts(compare(sides, compared, options), [tested])
+    choice = choose(comparison, tested)
     if any(side.traits["processor"] == EMULATED for side in sides):
         choice = replace(
             choice,

@@ -30,7 +30,7 @@ EXTENSION = Extension(
     frequencies={"papers": "rtgauge_ext.papers.frequency.show:FREQUENCIES"},
     options={
         "show": "rtgauge_ext.papers.frequency.added_options:FrequencyPart",
-        "compare": "rtgauge_ext.papers.frequency.added_options:ComparedFrequencies",
+        "compare": "rtgauge_ext.papers.frequency.added_options:ComparedByPapers",
     },
     words={"rtgauge show latest --frequency": "frequency rate max-rate"},
     plan_lines={
@@ -43,6 +43,7 @@ EXTENSION = Extension(
         "adam2021": "responses, periodic tasks, the highest rate, 7 minutes",
         "sustained": "search for the shortest period without losses",
     },
+    documents={"compare-papers.schema.json": "rtgauge_ext.papers.comparison_part:DOCUMENT"},
     files={"A flowchart of advise": "rtgauge_ext.papers.advise.flowchart_file:FILE"},
     presets="rtgauge_ext.papers",
 )

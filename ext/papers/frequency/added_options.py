@@ -5,17 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from rtgauge.analysis.frequency_options import FrequencyOptions, check_fraction
-from rtgauge.cli.added_options import OnPages, ShownPart
+from rtgauge.cli.added_options import ComparesMore, OnPages, ShownPart
 from rtgauge.errors import InputError
 
 if TYPE_CHECKING:
     from rtgauge.record.reader import Record
+    from rtgauge.report.compare.part import PartMaker
 
 Fraction = Annotated[
     str,
@@ -61,10 +63,29 @@ class FrequencyPart(ShownPart):
 
 
 @dataclass(frozen=True)
-class ComparedFrequencies(OnPages):
-    """The option of `rtgauge compare`."""
+class ComparedByPapers(OnPages, ComparesMore):
+    """The options of `rtgauge compare`."""
 
     fraction: Fraction = "0.5"
+    scale: Annotated[
+        str, typer.Option(metavar="percent|counts", help="Input of the paper's chi-square statistic.")
+    ] = "percent"
+    tails: Annotated[
+        bool,
+        typer.Option(
+            "--tails/--no-tails",
+            help="Estimate the latency that is exceeded once in a million activations or more rarely.",
+        ),
+    ] = True
+
+    def part_maker(self) -> PartMaker:
+        """Return what makes the papers' part of a comparison. Raises InputError if an option is wrong."""
+        from rtgauge_ext.papers.chi_square import Scale
+        from rtgauge_ext.papers.comparison_part import papers_comparison
+
+        if self.scale not in set(Scale):
+            raise InputError(f"--scale {self.scale} is neither percent nor counts; give one of these")
+        return partial(papers_comparison, scale=Scale(self.scale), tails=self.tails)
 
     def frequency_options(self) -> FrequencyOptions:
         """Return the options of the calculation. Raises InputError if one is wrong."""

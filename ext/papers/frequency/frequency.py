@@ -15,7 +15,6 @@ from fractions import Fraction
 import numpy as np
 from pydantic import Field
 
-from rtgauge.analysis import extreme_value
 from rtgauge.analysis.comparison_scope import timing_scopes
 from rtgauge.analysis.dependent_quantile import cautious_error_of_sum
 from rtgauge.analysis.frequency_options import HALF, FrequencyOptions
@@ -25,6 +24,7 @@ from rtgauge.probe.registry import PROBES
 from rtgauge.record.model import Model, Severity
 from rtgauge.record.reader import Record
 from rtgauge.record.summary import nearest_rank
+from rtgauge_ext.papers.extreme_value import estimate as estimate_tail
 from rtgauge_ext.papers.frequency.order_statistics import Quantile, Ranked, quantile, ranked
 from rtgauge_ext.papers.frequency.sustained import SustainedCurve
 
@@ -160,7 +160,7 @@ def _interval(side: Side) -> int | None:
 def _extremes(side: Side, options: FrequencyOptions) -> tuple[list[Extreme], str | None]:
     if not options.tails:
         return [], None
-    tail = extreme_value.estimate(*side.maxima, confidence=options.confidence)
+    tail = estimate_tail(*side.maxima, confidence=options.confidence)
     extremes = [
         Extreme(**level.model_dump(), hz=highest_hz(level.ns, options.fraction)) for level in tail.levels
     ]

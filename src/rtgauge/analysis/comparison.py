@@ -1,21 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""Compares sides by figures, settings, chi-square tests, quantile differences and tails."""
+"""Compares sides by figures, settings and quantile differences."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from rtgauge.analysis import chi_square, extreme_value
 from rtgauge.analysis.comparison_conclusion import conclude, repeat_command, undetermined, worse
-from rtgauge.analysis.comparison_document import (
-    Comparison,
-    Pair,
-    QuantileDifference,
-    Selection,
-    SideFigures,
-    TailEstimate,
-)
+from rtgauge.analysis.comparison_document import Comparison, QuantileDifference, SideFigures
 from rtgauge.analysis.dependent_quantile import too_few_beyond, why_no_interval
 from rtgauge.analysis.differing_settings import differences
 from rtgauge.analysis.quantile_difference import (
@@ -31,54 +23,18 @@ from rtgauge.analysis.quantile_difference import (
 from rtgauge.analysis.sides import Side
 from rtgauge.record.alternation import alternation_of
 from rtgauge.record.histogram import lower_ns, signed_bin_of, upper_ns
-from rtgauge.record.model import Distribution
 from rtgauge.record.quantiles import field_of, share_of
 
 
 @dataclass(frozen=True)
 class ComparisonOptions:
-    """`alpha`: the level of every test. `within_ns`: a difference up to this counts as the same. `scale`: the
-    unit of the paper's statistic. `intervals`, `tails`: whether to estimate intervals and rare latencies.
+    """`alpha`: the level of every test. `within_ns`: a difference up to this counts as the same. `intervals`:
+    whether to estimate intervals.
     """
 
     alpha: float = 0.05
     within_ns: int = 2_000
-    scale: chi_square.Scale = chi_square.Scale.PERCENT
     intervals: bool = True
-    tails: bool = True
-
-
-def _pair(side: Side, baseline: Side, options: ComparisonOptions) -> Pair:
-    side_us, baseline_us = (chi_square.microseconds(*each.histogram) for each in (side, baseline))
-    return Pair(
-        side=side.label,
-        baseline=baseline.label,
-        paper=chi_square.paper_test(side_us, baseline_us, alpha=options.alpha, scale=options.scale),
-    )
-
-
-def _selections(pairs: Sequence[Pair], sides: Mapping[str, Distribution]) -> list[Selection]:
-    selections: list[Selection] = []
-    for baseline in dict.fromkeys(pair.baseline for pair in pairs):
-        tests = {pair.side: pair.paper for pair in pairs if pair.baseline == baseline}
-        rejected = [side for side, test in tests.items() if test.rejected]
-        kept = {
-            side: test.statistic
-            for side, test in tests.items()
-            if test.statistic is not None and side not in rejected
-        }
-        best = min(kept, key=lambda label: kept[label], default=None)
-        lower = [side for side in rejected if _is_lower(sides[side], sides[best or baseline])]
-        selections.append(Selection(baseline=baseline, best=best, rejected_but_lower=lower))
-    return selections
-
-
-def _is_lower(figures: Distribution, than: Distribution) -> bool:
-    """Return whether every quantile of `figures` is lower than in `than`."""
-    if not figures.count or not than.count or figures.lower_bounds:
-        return False
-    names = map(field_of, QUANTILES)
-    return all(getattr(figures, name) < getattr(than, name) for name in names)
 
 
 def _says(corrected: tuple[float, float, float], options: ComparisonOptions, row: QuantileDifference) -> str:
@@ -200,24 +156,6 @@ def quantile_differences(
     return rows
 
 
-def tail_estimate(side: Side, *, confidence: float = 0.95) -> TailEstimate:
-    """Return the extreme-value estimate of one side, or why there is none."""
-    tail = extreme_value.estimate(*side.maxima, confidence=confidence)
-    fitted = tail.fitted
-    document = TailEstimate(
-        side=side.label,
-        cannot=tail.cannot,
-        blocks=tail.blocks,
-        activations_a_block=tail.activations_a_block,
-        assumptions=tail.assumptions,
-        levels=tail.levels,
-        not_estimated=tail.not_estimated,
-    )
-    if fitted is not None:
-        document.location_ns, document.scale_ns, document.shape = fitted.location, fitted.scale, fitted.shape
-    return document
-
-
 def compare(
     sides: Sequence[Side],
     pairs: Sequence[tuple[Side, Side]],
@@ -226,7 +164,7 @@ def compare(
 ) -> Comparison:
     """Compare the sides.
 
-    `pairs`: (side, its baseline). Calls `progress(part, done, total)`; `part` is `intervals` or `tails`.
+    `pairs`: (side, its baseline). Calls `progress("intervals", done, total)`.
     """
 
     def count_pairs(done: int, total: int) -> None:
@@ -234,13 +172,7 @@ def compare(
             progress("intervals", done, total)
 
     baselines = {side.label: baseline.label for side, baseline in pairs}
-    tested = [_pair(side, baseline, options) for side, baseline in pairs]
     quantiles = quantile_differences(pairs, options, count_pairs)
-    tails: list[TailEstimate] = []
-    for i, side in enumerate(sides if options.tails else []):
-        if progress is not None:
-            progress("tails", i, len(sides))
-        tails.append(tail_estimate(side, confidence=1 - options.alpha))
     alpha, within_ns = options.alpha, options.within_ns
     loads = {side.traits.get("load") or None for side in sides}
     load = loads.pop() if len(loads) == 1 else None
@@ -254,7 +186,7 @@ def compare(
         values=concluded.values,
         next=concluded.next,
         worse=worse(quantiles, alpha=alpha),
-        undetermined=undetermined([pair.side for pair in tested], quantiles),
+        undetermined=undetermined([side.label for side, _ in pairs], quantiles),
         sides=[
             SideFigures(
                 label=side.label, record=str(side.record.path),
@@ -266,8 +198,5 @@ def compare(
             for side in sides
         ],
         settings=differences(sides),
-        pairs=tested,
-        selections=_selections(tested, {side.label: side.filled for side in sides}),
         quantiles=quantiles,
-        tails=tails,
     )  # fmt: skip

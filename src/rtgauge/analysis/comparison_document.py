@@ -6,11 +6,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import StrEnum
 
-from pydantic import BaseModel, Field, RootModel
+from pydantic import BaseModel, Field, RootModel, SerializeAsAny
 
 from rtgauge.analysis import change_words
-from rtgauge.analysis.chi_square import ChiSquareTest
-from rtgauge.analysis.extreme_value import TailAssumption, TailLevel
 from rtgauge.analysis.microbenchmarks import Microbenchmarks
 from rtgauge.record.model import Distribution, Model, Severity, Verdict
 
@@ -50,28 +48,6 @@ class SideFigures(Model):
     worst_mark: Severity | None
     measured: Distribution
     filled: Distribution
-
-
-class Pair(Model):
-    """A comparison of one side with its baseline."""
-
-    side: str
-    baseline: str
-    paper: ChiSquareTest
-
-
-class Selection(Model):
-    """The side nearest to a baseline by the paper's test; `best` is None if every side was rejected or
-    could not be tested.
-    """
-
-    baseline: str
-    best: str | None
-    rejected_but_lower: list[str] = Field(
-        default_factory=list[str],
-        description="sides that differ significantly from the baseline, and have lower values than `best` at "
-        "every quantile, or than the baseline if `best` is None",
-    )
 
 
 class QuantileDifference(Model):
@@ -128,24 +104,6 @@ class QuantileDifference(Model):
         return min(len(self.side_runs_ns), len(self.baseline_runs_ns)) > 1
 
 
-class TailEstimate(Model):
-    """The extreme-value estimate of one side; `cannot` says why there is none."""
-
-    side: str
-    cannot: str | None
-    blocks: int
-    activations_a_block: float
-    location_ns: float | None = None
-    scale_ns: float | None = None
-    shape: float | None = None
-    assumptions: list[TailAssumption]
-    levels: list[TailLevel]
-    not_estimated: list[int] = Field(
-        description="numbers of activations for which rtgauge gives no estimate: far more than were "
-        "measured, or fewer than in one block"
-    )
-
-
 class Comparison(Model):
     """The document that `rtgauge compare --json` prints."""
 
@@ -190,10 +148,11 @@ class Comparison(Model):
     settings: dict[str, list[str]] = Field(
         description="the settings that differ: name -> its value on each side, in the order of `sides`"
     )
-    pairs: list[Pair]
-    selections: list[Selection]
     quantiles: list[QuantileDifference]
-    tails: list[TailEstimate]
+    extensions: dict[str, SerializeAsAny[BaseModel]] = Field(
+        default_factory=dict[str, SerializeAsAny[BaseModel]],
+        description="what each extension adds, by its name",
+    )
 
 
 class ComparisonList(RootModel[list[Comparison]]):

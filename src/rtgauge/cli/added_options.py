@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from rtgauge.cli.progress import Display
     from rtgauge.plan.plan import Overrides
     from rtgauge.record.reader import Record
+    from rtgauge.report.compare.part import PartMaker
     from rtgauge.runner.context import Progress
 
 
@@ -68,6 +69,14 @@ class ShownPart(OnPages):
     @abstractmethod
     def show(self, records: Sequence[Record], page: str | None, figures: Path | None, *, json: bool) -> None:
         """Print the part, as JSON or not, and write a page and figures. `page`: empty for the usual name."""
+
+
+class ComparesMore(AddedOptions):
+    """For `compare`: adds a part to each comparison."""
+
+    @abstractmethod
+    def part_maker(self) -> PartMaker:
+        """Return what makes the part. Raises InputError if an option is wrong."""
 
 
 class Audited(AddedOptions):

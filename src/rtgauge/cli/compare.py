@@ -37,9 +37,8 @@ def compare(
 
     The first line is the conclusion. Runs are compared with runs: the repeats of a step, or the records with
     the same label. A single run says nothing about other runs. Then come the differences between quantiles
-    with confidence intervals, statistics and tails. --details adds the papers' selection and the settings
-    that differ. Probes, microbenchmark operations and tasks have no common scale, so they are compared
-    separately.
+    with confidence intervals, and the statistics. --details adds the settings that differ. Probes,
+    microbenchmark operations and tasks have no common scale, so they are compared separately.
 
     \b
     Examples:
@@ -61,7 +60,5 @@ def compare(
     """
     from rtgauge.cli.compare_records import compare_records
 
-    status = compare_records(
-        sides, statistics, shown, added.frequency(), require, fail_if_worse=fail_if_worse
-    )
+    status = compare_records(sides, statistics, shown, added, require, fail_if_worse=fail_if_worse)
     raise typer.Exit(status)

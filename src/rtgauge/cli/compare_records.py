@@ -13,15 +13,14 @@ from rich.progress import Progress
 from rich.text import Text
 
 from rtgauge.analysis.baselines import pairs
-from rtgauge.analysis.chi_square import Scale
 from rtgauge.analysis.comparison import ComparisonOptions
 from rtgauge.analysis.comparison import compare as compare_sides
 from rtgauge.analysis.comparison_document import Comparison, ComparisonFinding, compared_document
 from rtgauge.analysis.comparison_scope import scopes_of
-from rtgauge.analysis.frequency_options import FrequencyOptions
 from rtgauge.analysis.microbenchmarks import Microbenchmarks, has_several_operations, microbenchmarks
 from rtgauge.analysis.record_names import record_names
 from rtgauge.analysis.sides import EVERYTHING, Scope, Side, sides_of
+from rtgauge.cli.added_options import AddedValues, ComparesMore
 from rtgauge.cli.conclusion import print_head
 from rtgauge.cli.console import Console
 from rtgauge.cli.options import ComparedSides, ComparisonStatistics, PrintedComparison, duration_option
@@ -38,6 +37,7 @@ from rtgauge.report.compare.page import (
     timing_chapter,
     write,
 )
+from rtgauge.report.compare.part import PartMaker, with_parts
 from rtgauge.report.compare.tables import SETTINGS, doubtful_sides, first_settings, folded_notes
 from rtgauge.report.conclusion import reason_text
 from rtgauge.report.how_often import how_often
@@ -108,9 +108,9 @@ def _operation_chapters(
     )
 
 
-def _timing(records: Sequence[Record], frequency: FrequencyOptions | None) -> list[ComparisonChapter]:
+def _timing(records: Sequence[Record], added: AddedValues) -> list[ComparisonChapter]:
     """Return the chapter of frequencies; empty if the records have no step that is compared with a period."""
-    chapter = timing_chapter(how_often(records, frequency))
+    chapter = timing_chapter(how_often(records, added.frequency()))
     return [chapter] if chapter.grids else []
 
 
@@ -118,7 +118,7 @@ def compare_records(
     asked: ComparedSides,
     statistics: ComparisonStatistics,
     shown: PrintedComparison,
-    frequency: FrequencyOptions | None,
+    added: AddedValues,
     require: str | None,
     *,
     fail_if_worse: bool,
@@ -129,6 +129,8 @@ def compare_records(
     for a damaged record.
     """
     options = _options(statistics)
+    makers = [group.part_maker() for group in added.of(ComparesMore)]
+    added.frequency()  # raises InputError
     requirement = None if require is None else parse_requirement(require)
     if shown.page == "":
         raise InputError("--page: name the file to write, e.g. --page compare.html")
@@ -139,7 +141,7 @@ def compare_records(
     benchmarks = microbenchmarks(records) if has_several_operations(records) else None
     compared = [
         replace(part, result=part.result.model_copy(update={"verdicts": verdicts}))
-        for part in _compared(asked, records, parts, options, alone=benchmarks is None)
+        for part in _compared(asked, records, parts, options, makers, alone=benchmarks is None)
     ]
     results = [part.result for part in compared]
     if shown.json:
@@ -156,7 +158,7 @@ def compare_records(
         chapters = [
             *([] if benchmarks is None else _operation_chapters(benchmarks, records, parts, asked)),
             *(chapter_of(part.result, part.sides, part.scope.title) for part in compared),
-            *_timing(records, frequency),
+            *_timing(records, added),
         ]
         write(
             chapters,
@@ -173,11 +175,7 @@ def _options(statistics: ComparisonStatistics) -> ComparisonOptions:
     within_ns = duration_option("--within", statistics.within)
     if not 0 < statistics.alpha < 1:
         raise InputError(f"--alpha {statistics.alpha:g} is not between 0 and 1; try 0.05")
-    if statistics.scale not in set(Scale):
-        raise InputError(f"--scale {statistics.scale} is neither percent nor counts; give one of these")
-    return ComparisonOptions(
-        statistics.alpha, within_ns, Scale(statistics.scale), statistics.intervals, statistics.tails
-    )
+    return ComparisonOptions(statistics.alpha, within_ns, statistics.intervals)
 
 
 def _verdicts(requirement: Requirement, records: Sequence[Record]) -> dict[str, Verdict]:
@@ -192,6 +190,7 @@ def _compared(
     records: Sequence[Record],
     parts: Sequence[Scope],
     options: ComparisonOptions,
+    makers: Sequence[PartMaker],
     *,
     alone: bool,
 ) -> list[Compared]:
@@ -217,6 +216,9 @@ def _compared(
             compared_pairs = pairs(sides, asked.baseline)  # raises for a single side
             result = compare_sides(sides, compared_pairs, options, progress)
             result = result.model_copy(update={"task": part.task, "title": part.title})
+            result = with_parts(
+                result, [make(sides, compared_pairs, options.alpha, progress) for make in makers]
+            )
             compared.append(Compared(part, result, sides, compared_pairs))
     return compared
 

@@ -330,19 +330,9 @@ class ComparisonStatistics:
     alpha: Annotated[
         float, typer.Option(help="Significance level; confidence intervals are at 1 - alpha.")
     ] = 0.05
-    scale: Annotated[
-        str, typer.Option(metavar="percent|counts", help="Input of the paper's chi-square statistic.")
-    ] = "percent"
     intervals: Annotated[
         bool,
         typer.Option("--intervals/--no-intervals", help="Estimate confidence intervals of the differences."),
-    ] = True
-    tails: Annotated[
-        bool,
-        typer.Option(
-            "--tails/--no-tails",
-            help="Estimate the latency that is exceeded once in a million activations or more rarely.",
-        ),
     ] = True
 
 
@@ -352,7 +342,7 @@ class PrintedComparison:
 
     details: Annotated[
         bool,
-        typer.Option("--details", help="Also print the chi-square test and every setting that differs."),
+        typer.Option("--details", help="Print every table, and every setting that differs."),
     ] = False
     json: Json = False
     page: Annotated[

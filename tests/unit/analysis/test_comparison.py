@@ -53,7 +53,7 @@ def body(seed: int, *, shift: float = 0, windows: int = 60) -> list[np.ndarray]:
 
 
 def compared(sides: list[Side], **options) -> Comparison:
-    return compare(sides, [(side, sides[0]) for side in sides[1:]], ComparisonOptions(tails=False, **options))
+    return compare(sides, [(side, sides[0]) for side in sides[1:]], ComparisonOptions(**options))
 
 
 # --- many sides
@@ -118,27 +118,6 @@ def test_a_lower_bound_is_no_figure(record):
     cells = {line[1]: line for line in quantile_grid(result).rows}
     assert cells["p99"][2:5] == ["≥400.0", "5.0", "–"]
     assert "p99 unknown" in result.conclusion
-
-
-# --- the selection
-
-
-def test_a_rejected_side_that_is_better_everywhere_is_named(record):
-    single = side_of("Single", body(1), record)
-    near, better = side_of("M", body(2, shift=100), record), side_of("HM", body(3, shift=-2_000), record)
-    result = compare(
-        [single, near, better],
-        [(near, single), (better, single)],
-        ComparisonOptions(tails=False, intervals=False),
-    )
-    paper = result.selections[0]
-    assert (paper.best, paper.rejected_but_lower) == ("M", ["HM"])
-    from rtgauge.report.compare.tables import folded_notes
-
-    assert (
-        "nearest to Single is M; these sides differ significantly, but are lower at every quantile: HM."
-        in folded_notes(result)[1]
-    )
 
 
 # --- the sentence
@@ -466,13 +445,12 @@ def run(monkeypatch, capsys, *arguments: object) -> tuple[int, str]:
 
 def test_the_first_line_is_the_conclusion_without_details(tmp_path, monkeypatch, capsys):
     path = write_record(tmp_path, Shape(seconds=25, loads=("idle", "cpu"), marks=False))
-    status, out = run(monkeypatch, capsys, "compare", path, "--no-tails")
+    status, out = run(monkeypatch, capsys, "compare", path)
     assert status == 0
     assert out.startswith("CANNOT TELL  In these two runs, cpu: ")
     assert "rtgauge run quick --repeats 5" in " ".join(out.split("\n\n")[0].split())
-    assert "DOF" not in out
-    assert "Selection (chi-square)" in out
-    assert "DOF" in run(monkeypatch, capsys, "compare", path, "--no-tails", "--details")[1]
+    assert "value (where)" not in out
+    assert "value (where)" in run(monkeypatch, capsys, "compare", path, "--details")[1]
 
 
 def several(tmp_path: Path, *medians_ns: int, seconds: int = 2) -> list[Path]:
@@ -499,7 +477,7 @@ SCHEMA = Draft202012Validator(
 
 def test_the_records_of_one_label_are_the_runs_of_one_side(tmp_path, monkeypatch, capsys):
     paths = several(tmp_path, 6_000, 6_100, 6_050, 12_000, 12_100, 12_200)
-    words = ("compare", "--no-tails", *labelled(before=paths[:3], after=paths[3:]))
+    words = ("compare", *labelled(before=paths[:3], after=paths[3:]))
     status, out = run(monkeypatch, capsys, *words)
     assert status == 0
     assert out.startswith("WORSE   after: p99 under idle 2.0 times as large (+14.")
@@ -517,9 +495,7 @@ def test_the_records_of_one_label_are_the_runs_of_one_side(tmp_path, monkeypatch
 
 def test_repeats_of_a_step_are_runs(tmp_path, monkeypatch, capsys):
     path = write_record(tmp_path, Shape(seconds=2, repeats=3, loads=("idle", "cpu"), marks=False))
-    assert run(monkeypatch, capsys, "compare", path, "--no-tails")[1].startswith(
-        "WORSE   cpu: p99 46.1 % larger (+"
-    )
+    assert run(monkeypatch, capsys, "compare", path)[1].startswith("WORSE   cpu: p99 46.1 % larger (+")
 
 
 @pytest.mark.parametrize(
@@ -534,7 +510,7 @@ def test_repeats_of_a_step_are_runs(tmp_path, monkeypatch, capsys):
 def test_the_exit_status_says_whether_a_side_is_worse(tmp_path, monkeypatch, capsys, medians_ns, status):
     paths = several(tmp_path, *medians_ns, seconds=25 if len(medians_ns) == 2 else 3)
     half = len(paths) // 2
-    words = ("compare", "--no-tails", *labelled(before=paths[:half], after=paths[half:]))
+    words = ("compare", *labelled(before=paths[:half], after=paths[half:]))
     assert run(monkeypatch, capsys, *words, "--fail-if-worse")[0] == status
     assert run(monkeypatch, capsys, *words)[0] == 0
 
@@ -553,7 +529,6 @@ def test_a_requirement_judges_every_record(tmp_path, monkeypatch, capsys):
         f"quick={quick}",
         "--side",
         f"slow={slow}",
-        "--no-tails",
         "--no-intervals",
         "--require",
         "latency<=500us hardness=50%",
@@ -590,7 +565,7 @@ def mixed(tmp_path: Path, seed: int) -> Path:
 def test_each_probe_is_compared_separately_on_one_page(tmp_path, monkeypatch, capsys):
     first, second = (mixed(tmp_path / str(seed), seed) for seed in (1, 2))
     page = tmp_path / "both.html"
-    words = ("compare", "--side", f"stock={first}", "--side", f"rt={second}", "--no-tails")
+    words = ("compare", "--side", f"stock={first}", "--side", f"rt={second}")
     status, out = run(monkeypatch, capsys, *words, "--page", page)
     assert status == 0
     assert "has the lowest worst case in" in out.splitlines()[0]

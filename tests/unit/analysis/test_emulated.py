@@ -52,7 +52,7 @@ def test_emulated_machines_are_compared_with_one_another(tmp_path: Path) -> None
 
 def compared(records: list[Record]) -> Comparison:
     sides = sides_of(records, force=True)
-    return compare(sides, pairs(sides, None), ComparisonOptions(intervals=False, tails=False))
+    return compare(sides, pairs(sides, None), ComparisonOptions(intervals=False))
 
 
 def test_one_table_has_machine_kernel_and_load(tmp_path: Path) -> None:

@@ -154,7 +154,7 @@ def test_pairs_show_what_the_spread_of_the_runs_hides(tmp_path: Path) -> None:
     sides = sides_of([record])
     chosen = pairs(sides, None)
     assert [(side.label, baseline.label) for side, baseline in chosen] == [("MI", "M")]
-    options = ComparisonOptions(tails=False, within_ns=50)
+    options = ComparisonOptions(within_ns=50)
     (row, *_) = compare(sides, chosen, options).quantiles
     assert row.paired
     assert row.p_different is not None
@@ -167,7 +167,7 @@ def test_pairs_show_what_the_spread_of_the_runs_hides(tmp_path: Path) -> None:
 def test_a_pair_without_its_second_run_is_not_paired(tmp_path: Path) -> None:
     record = drawn(tmp_path, repeats=5)
     sides = sides_of([record])
-    assert not compare(sides, pairs(sides, None), ComparisonOptions(tails=False)).quantiles[0].paired
+    assert not compare(sides, pairs(sides, None), ComparisonOptions()).quantiles[0].paired
 
 
 def test_the_same_side_twice_is_two_sides(tmp_path: Path) -> None:
@@ -179,6 +179,6 @@ def test_one_pair_says_how_to_measure_more(tmp_path: Path) -> None:
     record = drawn(tmp_path, repeats=2)
     record.run.command = ["rtgauge", "run", "quick", "--alternate", "M", "MI", "--pairs", "1"]
     sides = sides_of([record])
-    more = compare(sides, pairs(sides, None), ComparisonOptions(tails=False)).next
+    more = compare(sides, pairs(sides, None), ComparisonOptions()).next
     assert more is not None
     assert more.endswith("rtgauge run quick --alternate M MI --pairs 6")

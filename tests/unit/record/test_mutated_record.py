@@ -41,7 +41,7 @@ COMMANDS = (
     ("show", "--page"),
     ("export",),
     ("export", "--format", "json"),
-    ("compare", "--no-tails"),
+    ("compare",),
     ("list",),
 )
 JSON_FILES = ("run.json", f"{STEP}/step.json", "steps/02-wakeup-cpu/step.json", "targets/local/system.json")

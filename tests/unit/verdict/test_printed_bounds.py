@@ -10,7 +10,7 @@ import numpy as np
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from rtgauge.analysis import extreme_value, gate
+from rtgauge.analysis import gate
 from rtgauge.analysis.comparison import ComparisonOptions, quantile_differences
 from rtgauge.analysis.confidence import Counted, design_effect, lower_bound, range_coverage, upper_bound
 from rtgauge.analysis.gate_rate import PairCounts, decide_rate
@@ -123,17 +123,6 @@ def test_the_median_of_runs(levels: list[float]):
     interval = median_interval(levels)
     assert interval is not None
     assert interval[0] <= np.median(levels) <= interval[1]
-
-
-@settings(max_examples=10, deadline=None)
-@given(st.integers(0, 2**32 - 1), st.floats(-0.3, 0.3))
-def test_rare_latencies(seed: int, shape: float):
-    uniform = np.random.default_rng(seed).random(60)
-    maxima = 50_000 + 5_000 * ((-np.log(uniform)) ** -shape - 1) / (shape or 1e-9)
-    tail = extreme_value.estimate(maxima, np.full(60, 1_000), np.zeros(60, dtype=np.int64))
-    for level in tail.levels:
-        assert level.low_ns is None or level.low_ns <= level.ns * (1 + 1e-9)
-        assert level.high_ns is None or level.ns <= level.high_ns * (1 + 1e-9)
 
 
 @given(st.lists(st.tuples(st.floats(0, 1e6), st.floats(0, 1e6)), min_size=4, max_size=20))

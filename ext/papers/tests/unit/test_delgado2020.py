@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rtgauge.analysis.chi_square import ChiSquareTest, Scale
-from rtgauge.analysis.comparison_document import Comparison, Pair, Selection, SideFigures
+from rtgauge.analysis.comparison_document import Comparison, SideFigures
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.plan.study_state import newest_record
@@ -18,6 +17,8 @@ from rtgauge.record.reader import Record
 from rtgauge.study.registry import adaptive_study, study_of_record
 from rtgauge.system.deployment.definition import NAMED
 from rtgauge_ext.papers import delgado2020
+from rtgauge_ext.papers.chi_square import ChiSquareTest, Scale
+from rtgauge_ext.papers.comparison_part import PapersComparison
 from rtgauge_ext.papers.delgado2020 import idle_plan, loaded_plan
 from rtgauge_ext.papers.deployment_choice import (
     ChosenDeployment,
@@ -25,6 +26,7 @@ from rtgauge_ext.papers.deployment_choice import (
     choose,
     choose_deployment,
 )
+from rtgauge_ext.papers.selection import ChiSquarePair, Selection
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -45,7 +47,9 @@ NOTHING = Distribution(
 )
 
 
-def comparison(statistics: dict[str, float | None], critical: float = 33.924) -> Comparison:
+def comparison(
+    statistics: dict[str, float | None], critical: float = 33.924
+) -> tuple[Comparison, PapersComparison]:
     """The paper's table 4: deployment -> its statistic against Single, None where there is no test."""
 
     def side(name: str) -> SideFigures:
@@ -72,7 +76,7 @@ def comparison(statistics: dict[str, float | None], critical: float = 33.924) ->
         )
 
     pairs = [
-        Pair(
+        ChiSquarePair(
             side=f"idle, {name}",
             baseline="idle, Single",
             paper=test(value),
@@ -85,24 +89,20 @@ def comparison(statistics: dict[str, float | None], critical: float = 33.924) ->
         if value is not None and value <= critical
     }
     best = min(kept, key=lambda name: kept[name]) if kept else None
-    return Comparison(
-        alpha=0.05,
-        within_ns=2000,
-        sides=[side(name) for name in [*statistics, "Single"]],
-        settings={},
-        pairs=pairs,
-        selections=[Selection(baseline="idle, Single", best=best)],
-        quantiles=[],
-        tails=[],
+    sides = [side(name) for name in [*statistics, "Single"]]
+    selections = [Selection(baseline="idle, Single", best=best)]
+    return (
+        Comparison(alpha=0.05, within_ns=2000, sides=sides, settings={}, quantiles=[]),
+        PapersComparison(pairs=pairs, selections=selections, tails=[]),
     )
 
 
 def test_the_papers_own_numbers_choose_mi() -> None:
-    assert choose(comparison({"HM": 51.13, "HMI": 65.12, "M": 43.98, "MI": 23.26})).deployment == "MI"
+    assert choose(*comparison({"HM": 51.13, "HMI": 65.12, "M": 43.98, "MI": 23.26})).deployment == "MI"
 
 
 def test_if_all_are_rejected_the_nearest_continues() -> None:
-    choice = choose(comparison({"HM": 90.0, "M": 70.5, "MI": None}))
+    choice = choose(*comparison({"HM": 90.0, "M": 70.5, "MI": None}))
     assert choice.deployment == "M"
     assert "every deployment differs" in choice.reason
     assert "70.5" in choice.reason
@@ -110,7 +110,7 @@ def test_if_all_are_rejected_the_nearest_continues() -> None:
 
 def test_without_any_test_there_is_no_choice() -> None:
     with pytest.raises(MeasureError, match="the sample is empty"):
-        choose(comparison({"M": None}))
+        choose(*comparison({"M": None}))
 
 
 def test_the_first_part_is_every_deployment_idle() -> None:

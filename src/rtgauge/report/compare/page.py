@@ -18,7 +18,7 @@ from rtgauge.analysis.sides import Scope, Side
 from rtgauge.record.model import Verdict
 from rtgauge.record.reader import Record
 from rtgauge.report.compare.figures import comparison_figures, lines_of_all
-from rtgauge.report.compare.tables import OF_PAPER, PAGE_WIDTH, doubtful_sides, emulated_note, grids
+from rtgauge.report.compare.tables import PAGE_WIDTH, SETTINGS, doubtful_sides, emulated_note, grids
 from rtgauge.report.conclusion import reason_text
 from rtgauge.report.figures.files import write_figures
 from rtgauge.report.figures.vega import Figure, config
@@ -111,11 +111,11 @@ def _answer(result: Comparison) -> AnswerBox | None:
 
 
 def chapter_of(result: Comparison, sides: Sequence[Side], title: str = "") -> ComparisonChapter:
-    """Return the chapter of one comparison, without the tables of OF_PAPER."""
+    """Return the chapter of one comparison, without the folded tables of extensions."""
     return ComparisonChapter(
         title,
-        list(dict.fromkeys(pair.baseline for pair in result.pairs)),
-        [grid for grid in comparison_grids(result, sides) if grid.title not in OF_PAPER],
+        list(dict.fromkeys(side.baseline for side in result.sides if side.baseline is not None)),
+        [grid for grid in comparison_grids(result, sides) if not grid.folded or grid.title == SETTINGS],
         comparison_figures(sides, title, result.quantiles),
         emulated_note(result),
         _answer(result),

@@ -8,22 +8,19 @@ from dataclasses import dataclass, replace
 
 from rtgauge.analysis.comparison_conclusion import finding, word
 from rtgauge.analysis.comparison_document import (
-    ChiSquareTest,
     Comparison,
     ComparisonFinding,
-    Pair,
     QuantileDifference,
-    Selection,
-    TailLevel,
 )
 from rtgauge.analysis.quantile_difference import QUANTILES
 from rtgauge.analysis.side_labels import EMULATED
 from rtgauge.probe.registry import plural_of
 from rtgauge.record.marks import is_doubt
 from rtgauge.record.model import Distribution
+from rtgauge.report.compare.part import parts_of
 from rtgauge.report.table import Table, applying, numbers, ranked, texts
 from rtgauge.report.text import NONE, capital, us, whole
-from rtgauge.units import format_count, format_time, plural
+from rtgauge.units import format_time
 
 
 def _signed(ns: float) -> str:
@@ -103,9 +100,6 @@ FIGURES = ("average", "maximum", "minimum", "std")
 """The papers' names for the columns of `_figures`."""
 MACHINES = "Machines and kernels"
 SETTINGS = "Settings that differ"
-SELECTION = "Selection (chi-square)"
-OF_PAPER = (SELECTION,)
-"""The table that only the study of Delgado & Choi (2020) decides by: on its page, and with --details."""
 MOST_SETTINGS = 24
 """The most lines of settings in a terminal."""
 SETTINGS_NAMED = 8
@@ -267,71 +261,6 @@ def _where(result: Comparison, values: Sequence[str]) -> list[str]:
     return names
 
 
-def _test(test: ChiSquareTest) -> list[str]:
-    scale = test.scale.value
-    if test.cannot is not None:
-        return [scale, NONE, NONE, NONE, NONE, "cannot be tested"]
-    assert test.statistic is not None and test.critical is not None  # noqa: S101 - set together
-    figures = [f"{test.statistic:.2f}", whole(test.degrees_of_freedom), f"{test.critical:.3f}"]
-    return [scale, *figures, _probability(test.p_value), "rejected" if test.rejected else "not rejected"]
-
-
-def selection_notes(selections: Sequence[Selection], pairs: Sequence[Pair]) -> list[str]:
-    """Return a sentence for each selection with what it chose."""
-    notes: list[str] = []
-    for chosen in selections:
-        tests = {pair.side: pair.paper for pair in pairs if pair.baseline == chosen.baseline}
-        statistics = {side: test.statistic for side, test in tests.items() if test.statistic is not None}
-        least, several = min(statistics, key=lambda side: statistics[side], default=None), len(statistics) > 1
-        if least is None:
-            nearest = f"none of the sides could be tested against {chosen.baseline}"
-        elif chosen.best is None:
-            nearest = f"every side differs significantly from {chosen.baseline}; the nearest is {least}"
-            nearest = nearest if several else f"{least} differs significantly from {chosen.baseline}"
-        else:
-            nearest = f"the side nearest to {chosen.baseline} is {chosen.best}"
-            same = f"{chosen.best} does not differ significantly from {chosen.baseline}"
-            nearest = nearest if several else same
-        lower = ", ".join(chosen.rejected_but_lower)
-        but = "these sides differ significantly, but are lower at every quantile"
-        lower = f"; {but}: {lower}" if lower else ""
-        notes.append(f"By the convention of Delgado and Choi (2020), {nearest}{lower}.")
-    return notes
-
-
-def selection_grid(result: Comparison) -> Table:
-    """Return the chi-square tests against the baseline, and the selected side."""
-    several = len({pair.baseline for pair in result.pairs}) > 1
-    rows: list[list[str]] = []
-    for pair in result.pairs:
-        name = f"{pair.side} : {pair.baseline}" if several else pair.side
-        rows.append([name, *_test(pair.paper)])
-    notes: list[str] = []
-    for pair in result.pairs:
-        if pair.paper.cannot is not None:
-            notes.append(f"{pair.side}: {pair.paper.cannot}.")
-        if pair.paper.empty_bins_merged:
-            bins = plural(pair.paper.empty_bins_merged, "empty bin")
-            notes.append(
-                f"{pair.side}: {bins} of the baseline "
-                f"{'was' if pair.paper.empty_bins_merged == 1 else 'were'} merged with the next lower bin "
-                "that has samples."
-            )
-    percent = any(pair.paper.scale.value == "percent" for pair in result.pairs)
-    paper = (
-        "The test uses bins of 1 us, reshaped to the baseline's range, with one degree of freedom per bin."
-    )
-    threshold = "a fixed threshold for the size of a difference, without a significance level."
-    notes += selection_notes(result.selections, result.pairs)
-    notes += applying(
-        (True, paper),
-        (percent, f"If the input is in percent, the critical value is {threshold}"),
-    )
-    figures = numbers("chi-square", "DOF", f"critical ({result.alpha:g})", "p")
-    columns = [*texts("", "scale"), *figures, *texts("result")]
-    return Table(SELECTION, columns, rows, list(dict.fromkeys(notes)), folded=True)
-
-
 def doubtful_sides(result: Comparison) -> str | None:
     """Return how many sides are doubtful or worse, in words; None if no side is."""
     doubtful = sum(is_doubt(side.worst_mark) for side in result.sides)
@@ -348,15 +277,7 @@ def folded_notes(result: Comparison) -> list[str]:
     more = f" and {len(names) - SETTINGS_NAMED} more" if len(names) > SETTINGS_NAMED else ""
     settings = f"{SETTINGS}: {', '.join(names[:SETTINGS_NAMED])}{more}."
     settings = settings if names else "Only the settings that name the sides differ."
-    if len(result.selections) == 1:
-        notes = selection_notes(result.selections, result.pairs)
-        return [settings, *(f"{SELECTION}: {note[:1].lower()}{note[1:]}" for note in notes)]
-    rejected = [pair.side for pair in result.pairs if pair.paper.rejected]
-    tested = sum(pair.paper.cannot is None for pair in result.pairs)
-    whose = f": {'; '.join(rejected)}" if rejected else ""
-    differ = "differs" if len(rejected) == 1 else "differ"
-    share = f"{len(rejected)} of {plural(tested, 'side')} {differ} significantly from the baseline"
-    return [settings, f"{SELECTION}: by the convention of Delgado and Choi (2020), {share}{whose}."]
+    return [settings, *(note for part in parts_of(result) for note in part.notes())]
 
 
 def _interval(row: QuantileDifference) -> str:
@@ -465,47 +386,6 @@ def quantile_grid(result: Comparison) -> Table:
     return Table("Differences of quantiles", columns, rows, notes)
 
 
-def _tail_cells(levels: Sequence[TailLevel], columns: Sequence[int]) -> list[str]:
-    """Return, for each number of activations, the level and its interval."""
-    by_number = {level.activations: level for level in levels}
-    cells: list[str] = []
-    for n in columns:
-        level = by_number.get(n)
-        high = NONE if level is None else "no limit" if level.high_ns is None else us(level.high_ns)
-        cells.append(NONE if level is None else f"{us(level.ns)} ({us(level.low_ns)} to {high})")
-    return cells
-
-
-def tail_grid(result: Comparison) -> Table:
-    """Return the table of levels that are exceeded once in a number of activations."""
-    columns = sorted({level.activations for tail in result.tails for level in tail.levels})
-    rows: list[list[str]] = []
-    notes: list[str] = []
-    cannot: dict[str, list[str]] = {}
-    for tail in result.tails:
-        if columns:
-            shape = NONE if tail.shape is None or tail.cannot is not None else f"{tail.shape:+.2f}"
-            rows.append([tail.side, shape, *_tail_cells(tail.levels, columns)])
-        if tail.cannot is not None:
-            cannot.setdefault(tail.cannot, []).append(tail.side)
-        else:
-            tests = ", ".join(f"{test.name} p = {test.p_value:.2f}" for test in tail.assumptions)
-            size = format_count(round(tail.activations_a_block))
-            notes.append(f"{tail.side}: {tail.blocks} blocks of about {size} activations; {tests}.")
-    for why, labels in cannot.items():
-        whose = "" if len(labels) == len(result.tails) > 1 else f"{'; '.join(labels)}: "
-        samples = "this sample" if len(labels) == 1 else "these samples"
-        notes.append(f"{whose}rtgauge cannot estimate rarer values from {samples}: {why}.")
-    confidence = f"{(1 - result.alpha) * 100:g} %"
-    if columns:
-        notes.append(
-            f"Times are in us, with {confidence} profile-likelihood intervals. Extrapolating these values "
-            "assumes that nothing changes. A burst of late activations counts once."
-        )
-    heads = [*texts(""), *numbers("shape", *(f"10^{len(str(n)) - 1}" for n in columns))]
-    return Table(f"{capital(result.quantity)} exceeded once in", heads, rows, notes)
-
-
 def grids(result: Comparison, width: int = PAGE_WIDTH) -> list[Table]:
     """Return a comparison's tables in order, the folded ones last.
 
@@ -514,8 +394,8 @@ def grids(result: Comparison, width: int = PAGE_WIDTH) -> list[Table]:
     note = emulated_note(result)
     tables = [quantile_grid(result)] if result.quantiles else []
     tables += [*machines_grids(result, width), figures_grid(result)]
-    if result.tails:
-        tables.append(tail_grid(result))
     if note is not None:
         tables[0].notes.append(note)
-    return [*tables, settings_grid(result), selection_grid(result)]
+    added = [table for part in parts_of(result) for table in part.tables(result)]
+    last = [settings_grid(result), *(table for table in added if table.folded)]
+    return [*tables, *(table for table in added if not table.folded), *last]

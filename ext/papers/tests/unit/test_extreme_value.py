@@ -7,10 +7,13 @@ import os
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import chi2, genextreme, genpareto, kendalltau, kruskal, spearmanr
 
-from rtgauge.analysis.extreme_value import (
+from ext.papers.tests.unit.port_pirie import PORT_PIRIE_M
+from rtgauge_ext.papers.extreme_value import (
     TailLevel,
     assumptions,
     blocks_of,
@@ -23,8 +26,6 @@ from rtgauge.analysis.extreme_value import (
     runs_alike,
     serial_correlation,
 )
-
-from .port_pirie import PORT_PIRIE_M
 
 SAMPLES = 60 if (NIGHTLY := bool(os.environ.get("RTGAUGE_NIGHTLY"))) else 8
 """Drawn of each tail."""
@@ -288,3 +289,14 @@ def test_of_runs_that_differ_nothing_is_extrapolated():
     assert estimate(alike.astype(int).tolist(), counts, order.tolist()).cannot is None
     found = estimate((alike * level[order]).astype(int).tolist(), counts, order.tolist())
     assert "the runs differ in their maxima" in (found.cannot or "")
+
+
+@settings(max_examples=10, deadline=None)
+@given(st.integers(0, 2**32 - 1), st.floats(-0.3, 0.3))
+def test_an_interval_contains_its_level(seed: int, shape: float):
+    uniform = np.random.default_rng(seed).random(60)
+    maxima = 50_000 + 5_000 * ((-np.log(uniform)) ** -shape - 1) / (shape or 1e-9)
+    tail = estimate(maxima, np.full(60, 1_000), np.zeros(60, dtype=np.int64))
+    for level in tail.levels:
+        assert level.low_ns is None or level.low_ns <= level.ns * (1 + 1e-9)
+        assert level.high_ns is None or level.ns <= level.high_ns * (1 + 1e-9)

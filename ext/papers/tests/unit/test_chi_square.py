@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, chisquare
 
-from rtgauge.analysis.chi_square import (
+from rtgauge.record.histogram import bin_of
+from rtgauge.record.windows import Histogram
+from rtgauge_ext.papers.chi_square import (
     Scale,
     critical_value,
     exceedance_probability,
@@ -15,8 +17,6 @@ from rtgauge.analysis.chi_square import (
     paper_test,
     reshape,
 )
-from rtgauge.record.histogram import bin_of
-from rtgauge.record.windows import Histogram
 
 
 def histogram(counts, first=0):

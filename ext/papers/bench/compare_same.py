@@ -2,7 +2,7 @@
 """How often the chi-square test of `rtgauge compare` rejects one of two samples of one and the same
 distribution: the figure in docs/compare.md.
 
-PYTHONPATH=src python bench/compare_same.py [--trials 200] [--seed 1]
+PYTHONPATH=src python ext/papers/bench/compare_same.py [--trials 200] [--seed 1]
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from rtgauge.analysis.chi_square import Scale, microseconds, paper_test
 from rtgauge.record.histogram import bin_of
+from rtgauge_ext.papers.chi_square import Scale, microseconds, paper_test
 
 if TYPE_CHECKING:
     import numpy.typing as npt

@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: MIT
+"""What an extension adds to a comparison."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Sequence
+from typing import ClassVar
+
+from rtgauge.analysis.comparison_document import Comparison
+from rtgauge.analysis.sides import Side
+from rtgauge.record.model import Model
+from rtgauge.report.table import Table
+
+
+class ComparisonPart(Model):
+    """A part of the document of a comparison, under `extensions`, with its tables."""
+
+    extension: ClassVar[str]
+    """The name of the extension."""
+
+    @abstractmethod
+    def tables(self, result: Comparison) -> list[Table]:
+        """Return the tables. The folded ones come last, and only `--details` prints them."""
+
+    @abstractmethod
+    def notes(self) -> list[str]:
+        """Return a line for each folded table."""
+
+
+PartMaker = Callable[
+    [Sequence[Side], Sequence[tuple[Side, Side]], float, Callable[[str, int, int], None] | None],
+    ComparisonPart,
+]
+"""Compares sides: the sides, the pairs (side, its baseline), the level of every test, and what shows the
+progress, or None.
+"""
+
+
+def parts_of(result: Comparison) -> list[ComparisonPart]:
+    """Return the parts that extensions added to a comparison."""
+    return [part for part in result.extensions.values() if isinstance(part, ComparisonPart)]
+
+
+def with_parts(result: Comparison, parts: Sequence[ComparisonPart]) -> Comparison:
+    """Return the comparison with these parts added."""
+    return result.model_copy(update={"extensions": {part.extension: part for part in parts}})
