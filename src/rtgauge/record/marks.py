@@ -142,6 +142,12 @@ class MarkKind(MarkKindBase):
         "turn off what needs the firmware (USB legacy support, power management) in its settings, or try "
         "another machine",
     )
+    SLOW_CPU = Entry(
+        (NOTE,),
+        "A measured CPU ran below its nominal frequency on average while it was not idle. Its own counters "
+        "show this.",
+        "set the governor performance, and look for limits of power and heat (thermald, RAPL, the firmware)",
+    )
     IPIS = Entry(
         (NOTE,),
         "Other CPUs often interrupted a measured CPU, to call a function there or to flush its TLB.",

@@ -190,6 +190,9 @@ class Changes(Model):
     throttle_counts: Growth = Field(
         default_factory=Growth, description="how often each CPU or package was too hot"
     )
+    throttle_time_ms: Growth = Field(
+        default_factory=Growth, description="how long each CPU or package was throttled by heat"
+    )
     clock_source: TextChange | None = None
     online_cpus: TextChange | None = None
 

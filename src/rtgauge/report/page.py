@@ -27,6 +27,7 @@ from rtgauge.report.figures.course import course_figure
 from rtgauge.report.figures.exceedance import exceedance_figure
 from rtgauge.report.figures.histogram import histogram
 from rtgauge.report.figures.vega import Figure, config
+from rtgauge.report.hardware_table import hardware_tables
 from rtgauge.report.how_often import HowOften, how_often
 from rtgauge.report.marks import gathered_marks
 from rtgauge.report.page_frame import page_text, write_page
@@ -179,7 +180,7 @@ def content_of(drawing: Drawn) -> dict[str, object]:
             if (made := step.deployment) is not None
         },
         "folded": view.folded_probes,
-        "changes": {names[step.id]: change_tables(step) for step in few.steps},
+        "changes": {names[step.id]: [*hardware_tables(step), *change_tables(step)] for step in few.steps},
         "facts": [_facts(name, facts) for name, facts in view.record.systems.items()],
         "method": method.method_words(view),
         "tools": method.tools(view),

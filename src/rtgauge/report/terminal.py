@@ -17,6 +17,7 @@ from rtgauge.report import method
 from rtgauge.report.brief_terminal import left_out_texts, mark_text, print_brief, unfinished
 from rtgauge.report.conclusion import conclude, cross_check_lines, repeat_lines
 from rtgauge.report.fact_rows import hosts, system_lines
+from rtgauge.report.hardware_table import hardware_tables
 from rtgauge.report.marks import gathered_marks, sighting_table
 from rtgauge.report.presenter import presenters, step_lines
 from rtgauge.report.prose import LABEL, print_labelled, prose_width
@@ -133,6 +134,7 @@ def _print_measuring(view: RecordView, console: Console) -> None:
     calibrations = [] if calibrated else method.calibrations(few)  # its presenter prints them
     clock = pairs("The clock", method.clock_rows(few))
     tables = [thread_table(view.unfolded), clock, method.clock_table(calibrations)]
+    tables += [table for step in few.steps for table in hardware_tables(step, few.labels[step.id])]
     sightings = sighting_table(gathered_marks(view))
     print_tables([table for table in (*tables, sightings) if table is not None and table.rows], console)
     console.print()

@@ -30,6 +30,7 @@ from rtgauge.record.watched_loop import loops_of
 from rtgauge.record.windows import Windows, largest, least
 from rtgauge.runner.context import Abandoned, StepInProgress, now_utc
 from rtgauge.system.changes import marks as change_marks
+from rtgauge.system.cpu_frequency import frequency_marks
 from rtgauge.system.runtime import runtime_of
 from rtgauge.system.scheduling import throttled
 from rtgauge.target.engine_path import engine_hash
@@ -189,6 +190,7 @@ def _put_together(ended: EndedStep, measured: EngineMeasurement) -> Step:
     )
     step.marks += _nothing_marks(step, probes.get(key.probe))
     step.marks += _early_marks(step) + _program_marks(step)
+    step.marks += frequency_marks(step.results)
     step.marks += change_marks(ended.changes, step.cpus, explained=step.explain is not None)
     if not context.facts.machine.emulated:
         # an emulator can cause a latency as long as the kernel's limits

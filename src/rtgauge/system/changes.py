@@ -27,6 +27,7 @@ CHANGE_PATHS: list[str] = [
     "/sys/class/thermal/thermal_zone[0-9]*/trip_point_[0-9]*_type",
     f"{CPU}/cpu[0-9]*/cpufreq/scaling_cur_freq",
     f"{CPU}/cpu[0-9]*/thermal_throttle/*_count",
+    f"{CPU}/cpu[0-9]*/thermal_throttle/*_total_time_ms",
     "/sys/class/powercap/intel-rapl:[0-9]*/energy_uj",
     CLOCKSOURCE,
     ONLINE,
@@ -171,6 +172,7 @@ def changes(before: Files, after: Files) -> Changes:
     temperatures = _both(_numbers(before, f"{zone}temp"), _numbers(after, f"{zone}temp"))
     limits = _temperature_limits(after, zone)
     throttling = rf"{CPU}/(cpu[0-9]{{1,5}}/thermal_throttle/[a-z_]+_count)"
+    throttled = rf"{CPU}/(cpu[0-9]{{1,5}}/thermal_throttle/[a-z_]+)_total_time_ms"
     frequencies = rf"{CPU}/cpu([0-9]{{1,5}})/cpufreq/scaling_cur_freq"
     energy = r"/sys/class/powercap/intel-rapl:([0-9]{1,3})/energy_uj"
     counters = {"context_switches": "ctxt", "interrupts": "intr", "processes_created": "processes"}
@@ -193,6 +195,7 @@ def changes(before: Files, after: Files) -> Changes:
         frequency_khz=_both(_numbers(before, frequencies), _numbers(after, frequencies)),
         energy_uj=_increases(_numbers(before, energy), _numbers(after, energy)),
         throttle_counts=_increases(_numbers(before, throttling), _numbers(after, throttling)),
+        throttle_time_ms=_increases(_numbers(before, throttled), _numbers(after, throttled)),
         clock_source=_texts(CLOCKSOURCE, before, after),
         online_cpus=_texts(ONLINE, before, after),
     )
@@ -204,6 +207,8 @@ STEAL_MIN_NS = 20_000_000
 """Two ticks, because one of them may have begun before the step."""
 IPIS = {"Function call interrupts": "function calls", "TLB shootdowns": "TLB flushes"}
 """The kernel's names for interrupts by which another CPU interrupts a CPU. A wake-up causes neither."""
+RESCHEDULING = "Rescheduling interrupts"
+"""The kernel's name for interrupts by which another CPU wakes up a CPU."""
 LEAST_IPIS_PER_S = 100
 """A measured CPU that was interrupted at least as often has a mark: once in 10 ms."""
 SWAP_COUNTERS = ("pswpin", "pswpout")
@@ -277,7 +282,7 @@ def _thermal(changes: Changes, measured_cpus: Sequence[int]) -> list[Mark]:
         for key in counts
         if "package" in key or int(key.removeprefix("cpu").partition("/")[0]) in measured_cpus
     )
-    words = [f"{key}: {plural(counts[key], 'time')}" for key in hot]
+    words = [f"{key}: {plural(counts[key], 'time')}{_throttled_for(changes, key)}" for key in hot]
     words += [
         f"{zone}: {max(known.before, known.after) / 1000:.0f} C, the limit is {limit / 1000:.0f} C"
         for zone, limit in changes.temperature_limit_millicelsius.items()
@@ -290,6 +295,11 @@ def _thermal(changes: Changes, measured_cpus: Sequence[int]) -> list[Mark]:
         f"the processor was throttled by heat ({', '.join(words[:4])}); improve the cooling and measure again"
     )
     return [MarkKind.THERMAL_THROTTLE.mark(detail)]
+
+
+def _throttled_for(changes: Changes, key: str) -> str:
+    time_ms = changes.throttle_time_ms.get(key.removesuffix("_count"))
+    return f", {time_ms} ms" if time_ms is not None else ""
 
 
 def _ipis(changes: Changes, measured_cpus: Sequence[int]) -> list[Mark]:

@@ -10,15 +10,16 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtgauge.record.facts import Facts, Kernel, Preemption, Processors, Virtualization
-from rtgauge.record.model import Changes, NumberChange, TableLine, TextChange
+from rtgauge.record.model import Changes, NumberChange, Result, Step, TableLine, TextChange
 from rtgauge.record.reader import Record
 from rtgauge.report.changes import change_tables
 from rtgauge.report.fact_rows import all_rows, short_rows, system_line
+from rtgauge.report.hardware_table import hardware_tables
 from rtgauge.report.text import quantity
 from tests.support.records import Shape, write_record
 
 if TYPE_CHECKING:
-    pass
+    from pathlib import Path
 
 fields = st.sampled_from(["before", "after", "total", "per_cpu", "name"])
 json_like = st.recursive(
@@ -145,3 +146,44 @@ def test_facts_of_a_bare_machine():
     assert (
         system_line("local", facts) == "pi · Linux 6.12.0-rt · preemption rt · 4 CPUs · not a virtual machine"
     )
+
+
+@pytest.fixture
+def step(tmp_path: Path) -> Step:
+    return Record.open(write_record(tmp_path)).steps[0]
+
+
+def hardware_rows(step: Step, **changed: object) -> list[list[str]]:
+    return [list(row) for table in hardware_tables(step.model_copy(update=changed)) for row in table.rows]
+
+
+def test_how_other_cpus_interrupted_each_measured_cpu(step: Step) -> None:
+    lines = {
+        "RES": TableLine(name="Rescheduling interrupts", total=7, per_cpu={"0": 4, "1": 3}),
+        "CAL": TableLine(name="Function call interrupts", total=20, per_cpu={"1": 20}),
+        "TLB": TableLine(name="TLB shootdowns", total=None, per_cpu={"1": None}),
+        "LOC": TableLine(name="Local timer interrupts", total=900, per_cpu={"0": 900}),
+    }
+    throttled = {
+        "cpu1/thermal_throttle/core_throttle_count": 2,
+        "cpu0/thermal_throttle/package_throttle_count": 1,
+    }
+    changes = Changes(
+        interrupts=lines,
+        frequency_khz={"0": NumberChange(before=3_000_000, after=3_400_000)},
+        throttle_counts=dict(throttled),
+    )
+    counts = {"aperf": 10**9, "mperf": 2 * 10**9, "tsc": 3 * 10**9, "span_ns": 10**9}
+    result = Result(name="frequency", labels={"cpu": 1}, values=dict(counts))
+    assert hardware_rows(step, changes=changes, results=[result], cpus=[0, 1]) == [
+        ["CPU 1", "3", "20", "–", "1.50 of 3.00", "3"],
+        ["CPU 0", "4", "0", "0", "3.00 → 3.40", "1"],
+    ]
+
+
+def test_what_is_unknown_is_no_zero(step: Step) -> None:
+    assert hardware_rows(step, changes=Changes(interrupts="unknown"), results=[], cpus=[0]) == []
+    unknown = Changes(interrupts="unknown", frequency_khz={"0": NumberChange(before=10**6, after=10**6)})
+    assert hardware_rows(step, changes=unknown, results=[], cpus=[0]) == [
+        ["CPU 0", "–", "–", "–", "1.00 → 1.00", "0"]
+    ]

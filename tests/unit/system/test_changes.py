@@ -125,6 +125,15 @@ def test_a_cpu_that_was_not_measured_makes_no_mark() -> None:
     assert marks(changed(files), [2]) == []
 
 
+def test_the_time_that_heat_took_is_in_the_mark() -> None:
+    folder = f"{CPU}/cpu0/thermal_throttle/core_throttle"
+    old, new = texts({f"{folder}_total_time_ms": "10"}), texts({f"{folder}_total_time_ms": "130"})
+    found = changes(before() | old, before() | texts({f"{folder}_count": "5"}) | new)
+    assert found.throttle_time_ms == {"cpu0/thermal_throttle/core_throttle": 120}
+    (mark,) = marks(found, [0])
+    assert "core_throttle_count: 2 times, 120 ms" in mark.detail
+
+
 def test_a_hot_package_concerns_every_cpu() -> None:
     found = marks(changed({f"{CPU}/cpu2/thermal_throttle/package_throttle_count": "4"}), [0])
     assert [mark.name for mark in found] == ["thermal-throttle"]

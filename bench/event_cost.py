@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: MIT
+"""What each kernel event that explaining records costs a wake-up: the table in docs/explain.md.
+
+    sudo python bench/event_cost.py [--rounds 200] [--engine PROGRAM] [--cpu 1]
+
+First two processes wake each other through pipes on one CPU, then an engine measures wake-ups by the timer.
+Each round switches the events of each set on for a moment, in random order, and once no event. A set's cost
+is the difference of its median to the median without events of the same round. Printed are the medians of
+these differences, with an interval at 90 %.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import random
+import signal
+import statistics
+import struct
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeVar
+
+import numpy as np
+import numpy.typing as npt
+
+TRACEFS = Path("/sys/kernel/tracing")
+WINDOW_S = 0.05
+SETTLE_S = 0.01
+"""Left out at the begin of each window: the kernel changes code on all CPUs."""
+INTERVAL_NS = 200_000
+TRIPS = 1_000
+BLOCKS = 1_000
+"""For the interval."""
+SWITCH = "sched/sched_switch"
+AT_A_WAKE_UP = (
+    "power/cpu_idle",
+    "irq_vectors/local_timer_entry",
+    "irq_vectors/local_timer_exit",
+    "sched/sched_waking",
+    SWITCH,
+)
+"""The default events that occur at a wake-up from idle by the CPU's own timer."""
+USUAL = (
+    *AT_A_WAKE_UP,
+    *("irq", "irq_vectors", "sched/sched_wakeup_new", "sched/sched_migrate_task", "sched/sched_pi_setprio"),
+    *("timer/timer_expire_entry", "timer/timer_expire_exit", "timer/tick_stop", "ipi", "nmi/nmi_handler"),
+    *("signal/signal_generate", "workqueue/workqueue_execute_start", "workqueue/workqueue_execute_end"),
+    *("lock/contention_begin", "lock/contention_end", "csd", "osnoise"),
+    *("exceptions/page_fault_user", "exceptions/page_fault_kernel"),
+)
+
+
+@dataclass(frozen=True)
+class EventSet:
+    """Events to switch on together, and files to write before. `{tid}` is the measured thread."""
+
+    events: tuple[str, ...] = ()
+    files: tuple[tuple[str, str, str], ...] = ()
+    """Each file with the value to write and the value to restore."""
+
+
+NONE = "none"
+FILTER = f"events/{SWITCH}/filter"
+OF_THE_THREAD = (FILTER, "prev_pid=={tid}||next_pid=={tid}", "0")
+SETS: dict[str, EventSet] = {
+    "all default events": EventSet(USUAL),
+    "the five at a wake-up": EventSet(AT_A_WAKE_UP),
+    **{name: EventSet((name,)) for name in AT_A_WAKE_UP},
+    "the other default events": EventSet(tuple(name for name in USUAL if name not in AT_A_WAKE_UP)),
+    "sched_switch of the thread, by filter": EventSet((SWITCH,), (OF_THE_THREAD,)),
+    "sched_switch of others, by filter": EventSet((SWITCH,), ((FILTER, "prev_pid==1&&next_pid==1", "0"),)),
+    "sched_switch of the thread, by set_event_pid": EventSet((SWITCH,), (("set_event_pid", "{tid}", ""),)),
+    "all default events, clock local": EventSet(USUAL, (("trace_clock", "local", "mono"),)),
+    "all default events, clock x86-tsc": EventSet(USUAL, (("trace_clock", "x86-tsc", "mono"),)),
+    "nothing (the error of this measurement)": EventSet(),
+}
+
+
+def enabled(instance: Path, events: tuple[str, ...], on: bool) -> None:
+    for event in events:
+        file = instance / "events" / event / "enable"
+        if file.exists():
+            file.write_text("1" if on else "0")
+
+
+@contextmanager
+def recorded(instance: Path, chosen: EventSet, tid: int) -> Iterator[None]:
+    """Record these events, and wait until the kernel has changed its code."""
+    for path, value, _ in chosen.files:
+        (instance / path).write_text(value.format(tid=tid))
+    enabled(instance, chosen.events, True)
+    try:
+        time.sleep(SETTLE_S)
+        yield
+    finally:
+        enabled(instance, chosen.events, False)
+        for path, _, old in chosen.files:
+            (instance / path).write_text(old)
+
+
+def one_window(instance: Path, chosen: EventSet, tid: int) -> tuple[int, int]:
+    """Record one window. Return its begin and end (CLOCK_MONOTONIC, ns)."""
+    with recorded(instance, chosen, tid):
+        begin_ns = time.monotonic_ns()
+        time.sleep(WINDOW_S)
+        return begin_ns, time.monotonic_ns()
+
+
+def measuring_thread(pid: int) -> int:
+    """Return the engine's thread with real-time priority."""
+    while True:
+        for task in Path(f"/proc/{pid}/task").iterdir():
+            if os.sched_getscheduler(int(task.name)) == os.SCHED_FIFO:
+                return int(task.name)
+        time.sleep(0.01)
+
+
+def median_ns(latencies_ns: npt.NDArray[np.int64], begin: float, end: float) -> float:
+    """Return the median latency of the activations from `begin` to `end`."""
+    return float(np.median(latencies_ns[int(begin) + 1 : int(end)]))
+
+
+W = TypeVar("W")
+
+
+def rounds_of(count: int, window: Callable[[EventSet], W]) -> list[dict[str, W]]:
+    """Return what `window` returned for each set and for no event, in each round."""
+    rounds: list[dict[str, W]] = []
+    for _ in range(count):
+        names = [NONE, *SETS]
+        random.shuffle(names)
+        rounds.append({name: window(SETS.get(name, EventSet())) for name in names})
+    return rounds
+
+
+def wake_ups(options: argparse.Namespace, instance: Path, folder: Path) -> list[dict[str, float]]:
+    """Return the median latency (ns) with each set of each round."""
+    command = [options.engine, "wakeup", "--go", "--cpu", str(options.cpu), "--duration-ns", "0"]
+    command += ["--interval-ns", str(INTERVAL_NS), "--samples-dir", str(folder)]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL) as engine:
+        try:
+            tid = measuring_thread(engine.pid)
+            time.sleep(1)  # until the first release
+            rounds = rounds_of(options.rounds, lambda chosen: one_window(instance, chosen, tid))
+        finally:
+            engine.send_signal(signal.SIGINT)
+            engine.wait()
+    file = folder / "samples-0.i64"
+    start_ns = struct.unpack_from("<q", file.read_bytes(), 32)[0]
+    latencies_ns = np.fromfile(file, "<i8", offset=64)
+    return [
+        {
+            name: median_ns(latencies_ns, (begin - start_ns) / INTERVAL_NS, (end - start_ns) / INTERVAL_NS)
+            for name, (begin, end) in windows.items()
+        }
+        for windows in rounds
+    ]
+
+
+def pipe_turns(options: argparse.Namespace, instance: Path) -> list[dict[str, float]]:
+    """Return the median time (ns) of half a round trip between two processes on one CPU, each of which is one
+    wake-up and one switch, with each set of each round.
+    """
+    os.sched_setaffinity(0, {options.cpu})
+    (to_read, to_write), (from_read, from_write) = os.pipe(), os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(to_write)
+        while os.read(to_read, 1):
+            os.write(from_write, b".")
+        os._exit(0)
+
+    def one(chosen: EventSet) -> float:
+        with recorded(instance, chosen, os.getpid()):
+            halves_ns: list[float] = []
+            for _ in range(TRIPS):
+                begin_ns = time.perf_counter_ns()
+                os.write(to_write, b".")
+                os.read(from_read, 1)
+                halves_ns.append((time.perf_counter_ns() - begin_ns) / 2)
+            return statistics.median(halves_ns)
+
+    try:
+        return rounds_of(options.rounds, one)
+    finally:
+        os.close(to_write)
+        os.waitpid(child, 0)
+        os.sched_setaffinity(0, range(os.cpu_count() or 1))
+
+
+def show(title: str, rounds: list[dict[str, float]]) -> None:
+    """Print the costs: medians of the differences within a round, with intervals."""
+    bare = statistics.median(found[NONE] for found in rounds)
+    print(f"{title}: {bare / 1000:.2f} us without events, {len(rounds)} rounds")
+    for name in SETS:
+        costs = [found[name] - found[NONE] for found in rounds]
+        blocks = sorted(statistics.median(random.choices(costs, k=len(costs))) for _ in range(BLOCKS))
+        low, high = blocks[BLOCKS // 20], blocks[-BLOCKS // 20]
+        print(f"  {name}: {statistics.median(costs):+.0f} ns ({low:.0f} to {high:.0f})", flush=True)
+
+
+def main() -> None:
+    """Measure in an instance of tracefs, which is removed again."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--rounds", type=int, default=200)
+    parser.add_argument("--engine", default="rtgauge-engine")
+    parser.add_argument("--cpu", type=int, default=1)
+    options = parser.parse_args()
+    instance = TRACEFS / "instances" / f"rtgauge-bench-{os.getpid()}"
+    instance.mkdir()
+    try:
+        (instance / "trace_options").write_text("norecord-cmd")
+        (instance / "trace_clock").write_text("mono")
+        show("half a round trip through pipes", pipe_turns(options, instance))
+        with tempfile.TemporaryDirectory() as folder:
+            show("latency of a wake-up", wake_ups(options, instance, Path(folder)))
+    finally:
+        instance.rmdir()
+
+
+if __name__ == "__main__":
+    main()
