@@ -20,7 +20,7 @@ import struct
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -90,7 +90,7 @@ def enabled(instance: Path, events: tuple[str, ...], on: bool) -> None:
 
 
 @contextmanager
-def recorded(instance: Path, chosen: EventSet, tid: int) -> Iterator[None]:
+def recorded(instance: Path, chosen: EventSet, tid: int) -> Generator[None]:
     """Record these events, and wait until the kernel has changed its code."""
     for path, value, _ in chosen.files:
         (instance / path).write_text(value.format(tid=tid))
