@@ -31,6 +31,10 @@ PINNED, PREFERRED = "linux-*", "990"
 """The packages of the kernel, and the priority of an apt pin that ranks above every suite
 (apt_preferences(5)).
 """
+WRONG_TIME = ("is expired (invalid since", "is not valid yet (invalid for")
+"""What apt says about signed lists of packages that are older or newer than this machine's clock allows."""
+NO_DATES = "[check-date=no]"
+"""Before a mirror, lets apt accept lists of any date (sources.list(5)). Their signatures still count."""
 
 
 def _has_subordinate_ids() -> bool:
@@ -120,6 +124,12 @@ def fetch_archive(
             raise MeasureError(
                 f"cannot fetch Debian packages ({reason}): without root, mmdebstrap needs subordinate user "
                 f"IDs, which {user} lacks; add some with: {remedy}"
+            )
+        if any(words in error for error in errors for words in WRONG_TIME):
+            raise MeasureError(
+                f"cannot fetch Debian packages from {mirror}: the date of this machine's clock does not fit "
+                f"the mirror ({reason[:150]}); set the clock, or accept any date with "
+                f"RTGAUGE_LAB_MIRROR='{NO_DATES} {mirror}'"
             )
         raise MeasureError(
             f"cannot fetch Debian packages from {mirror}: {reason}; check the network, or set "

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from xdist.scheduler import LoadScopeScheduling
 
+from rtgauge_ext.lab.packages import MIRROR, NO_DATES
 from tests.support.cli import Done, good, invoke, rtgauge
 from tests.support.made_once import made_once
 
@@ -51,8 +52,8 @@ def pytest_runtest_makereport(
     if report.failed and call.when == "call" and "lab" in item.funcargs:
         lab = item.funcargs["lab"]
         assert isinstance(lab, Lab)
-        if lab.up is not None:
-            report.sections.append(("kernel", f"lab:{lab.up} is {lab.listed(lab.up)['kernel']}"))
+        if lab.tried is not None:
+            report.sections.append(("kernel", f"lab:{lab.tried} is {lab.listed(lab.tried)['kernel']}"))
         lab.stop()
     return report
 
@@ -80,8 +81,11 @@ class Lab:
 
     def __init__(self, home: Path) -> None:
         self.home = home
-        self.env: dict[str, str | None] = {"XDG_DATA_HOME": str(home)}
+        mirror = os.environ.get("RTGAUGE_LAB_MIRROR", f"{NO_DATES} {MIRROR}")
+        self.env: dict[str, str | None] = {"XDG_DATA_HOME": str(home), "RTGAUGE_LAB_MIRROR": mirror}
         self.up: str | None = None
+        self.tried: str | None = None
+        """The last guest that was booted, whether it came up or not."""
         self.append = ""
         self.smp: str | None = None
         self.icount = False
@@ -94,7 +98,7 @@ class Lab:
         self._boot(name, "", icount=icount)
 
     def _boot(self, name: str, append: str, smp: str | None = None, *, icount: bool = False) -> None:
-        of = [name]
+        of, self.tried = [name], name
         if name.endswith(NEWEST):
             of = [
                 name.removesuffix(NEWEST),

@@ -158,6 +158,18 @@ def test_a_version_debian_lacks_is_named_and_leaves_no_guest(fetched):
 
 
 @pytest.mark.parametrize(
+    "apt", ["is expired (invalid since 22d 15h 26min 53s)", "is not valid yet (invalid for another 3h 2min)"]
+)
+def test_a_clock_that_does_not_fit_the_mirror_is_named(fetched, tmp_path, monkeypatch, apt):
+    monkeypatch.setenv("RTGAUGE_LAB_MIRROR", "http://mirror/debian")
+    text = f"E: Release file for http://mirror/debian/dists/sid/InRelease {apt}. No updates are applied."
+    (tmp_path / "bin/mmdebstrap").write_text(f"#!/bin/sh\necho '{text}' >&2\nexit 1\n")
+    with pytest.raises(MeasureError, match="machine's clock") as caught:
+        packages.fetch(["busybox"], "x86_64", tmp_path, print)
+    assert str(caught.value).endswith("RTGAUGE_LAB_MIRROR='[check-date=no] http://mirror/debian'")
+
+
+@pytest.mark.parametrize(
     ("version", "suite", "message"),
     [("seven", "", "--kernel seven"), ("7.3;x", "", "--kernel 7.3;x"), ("", "sid main", "--suite sid main")],
 )
