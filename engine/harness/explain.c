@@ -39,7 +39,9 @@
 #define SERIES_MAX 4096
 #define EVENTS_MAX_NS (NS_PER_S / 10) /* of a longer time, only the events of the last part are kept */
 
-#define DEFAULT_EVENTS TRACE_USUAL_EVENTS ",exceptions/page_fault_user,exceptions/page_fault_kernel"
+#define DEFAULT_EVENTS                                                                                       \
+	TRACE_USUAL_EVENTS ",exceptions/page_fault_user,exceptions/page_fault_kernel,"                       \
+			   "timer/hrtimer_rearm,timer_migration/tmigr_handle_remote_cpu"
 
 /*
  * A writer that waits for the lock of a program's memory map first spins, which contention_begin does not
@@ -80,6 +82,11 @@
 /* The timers that end the throttling of a group with a CPU quota. Other timers are not recorded. */
 #define TIMER_EVENT "timer/hrtimer_expire_entry"
 #define TIMER_FILTER "events/" TIMER_EVENT "/filter"
+
+/* New kernels (7.3 is one) may program a CPU's next timer after the interrupt, on its way out. Only such a
+ * delay can make a timer late. */
+#define REARM_EVENT "timer/hrtimer_rearm"
+#define REARM_FILTER "deferred==1"
 
 #define STACK "stack" /* not an event: with each timer, a stack of the interrupted code */
 #define STACK_FORMAT "events/ftrace/kernel_stack/format"
@@ -316,6 +323,8 @@ static void filter_event(const char *name)
 
 	if (!strcmp(name, RUNTIME_EVENT))
 		trace_write(explain.instance, "events/" RUNTIME_EVENT "/filter", RUNTIME_FILTER);
+	if (!strcmp(name, REARM_EVENT))
+		trace_write(explain.instance, "events/" REARM_EVENT "/filter", REARM_FILTER);
 	while (at < count && strncmp(name, filtered[at].group, strlen(filtered[at].group)))
 		at++;
 	if (at == count || (!explain.last_task && strcmp(filtered[at].group, FAULT_GROUP) != 0))

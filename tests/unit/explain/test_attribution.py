@@ -112,6 +112,45 @@ def test_an_interrupt_within_a_task_counts_as_the_interrupts() -> None:
     assert found[Kind.TIMER_LATE, "hog"] == pytest.approx(2)
 
 
+@pytest.mark.parametrize(
+    ("rearmed", "next_event", "programmed_ns"),
+    [
+        ([40], RELEASE, 40_000),
+        ([40], RELEASE - 5_000, 40_000),
+        ([10, 40], RELEASE, 40_000),
+        ([40], RELEASE + 1, 0),
+        ([-3], RELEASE, 0),
+        ([], RELEASE, 0),
+    ],
+)
+def test_a_timer_that_the_kernel_programmed_late_is_told_from_a_late_interrupt(
+    rearmed: list[float], next_event: int, programmed_ns: int
+) -> None:
+    story = Story().switch(-500, 1, MEASURED, LOWER, state=1)
+    for time_us in rearmed:
+        story.at(time_us, 1, "hrtimer_rearm", next_event=next_event, deferred=1)
+    story.at(60, 0, "hrtimer_rearm", next_event=next_event, deferred=1)
+    explanation = explained(story.timer(100, 1).switch(107, 1, LOWER, MEASURED).moment(110))
+    found = {part.culprit: part.ns for part in explanation.parts}
+    programmed = Culprit(Kind.TIMER_LATE, "hackbench", mechanism="hrtimer_rearm")
+    assert found.get(programmed, 0) == programmed_ns
+    assert found[Culprit(Kind.TIMER_LATE, "hackbench")] == 100_000 - programmed_ns
+    assert ("timer programmed late in hackbench" in sum_words(explanation)) == bool(programmed_ns)
+
+
+def test_timers_of_an_idle_cpu_are_named_with_their_cpu() -> None:
+    story = Story().switch(-500, 1, MEASURED, LOWER, state=1)
+    story.at(-10, 1, "softirq_entry", vec=1).at(30, 1, "tmigr_handle_remote_cpu", cpu=3, wakeup=0)
+    story.at(40, 1, "timer_expire_entry", timer=5, function=1).at(70, 1, "timer_expire_exit", timer=5)
+    story.at(80, 1, "tmigr_handle_remote_cpu", cpu=2, wakeup=0).at(100, 1, "softirq_exit", vec=1)
+    found = parts(explained(story.timer(101, 1).switch(108, 1, LOWER, MEASURED).moment(110)))
+    assert {name: us for (kind, name), us in found.items() if kind is Kind.SOFTIRQ} == {
+        "TIMER": pytest.approx(30),
+        "TIMER of CPU 3": pytest.approx(50),
+        "TIMER of CPU 2": pytest.approx(20),
+    }
+
+
 def test_equal_priority_is_a_task_and_lower_is_preemption_off() -> None:
     for priority, kind in (
         (19, Kind.TASK),

@@ -87,6 +87,8 @@ A switch takes 1 to 5 us on a small board.
 
 
 BUDGET = "its deadline budget"
+REARM = "hrtimer_rearm"
+"""The event of new kernels (7.3 is one) that shows when the CPU's timer was programmed, and for when."""
 STOP_SIGNALS = {19: "SIGSTOP", 20: "SIGTSTP", 21: "SIGTTIN", 22: "SIGTTOU"}
 """Stop signals by number, which are the same on all architectures of the engine."""
 SIGCONT, LONGEST_CONTINUE_NS = 18, 1_000_000
@@ -537,7 +539,7 @@ def _culprit(scene: _Scene, piece: Piece, span: Span) -> Culprit:
         return _of_frame(context.interrupt)
     match piece.phase:
         case Phase.LATE:
-            return _late(scene, piece, context)
+            return _late(scene, piece, span)
         case Phase.WAKING:
             return _waking(scene, piece, context)
         case Phase.READY:
@@ -644,14 +646,28 @@ def _idle(context: Context) -> Culprit:
     return Culprit(Kind.IDLE_EXIT, "" if state is None or state < 0 else f"state {state}")
 
 
-def _late(scene: _Scene, piece: Piece, context: Context) -> Culprit:
+def _programmed_late(scene: _Scene, piece: Piece, span: Span) -> bool:
+    """Return whether the CPU's timer was not programmed yet in this span, although it was due."""
+    return any(
+        event.name == REARM
+        and event.cpu == piece.cpu
+        and span.end_ns <= event.time_ns <= piece.end_ns
+        and event.number("next_event") <= piece.start_ns
+        for event in scene.moment.table.events
+    )
+
+
+def _late(scene: _Scene, piece: Piece, span: Span) -> Culprit:
     """Find what delays the timer's interrupt or the waking task while the thread sleeps past its release."""
-    task, waking = context.task, piece.woken_by
+    context, waking = span.context, piece.woken_by
+    task = context.task
     by_task = waking is not None and scene.timelines[piece.cpu].before(waking.time_ns).interrupt is None
     if by_task and waking is not None:
         if task is not None and task.pid == waking.pid:
             return _of_task(Kind.WAKER, task)
         return Culprit(Kind.BLOCKED) if task is None or task.idle else _of_task(Kind.TASK, task)
+    if _programmed_late(scene, piece, span):
+        return replace(_of_task(Kind.TIMER_LATE, task), mechanism=REARM)
     if context.irqs_off is not None:
         return _of_task(Kind.INTERRUPTS_OFF, task)
     if task is not None and task.idle:

@@ -63,8 +63,9 @@ class Culprit:
     """A cause with its kind and name, equal in every latency that it lengthens.
 
     `number`: the IRQ's. `priority`: the task's, in the kernel's numbers. `mechanism`: the throttling
-    mechanism, if it is known, or RPS. `until`: the task that ended a sleep, or held the kernel's lock; for
-    packets, how they waited, or what should have polled them. `call`: the
+    mechanism, if it is known, RPS, or the event that shows that a timer was programmed late. `until`: the
+    task that ended a sleep, or held the kernel's lock; for packets, how they waited, or what should have
+    polled them. `call`: the
     system call in which a lock's owner slept. `owner`: the lock's owner that a task delayed; empty if the
     task delayed the thread itself. `user`: the task that used up the budget of real-time tasks.
     """
@@ -200,7 +201,7 @@ def culprit_name(culprit: Culprit) -> str:
         case Kind.IDLE_EXIT:
             return f"exit of idle {name}" if name else "idle exit"
         case Kind.TIMER_LATE:
-            return f"timer late in {name}"
+            return f"timer {'programmed ' if culprit.mechanism else ''}late in {name}"
         case Kind.INTERRUPTS_OFF | Kind.PREEMPTION_OFF:
             return f"{culprit.kind} in {name}"
         case Kind.THROTTLED:
@@ -264,6 +265,8 @@ def part_words(part: Part) -> str:
     culprit, task = part.culprit, _task_words(part.culprit)
     where = f" in {', '.join(sorted(part.where))}" if part.where else ""
     match culprit.kind:
+        case Kind.TIMER_LATE if culprit.mechanism:
+            return f"the kernel programmed the thread's timer late, after its release, while {task} ran"
         case Kind.TIMER_LATE:
             return (
                 f"the thread's timer interrupt was delayed while {task} ran, because interrupts were off or "

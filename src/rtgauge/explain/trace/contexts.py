@@ -14,6 +14,7 @@ from rtgauge.explain.trace.moment import Event, EventTable
 
 SOFTIRQS = ("HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU")
 """Names of softirqs by vector, from include/linux/interrupt.h."""
+TIMERS = SOFTIRQS.index("TIMER")
 IDLE_ENDS = 0xFFFF_FFFF
 """The state in a cpu_idle event that means the end of idling (PWR_EVENT_EXIT)."""
 INTERRUPTS = frozenset({"nmi", "irq", "vector", "ipi"})
@@ -344,6 +345,10 @@ def _take(
             state.irqs_off = _caller(event, symbols)
         case "irq_enable":
             state.irqs_off = None
+        case "tmigr_handle_remote_cpu" if state.frames and state.frames[-1].key == TIMERS:
+            # The softirq has run its own CPU's timers, and runs those of an idle CPU now.
+            name = f"{SOFTIRQS[TIMERS]} of CPU {event.number('cpu')}"
+            state.frames[-1] = replace(state.frames[-1], name=name)
         case "preempt_disable":
             state.preemption_off = _caller(event, symbols)
         case "preempt_enable":
