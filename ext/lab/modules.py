@@ -17,6 +17,7 @@ WANTED = (
     "virtio_rng",
     "crc32c_generic",
     "ext4",
+    "e1000e",
     "veth",
 )
 """Modules for disk, network and loads, which may also be built into a kernel."""

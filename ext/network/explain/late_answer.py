@@ -3,15 +3,24 @@
 
 The general explanation (rtgauge.explain) knows only that the thread waited. The parts here replace the wait:
 send queue, driver, wire and device, packet poll, protocol. They cover it without a gap, so the sum stays the
-round trip exactly.
+round trip exactly. The wire and the device end at the interrupt of the network card. Each part has a side.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from rtgauge.explain.analysis.explanation import Culprit, Explanation, Kind, Part
+from rtgauge.explain.analysis.explanation import (
+    DEVICE,
+    NOT_SELF,
+    SELF,
+    Culprit,
+    Explanation,
+    Kind,
+    Part,
+)
 from rtgauge.explain.analysis.thread_path import IN_INTERRUPT
 from rtgauge.explain.trace.contexts import Context, CpuTimeline, timelines
 from rtgauge.explain.trace.formats import Symbols
@@ -29,7 +38,8 @@ POLLERS = ("napi/", "ksoftirqd/")
 class _Answer:
     """The events of one cycle: its frame enters the send queue, goes to the driver, and leaves it. The answer
     is there (`arrived_ns`), is to be polled (`asked_ns`), is given to the kernel, passes to the protocol, and
-    wakes the thread. `waking` is None if the thread polls for the answer.
+    wakes the thread. `waking` is None if the thread polls for the answer. `interrupt`: the card's, if it
+    asked for the poll. `local`: the far end is in this machine, behind a virtual link.
     """
 
     queued: Event
@@ -40,6 +50,8 @@ class _Answer:
     handed: Event
     received: Event
     waking: Event | None
+    interrupt: Event | None = None
+    local: bool = False
 
     @property
     def end_ns(self) -> int:
@@ -65,7 +77,11 @@ def divided(explanation: Explanation, symbols: Symbols) -> Explanation:
         part = found.setdefault(culprit, Part(culprit))
         part.ns += span[1] - span[0]
         part.spans.append((*span, cpu))
+        if culprit.kind is Kind.FAR_END:
+            part.since_interrupt_ns = _since_interrupt_ns(answer, moment.table.events)
+    others = [_with_packets(part, moment.table.events) for part in others]
     parts = sorted([*others, *found.values()], key=lambda part: part.begin_ns or end_ns)
+    parts = [replace(part, culprit=_with_side(part.culprit, answer)) for part in parts]
     if sum(part.ns for part in parts) != explanation.latency_ns:
         return replace(explanation, doubts=[*explanation.doubts, "the parts of the answer do not add up"])
     return replace(explanation, parts=parts)
@@ -123,12 +139,84 @@ def _answer(
         (event for event in reversed(on_way) if event.name == SENT and event.time_ns <= handed.time_ns), None
     )
     asked_ns = max(_asked_ns(within, handed, lines), sent.time_ns)
-    # The far end of a virtual link is in this machine.
+    interrupt = _interrupt(within, asked_ns, sent.time_ns)
     arrived_ns = asked_ns
     if far is not None and handed.name != BEFORE_POLL:
         left = _later(within, "net_dev_xmit", far)
         arrived_ns = handed.time_ns if left is None else min(left.time_ns, handed.time_ns)
-    return _Answer(queued, started, sent, arrived_ns, asked_ns, handed, received, waking)
+    return _Answer(
+        queued,
+        started,
+        sent,
+        arrived_ns,
+        asked_ns,
+        handed,
+        received,
+        waking,
+        interrupt if far is None else None,
+        local=far is not None,
+    )
+
+
+def _interrupt(events: Sequence[Event], asked_ns: int, sent_ns: int) -> Event | None:
+    """Return the interrupt of a card that asked for a poll; None if something else did."""
+    if asked_ns <= sent_ns:
+        return None
+    return next(
+        (event for event in events if event.name == "irq_handler_entry" and event.time_ns == asked_ns), None
+    )
+
+
+def _since_interrupt_ns(answer: _Answer, events: Sequence[Event]) -> int | None:
+    """Return the time (ns) from the previous interrupt of the card's queue to the one for the answer."""
+    asked = answer.interrupt
+    if asked is None:
+        return None
+    before = [
+        event.time_ns
+        for event in events
+        if event.name == asked.name
+        and event.number("irq") == asked.number("irq")
+        and event.time_ns < asked.time_ns
+    ]
+    return asked.time_ns - before[-1] if before else None
+
+
+def _with_side(culprit: Culprit, answer: _Answer) -> Culprit:
+    """Return the culprit with its side, if that is known. Behind a virtual link there is neither a card nor a
+    wire.
+    """
+    if culprit.kind is Kind.UNATTRIBUTED:
+        return culprit
+    far = DEVICE if answer.local else NOT_SELF
+    return replace(culprit, side=far if culprit.kind is Kind.FAR_END else SELF)
+
+
+def _with_packets(part: Part, events: Sequence[Event]) -> Part:
+    """Name the interface whose packets a softirq received before the send or after the wake-up, and whether
+    RPS steered them to the loop's CPU.
+    """
+    if part.culprit.kind is not Kind.SOFTIRQ or part.culprit.name != RECEIVE:
+        return part
+    got = [
+        event
+        for since, until, cpu in part.spans
+        for event in events
+        if event.name == "netif_receive_skb" and event.cpu == cpu and since <= event.time_ns < until
+    ]
+    if not got:
+        return part
+    device = Counter(event.text("name") for event in got).most_common(1)[0][0]
+    packets = {event.number("skbaddr"): event for event in got if event.text("name") == device}
+    steered = any(
+        event.name in HANDED
+        and event.text("name") == device
+        and (one := packets.get(event.number("skbaddr"))) is not None
+        and event.cpu != one.cpu
+        and event.time_ns <= one.time_ns
+        for event in events
+    )
+    return replace(part, culprit=replace(part.culprit, until=device, mechanism="RPS" if steered else ""))
 
 
 def _sends(event: Event, thread: int) -> bool:

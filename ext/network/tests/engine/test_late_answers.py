@@ -31,7 +31,7 @@ from ext.network.tests.planted import (
     write,
 )
 from ext.network.tests.two_namespaces import LINK, TwoNamespaces, udp_far_end
-from rtgauge.explain.analysis.explanation import Culprit, Explanation, Kind
+from rtgauge.explain.analysis.explanation import DEVICE, SELF, Culprit, Explanation, Kind
 from rtgauge.explain.analysis.ranking import ranked_culprits
 from rtgauge_ext.network.explain.late_answer import OTHER_FLOWS, TIMER
 
@@ -110,6 +110,14 @@ def steered_storm(both: TwoNamespaces, strength: int) -> Generator[None]:
 
 
 @contextlib.contextmanager
+def storm_on_the_loop(both: TwoNamespaces, strength: int) -> Generator[None]:
+    """Packets of another flow interrupt the CPU of the loop."""
+    write(both, "queues/rx-0/rps_cpus", f"{1 << LOOP:x}")
+    with slow_packets(both), flow(both, near=False, packets=100 * strength, cpu=OTHER):
+        yield
+
+
+@contextlib.contextmanager
 def deferred(both: TwoNamespaces, _strength: int) -> Generator[None]:
     """As a card does that gathers packets: the poll waits for a timer."""
     polled(both)
@@ -121,13 +129,22 @@ def deferred(both: TwoNamespaces, _strength: int) -> Generator[None]:
 React = Callable[[int, bytes], Sequence[bytes]]
 Plant = Callable[[TwoNamespaces, int], AbstractContextManager[object]]
 PLANTS: dict[str, tuple[React, Plant, Culprit]] = {
-    "slow device": (slowly, nothing, Culprit(Kind.FAR_END, LINK)),
-    "shaper": (at_once, shaped, Culprit(Kind.SEND_QUEUE, LINK, until=OTHER_FLOWS)),
-    "hog before the poll": (at_once, hog_before_poll, Culprit(Kind.POLL_KEPT, "python", until="napi/")),
-    "late send": (at_once, hog_before_loop, Culprit(Kind.TASK, "python")),
-    "another flow": (at_once, storm, Culprit(Kind.POLL, LINK, until=OTHER_FLOWS)),
-    "RPS": (at_once, steered_storm, Culprit(Kind.POLL, LINK, mechanism="RPS", until=OTHER_FLOWS)),
-    "gathered": (at_once, deferred, Culprit(Kind.POLL, LINK, until=TIMER)),
+    "slow device": (slowly, nothing, Culprit(Kind.FAR_END, LINK, side=DEVICE)),
+    "shaper": (at_once, shaped, Culprit(Kind.SEND_QUEUE, LINK, until=OTHER_FLOWS, side=SELF)),
+    "hog before the poll": (
+        at_once,
+        hog_before_poll,
+        Culprit(Kind.POLL_KEPT, "python", until="napi/", side=SELF),
+    ),
+    "late send": (at_once, hog_before_loop, Culprit(Kind.TASK, "python", side=SELF)),
+    "another flow": (at_once, storm, Culprit(Kind.POLL, LINK, until=OTHER_FLOWS, side=SELF)),
+    "RPS": (at_once, steered_storm, Culprit(Kind.POLL, LINK, mechanism="RPS", until=OTHER_FLOWS, side=SELF)),
+    "interrupt": (
+        at_once,
+        storm_on_the_loop,
+        Culprit(Kind.SOFTIRQ, "NET_RX", mechanism="RPS", until=LINK, side=SELF),
+    ),
+    "gathered": (at_once, deferred, Culprit(Kind.POLL, LINK, until=TIMER, side=SELF)),
 }
 
 
@@ -137,6 +154,7 @@ def is_planted(found: Culprit, planted: Culprit) -> bool:
         and found.name.startswith(planted.name)
         and found.mechanism == planted.mechanism
         and found.until.startswith(planted.until)
+        and found.side == planted.side
     )
 
 

@@ -6,16 +6,27 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.explain.made_events import IDLE, MEASURED, THREAD, Story
+from tests.unit.explain.made_events import IDLE, MEASURED, RELEASE, THREAD, Story
 
 from rtgauge.explain.analysis.attribution import explain
-from rtgauge.explain.analysis.explanation import Explanation, Kind, part_words
+from rtgauge.explain.analysis.culprits import remedy_of, with_names
+from rtgauge.explain.analysis.explanation import (
+    CARD,
+    DEVICE,
+    NOT_SELF,
+    SELF,
+    Explanation,
+    Kind,
+    culprit_name,
+    part_words,
+)
+from rtgauge.explain.analysis.ranking import ranked_culprits
 from rtgauge.explain.trace.formats import Symbols
+from rtgauge.record.facts import Coalescing, Facts, NetworkInterface
 from rtgauge_ext.network.explain.late_answer import OTHER_FLOWS, TIMER, divided
 
 FRAME, ANSWER, OTHER = 0x100, 0x200, 0x300
 RECEIVE = 3
-DEVICE = ("reflector", 200, 120)
 NAPI = ("napi/near-9", 300, 49)
 HOG = ("hog", 400, 9)
 
@@ -82,6 +93,70 @@ def test_the_far_end_in_this_machine_ends_where_it_sends() -> None:
     found = parts(story, 815)
     assert found[Kind.FAR_END, ""] == pytest.approx(472)
     assert found[Kind.POLL, TIMER] == pytest.approx(321.5)
+    sides = {part.culprit.kind: part.culprit.side for part in explained(story, 815).parts}
+    assert sides[Kind.FAR_END] == DEVICE
+    assert sides[Kind.POLL] == sides[Kind.PROTOCOL] == SELF
+
+
+def card(story: Story, *interrupts: float) -> Story:
+    """Interrupts of a card's queue on CPU 0; the last one asks for the poll that finds the answer."""
+    for at in interrupts:
+        story.at(at, 0, "irq_handler_entry", irq=31, name="near-rx-0")
+        story.at(at + 1, 0, "softirq_raise", vec=RECEIVE)
+        story.at(at + 2, 0, "irq_handler_exit", irq=31)
+    story.at(interrupts[-1] + 3, 0, "softirq_entry", vec=RECEIVE)
+    return story.at(interrupts[-1] + 20, 0, "softirq_exit", vec=RECEIVE)
+
+
+def test_the_wire_and_the_device_end_at_the_interrupt() -> None:
+    story = card(sent(begun()), 800)
+    received(story, 805, 806, gives="napi_gro_receive_entry")
+    (far,) = [part for part in explained(story, 815).parts if part.culprit.kind is Kind.FAR_END]
+    assert far.culprit.side == NOT_SELF
+    assert far.ns == 792_000
+    assert far.spans[0][1] - RELEASE == 800_000
+    assert far.since_interrupt_ns is None
+
+
+@pytest.mark.parametrize(("rx_us", "kind"), [(500, Kind.CARD_WAITED), (300, Kind.FAR_END), (0, Kind.FAR_END)])
+def test_a_card_that_interrupts_when_its_coalescing_time_is_over(rx_us: int, kind: Kind) -> None:
+    story = card(sent(begun()), 300, 800)
+    received(story, 805, 806, gives="napi_gro_receive_entry")
+    facts = Facts(network=NetworkInterface(coalescing=Coalescing(rx_us=rx_us)))
+    named = with_names(explained(story, 815), facts)
+    (far,) = [part for part in named.parts if part.culprit.kind in {Kind.FAR_END, Kind.CARD_WAITED}]
+    assert far.since_interrupt_ns == 500_000
+    assert far.culprit.kind is kind
+    assert far.culprit.side == (CARD if kind is Kind.CARD_WAITED else NOT_SELF)
+    assert part_words(far)
+    ranked = ranked_culprits([named])[0]
+    assert ranked.rules[0] == "network-interrupts-at-once"
+
+
+@pytest.mark.parametrize("steered", [False, True])
+def test_packets_of_another_interface_on_the_cpu_of_the_loop(steered: bool) -> None:
+    story = Story().switch(-500, 1, MEASURED, IDLE, state=1)
+    story.at(-5, 1, "softirq_entry", vec=RECEIVE).at(600, 1, "softirq_exit", vec=RECEIVE).timer(0.1, 1)
+    for at in range(10, 600, 50):
+        story.at(at - 8, 0 if steered else 1, "netif_rx", skbaddr=OTHER + at, name="other")
+        story.at(at, 1, "netif_receive_skb", skbaddr=OTHER + at, name="other")
+    story.switch(605, 1, IDLE, MEASURED)
+    for at, name in ((606, "net_dev_queue"), (607, "net_dev_start_xmit"), (608, "net_dev_xmit")):
+        story.at(at, 1, name, skbaddr=FRAME, name="near")
+    story.switch(612, 1, MEASURED, IDLE, state=1)
+    softirq(received(story, 804, 805), 802, 810)
+    found = explained(story, 815)
+    packets = [part for part in found.parts if part.culprit.kind is Kind.SOFTIRQ]
+    assert [part.culprit.until for part in packets] == ["other"]
+    assert packets[0].ns == pytest.approx(596_000, abs=6_000)
+    assert packets[0].culprit.mechanism == ("RPS" if steered else "")
+    assert packets[0].culprit.side == SELF
+    words = culprit_name(packets[0].culprit)
+    assert words == f"softirq NET_RX (packets of other{', steered by RPS' if steered else ''})"
+    ranked = next(one for one in ranked_culprits([found]) if one.culprit == packets[0].culprit)
+    remedy = remedy_of(ranked, Facts())
+    assert remedy is not None
+    assert ("rps_cpus" if steered else "let another CPU handle the interrupts of other") in remedy.what
 
 
 def test_an_earlier_packet_at_the_same_address_is_another_one() -> None:

@@ -12,10 +12,13 @@ from typing import cast
 from rtgauge.explain.analysis.attribution import DOUBT_SHARE, LEAST_DOUBT_NS, explain
 from rtgauge.explain.analysis.calls import TIMER_CALLS
 from rtgauge.explain.analysis.explanation import (
+    CARD,
     COPY_ON_WRITE,
+    SELF,
     Culprit,
     Explanation,
     Kind,
+    Part,
     culprit_name,
 )
 from rtgauge.explain.analysis.host_time import host_doubts
@@ -121,7 +124,8 @@ def with_names(
     explanation: Explanation, facts: Facts, *, watched: bool = False, host: bool = False
 ) -> Explanation:
     """Add what the trace lacks: the watched program's thread, the throttling mechanism if this machine has
-    only one that can give the CPU to a lower task, and a doubt if a virtual machine's `host` may have run.
+    only one that can give the CPU to a lower task, whether the network card held its interrupt back, and a
+    doubt if a virtual machine's `host` may have run.
     """
     facts_known = {"scheduling", "kernel"} <= facts.model_fields_set
     possible = [limit.name for limit in mechanisms(facts)] if facts_known else []
@@ -133,16 +137,36 @@ def with_names(
             return replace(culprit, mechanism=possible[0])
         return culprit
 
+    def by_card(part: Part) -> Part:
+        if part.culprit.kind is not Kind.FAR_END or not interrupted_at_once(part, facts):
+            return part
+        return replace(part, culprit=replace(part.culprit, kind=Kind.CARD_WAITED, side=CARD))
+
     tolerance_ns = round(max(LEAST_DOUBT_NS, DOUBT_SHARE * explanation.latency_ns))
     exclude = facts.kernel.steal_excluded is True
     return replace(
         explanation,
-        parts=[replace(part, culprit=named(part.culprit)) for part in explanation.parts],
+        parts=[by_card(replace(part, culprit=named(part.culprit))) for part in explanation.parts],
         doubts=[
             *explanation.doubts,
             *(host_doubts(explanation, tolerance_ns, counts_exclude_steal=exclude) if host else []),
         ],
     )
+
+
+INTERRUPTS_APART, ENTRY_NS = 0.1, 20_000
+"""By which share of the coalescing time, and by how much more, two interrupts may be further apart."""
+
+
+def interrupted_at_once(part: Part, facts: Facts) -> bool:
+    """Return whether the interrupt that ended a part came when the network card's coalescing time since its
+    previous interrupt was over. The card then had something to report before, which coalescing kept back.
+    """
+    rx_us = facts.network.coalescing.rx_us
+    if part.since_interrupt_ns is None or not isinstance(rx_us, int) or rx_us <= 0:
+        return False
+    late_ns = part.since_interrupt_ns - rx_us * 1_000
+    return abs(late_ns) <= INTERRUPTS_APART * rx_us * 1_000 + ENTRY_NS
 
 
 Divided = Callable[[Explanation, Symbols], Explanation]
@@ -270,6 +294,16 @@ def _of_program(ranked: RankedCulprit, threads: Collection[str]) -> str | None:
         return (
             f"send the packets of the loop with a higher SO_PRIORITY, through a queueing discipline of "
             f"{culprit.name} that respects it (tc qdisc replace dev {culprit.name} root pfifo_fast)"
+        )
+    if culprit.kind is Kind.SOFTIRQ and culprit.until and not culprit.mechanism:
+        return (
+            f"let another CPU handle the interrupts of {culprit.until} (/proc/irq/N/smp_affinity_list), or "
+            "give the loop another CPU (--cpu)"
+        )
+    if culprit.kind is Kind.IRQ and culprit.side == SELF:
+        return (
+            f"write other CPUs to /proc/irq/{culprit.number}/smp_affinity_list, or give the loop another CPU "
+            "(--cpu)"
         )
     if culprit.kind is Kind.POLL_KEPT and not culprit.mechanism and culprit.until.startswith("napi/"):
         return (

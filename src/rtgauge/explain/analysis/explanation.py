@@ -15,6 +15,12 @@ OR = " or "
 """Joins the names of two tasks, either of which may have run."""
 
 
+SELF, CARD, DEVICE, WIRE_OR_DEVICE = "self", "card", "device", "wire or device"
+NOT_SELF = "card, wire or device"
+SIDES = (SELF, CARD, DEVICE, WIRE_OR_DEVICE, NOT_SELF)
+"""Where a part of a path through a network was spent. `self` is this machine without its network card. The
+last two say what cannot be told apart.
+"""
 COPY_ON_WRITE = "copy on write"
 """The name of page faults in which the kernel copies a page."""
 
@@ -51,6 +57,7 @@ class Kind(StrEnum):
     SEND_QUEUE = "send queue"
     DRIVER = "network driver"
     FAR_END = "wire and device"
+    CARD_WAITED = "interrupt throttling"
     POLL = "packet poll"
     POLL_KEPT = "packet poll kept waiting"
     PROTOCOL = "network protocol"
@@ -65,9 +72,10 @@ class Culprit:
     `number`: the IRQ's. `priority`: the task's, in the kernel's numbers. `mechanism`: the throttling
     mechanism, if it is known, RPS, or the event that shows that a timer was programmed late. `until`: the
     task that ended a sleep, or held the kernel's lock; for packets, how they waited, or what should have
-    polled them. `call`: the
-    system call in which a lock's owner slept. `owner`: the lock's owner that a task delayed; empty if the
-    task delayed the thread itself. `user`: the task that used up the budget of real-time tasks.
+    polled them; for the softirq that receives packets, their interface. `call`: the system call in which a
+    lock's owner slept. `owner`: the lock's owner that a task delayed; empty if the task delayed the thread
+    itself. `user`: the task that used up the budget of real-time tasks. `side`: for a path through a network,
+    one of SIDES; otherwise empty.
     """
 
     kind: Kind
@@ -78,6 +86,7 @@ class Culprit:
     call: str = ""
     owner: str = ""
     user: str = ""
+    side: str = ""
     priority: int | None = field(default=None, compare=False)
     pid: int | None = field(default=None, compare=False)
 
@@ -99,6 +108,8 @@ class Part:
     """By how much the time may be wrong; the difference is the thread's own work."""
     among_faults_ns: int = 0
     """How much of the thread's own work was between page faults."""
+    since_interrupt_ns: int | None = None
+    """If an interrupt of the network card ended the part: the time since its previous one."""
 
     @property
     def begin_ns(self) -> int:
@@ -195,7 +206,8 @@ def culprit_name(culprit: Culprit) -> str:
         case Kind.INTERRUPT:
             return f"{name} interrupt"
         case Kind.SOFTIRQ:
-            return f"softirq {name}"
+            steered = f", steered by {culprit.mechanism}" if culprit.mechanism else ""
+            return f"softirq {name}{f' (packets of {culprit.until}{steered})' if culprit.until else ''}"
         case Kind.TASK:
             return f"task {name}"
         case Kind.IDLE_EXIT:
@@ -233,7 +245,7 @@ def culprit_name(culprit: Culprit) -> str:
         case Kind.SEND_QUEUE | Kind.POLL:
             how = f" {culprit.until}" if culprit.until else ""
             return f"{culprit.kind} of {name}{how}{f' ({culprit.mechanism})' if culprit.mechanism else ''}"
-        case Kind.DRIVER | Kind.PROTOCOL | Kind.FAR_END:
+        case Kind.DRIVER | Kind.PROTOCOL | Kind.FAR_END | Kind.CARD_WAITED:
             return f"{culprit.kind} of {name}"
         case Kind.POLL_KEPT:
             steered = f", steered by {culprit.mechanism}" if culprit.mechanism else ""
@@ -335,9 +347,15 @@ def part_words(part: Part) -> str:
             return f"its packet waited in the send queue of {culprit.name} {culprit.until}".rstrip()
         case Kind.DRIVER:
             return f"the driver of {culprit.name} took the packet"
+        case Kind.FAR_END if culprit.side == DEVICE:
+            return f"the device behind {culprit.name} had the packet"
         case Kind.FAR_END:
+            card = ", in the card" if culprit.side == NOT_SELF else ""
+            return f"the packet and its answer were on the wire of {culprit.name}{card} or in the device"
+        case Kind.CARD_WAITED:
             return (
-                f"the packet and its answer were on the wire of {culprit.name}, in the card or in the device"
+                f"the card of {culprit.name} interrupted when its coalescing time was over; the answer came "
+                "to the card at an unknown time before that"
             )
         case Kind.POLL:
             steered = " on the CPU to which RPS steers it" if culprit.mechanism else ""

@@ -6,7 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rtgauge.explain.analysis.explanation import Kind, culprit_name, priority_words
+from rtgauge.explain.analysis.explanation import (
+    DEVICE,
+    WIRE_OR_DEVICE,
+    Kind,
+    culprit_name,
+    priority_words,
+)
 from rtgauge.explain.analysis.ranking import RankedCulprit
 from rtgauge.units import format_share
 
@@ -45,7 +51,8 @@ WORDS: dict[Kind, str] = {
     Kind.OWN: "its own work",
     Kind.SEND_QUEUE: "its packet waited in the send queue",
     Kind.DRIVER: "the network driver took long",
-    Kind.FAR_END: "the wire or the device was slow",
+    Kind.FAR_END: "the card, the wire or the device was slow",
+    Kind.CARD_WAITED: "the network card held its interrupt back",
     Kind.POLL: "the answer waited to be polled",
     Kind.POLL_KEPT: "other tasks kept the answer from being polled",
     Kind.PROTOCOL: "the network protocol took long",
@@ -53,6 +60,8 @@ WORDS: dict[Kind, str] = {
     Kind.UNATTRIBUTED: "unknown",
 }
 """What happened, by the kind of culprit. Kinds with equal words are one mechanism."""
+FAR_WORDS = {DEVICE: "the device was slow", WIRE_OR_DEVICE: "the wire or the device was slow"}
+"""What happened, by the side of a culprit (explanation.SIDES), if the card is ruled out."""
 
 
 @dataclass(frozen=True)
@@ -105,6 +114,8 @@ def mechanisms(ranked: Sequence[RankedCulprit], *, virtual: bool) -> list[Mechan
         kind = Kind.STEAL if virtual and kind is Kind.NO_SOFTWARE else kind
         owner = known.culprit.owner
         words = f"other tasks kept {owner} from running while it held a lock" if owner else WORDS[kind]
+        if kind is Kind.FAR_END and known.culprit.side in FAR_WORDS:
+            words = FAR_WORDS[known.culprit.side]
         groups.setdefault(words, []).append(known)
     return [Mechanism(words, group) for words, group in groups.items()]
 

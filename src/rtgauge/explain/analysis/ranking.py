@@ -24,6 +24,7 @@ MENDS: dict[Kind, tuple[str, ...]] = {
     Kind.THROTTLED: ("fair-server", "rt-throttling", "rt-group-throttling"),
     Kind.REMOTE_WAKEUP: ("guest-idle", "c-states"),
     Kind.SEND_QUEUE: ("network-shaper",),
+    Kind.CARD_WAITED: ("network-interrupts-at-once",),
     Kind.FAR_END: ("network-interrupts-at-once", "energy-efficient-ethernet"),
     Kind.POLL: ("network-polls-at-once", "threaded-napi"),
     Kind.POLL_KEPT: ("napi-thread-priority", "threaded-napi"),

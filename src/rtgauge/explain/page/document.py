@@ -12,7 +12,7 @@ from typing import Any
 from pydantic import Field
 
 from rtgauge.explain.analysis.culprits import ExplainedStep
-from rtgauge.explain.analysis.explanation import Culprit, Explanation, culprit_name, sentence
+from rtgauge.explain.analysis.explanation import SIDES, Culprit, Explanation, culprit_name, sentence
 from rtgauge.record.model import Model, SystemText
 
 VERSION = 1
@@ -25,6 +25,9 @@ class CulpritEntry(Model):
     kind: str
     name: str
     number: int | None
+    side: str | None = Field(
+        description=f"for a path through a network, one of: {'; '.join(SIDES)}; otherwise null"
+    )
 
 
 class RankedEntry(CulpritEntry):
@@ -125,6 +128,7 @@ def _culprit(culprit: Culprit) -> dict[str, Any]:
         "kind": str(culprit.kind),
         "name": culprit.name,
         "number": culprit.number,
+        "side": culprit.side or None,
     }
 
 

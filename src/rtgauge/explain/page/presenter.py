@@ -44,7 +44,7 @@ LEAST_ON_TERMINAL = 0.05
 
 @dataclass(frozen=True)
 class CulpritRow:
-    """The row of one ranked culprit."""
+    """The row of one ranked culprit. `side`: for a path through a network (explanation.SIDES)."""
 
     rank: int
     name: str
@@ -52,6 +52,7 @@ class CulpritRow:
     time: str
     worst: str
     remedy: Remedy | None
+    side: str
 
 
 @dataclass(frozen=True)
@@ -98,12 +99,13 @@ def _rows(
     threads = set[str]() if step is None else {loop.task for loop in loops_of(step)}
     rows: list[CulpritRow] = []
     for rank, known in enumerate(listed, 1):
+        sides = dict.fromkeys(one.culprit.side for one in known.culprits if one.culprit.side)
         remedy = remedy_of(known.culprits[0], facts, threads)
         shown = {row.remedy.rule or row.remedy.what for row in rows if row.remedy is not None}
         new = None if remedy is None or (remedy.rule or remedy.what) in shown else remedy
         led = format_share(known.outlier_share) if known.outlier_share else ""
         time, worst = format_share(known.time_share), short_us(known.worst_ns)
-        rows.append(CulpritRow(rank, known.title, led, time, worst, new))
+        rows.append(CulpritRow(rank, known.title, led, time, worst, new, " and ".join(sides)))
     return rows
 
 
@@ -237,7 +239,8 @@ class ExplainedPresenter(Presenter):
             culprits = explained.culprits
             for row in _rows(culprits, view, explained.step, most=MOST_ON_TERMINAL, least=LEAST_ON_TERMINAL):
                 led = f"{row.outliers} of outliers, " if row.outliers else ""
-                took = f"{led}{row.time} of their time, worst {row.worst} us"
+                side = f"; side: {row.side}" if row.side else ""
+                took = f"{led}{row.time} of their time, worst {row.worst} us{side}"
                 print_text(console, f"{row.rank}. {row.name}: {took}", 2)
                 if row.remedy is not None:
                     print_text(console, row.remedy.words, 5, style="dim")
