@@ -185,11 +185,16 @@ def level_interval(
         previous[:] = minimum.tolist()
         return value - best - allowed
 
-    previous = [location, fitted.shape]
+    previous, known = [location, fitted.shape], {0.0: -1.0}
 
     def root_loss(level: float) -> float:
-        """Return the square root of (loss / allowed loss), minus 1. It is nearly linear in the level."""
-        return math.sqrt(max(0.0, loss(level) + allowed) / allowed) - 1
+        """Return the square root of (loss / allowed loss), minus 1. It is nearly linear in the level.
+
+        From another start, the same level may get a slightly different value, so each is computed once.
+        """
+        if level not in known:
+            known[level] = math.sqrt(max(0.0, loss(level) + allowed) / allowed) - 1
+        return known[level]
 
     def bound(direction: int) -> float | None:
         inside, step = 0.0, 0.25
