@@ -27,7 +27,7 @@ MARKS = """# Marks
 A mark is a doubt about a measurement. `rtgauge marks NAME` prints what one means.
 
 - `note`: worth knowing; the measurement stands
-- `doubtful`: the verdict "holds" becomes "marginal"
+- `doubtful`: the verdict "holds" becomes "marginal", unless the mark only means that threads were delayed
 - `invalid`: the step cannot decide anything
 
 The first severity is the usual one.

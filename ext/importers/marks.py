@@ -180,6 +180,7 @@ class ImportMarkKind(MarkKindBase):
         "The tool measured without a real-time priority, so other programs could delay it like any "
         "ordinary program.",
         "measure with a real-time priority",
+        only_delays=True,
     )
     LOW_PRIORITY = Entry(
         (NOTE,),

@@ -28,7 +28,8 @@ def marks(
     """Explain what each mark means, and what to do about it.
 
     A mark is a named doubt about a measurement. A note does not change the answer. A doubtful step cannot
-    show that a requirement holds. An invalid step does not count.
+    show that a requirement holds, unless the mark only means that threads were delayed. An invalid step does
+    not count.
 
     \b
     Examples:

@@ -56,13 +56,22 @@ class Mark(Model):
         """Advice on what to do about the mark; empty if there is none."""
         return "" if self.kind is None else self.kind.value.remedy
 
+    @property
+    def only_delays(self) -> bool:
+        """Whether what the mark reports can only have delayed the measured threads."""
+        return self.kind is not None and self.kind.value.only_delays
+
 
 class Entry(NamedTuple):
-    """A mark's entry: its severities (the usual one first), its meaning, and advice (may be empty)."""
+    """A mark's entry: its severities (the usual one first), its meaning, and advice (may be empty).
+
+    `only_delays`: whether its cause can only make the measured values larger, and hide nothing.
+    """
 
     severities: tuple[Severity, ...]
     meaning: str
     remedy: str = ""
+    only_delays: bool = False
 
 
 class MarkKindBase(Enum):
@@ -97,6 +106,7 @@ class MarkKind(MarkKindBase):
         "running. The detail says which, and how to lift the limit.",
         "lift real-time throttling with: sysctl -w kernel.sched_rt_runtime_us=-1 (for another limit, "
         "follow the detail), then measure again",
+        only_delays=True,
     )
     CPU_HELD = Entry(
         (DOUBTFUL,),
@@ -118,6 +128,7 @@ class MarkKind(MarkKindBase):
         (DOUBTFUL, NOTE),
         "The hypervisor took CPU time from this virtual machine. If it took little time, the mark is a note.",
         "give the virtual machine its own CPUs (pin its virtual CPUs), or measure on the bare machine",
+        only_delays=True,
     )
     EMULATED = Entry(
         (NOTE,),
@@ -129,11 +140,13 @@ class MarkKind(MarkKindBase):
         (DOUBTFUL,),
         "Guests of the lab ran on this machine and used its CPUs.",
         "stop each guest (rtgauge lab stop NAME), then measure again",
+        only_delays=True,
     )
     THERMAL_THROTTLE = Entry(
         (DOUBTFUL,),
         "The processor slowed down because it was too hot.",
         "cool the machine or lower its frequency, then measure again",
+        only_delays=True,
     )
     SMI = Entry(
         (DOUBTFUL,),
@@ -141,6 +154,7 @@ class MarkKind(MarkKindBase):
         "how often.",
         "turn off what needs the firmware (USB legacy support, power management) in its settings, or try "
         "another machine",
+        only_delays=True,
     )
     SLOW_CPU = Entry(
         (NOTE,),
@@ -158,6 +172,7 @@ class MarkKind(MarkKindBase):
         (DOUBTFUL,),
         "The machine moved memory to or from swap.",
         "free memory or run swapoff -a, then measure again",
+        only_delays=True,
     )
     CLOCK_CHANGED = Entry(
         (INVALID,),
@@ -353,6 +368,7 @@ class MarkKind(MarkKindBase):
         "requirement, of the time by which the thread exceeded the bound.",
         "leave one CPU to rtgauge and bind the program to the others (taskset), or give its threads a "
         "real-time priority",
+        only_delays=True,
     )
     MEASURED_TOGETHER = Entry(
         (NOTE,),

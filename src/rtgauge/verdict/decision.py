@@ -338,14 +338,14 @@ def judge_metric(
 
     `facts`: the target's system.json. `past_run`: what the step's run measured, so that the advice does not
     repeat it. The verdict is "cannot tell" if the step has an invalid mark, has no such series or no
-    activations, lost samples, or was measured on an emulated machine. A doubtful mark allows at best
-    "marginal" and is named, unless it is on a series of another metric. With `activations-unknown` on a
-    judged series the verdict is "fails" or "cannot tell". Hardness 100 % fails on any certain violation, and
-    holds for a sample of at least LEAST_FOR_EVERY without a possible violation; the reason names the sample's
-    size. A lower hardness holds if the exact upper bound on the share of violations (Clopper and Pearson,
-    one-sided, at the requirement's confidence) is at most the allowed share. It fails if the lower bound is
-    above the allowed share; otherwise the verdict is "cannot tell". "Holds" becomes "marginal" if the
-    requirement would not hold at `margin` of the bound.
+    activations, lost samples, or was measured on an emulated machine. A doubtful mark is named and allows at
+    best "marginal", unless it is on a series of another metric, or can only have made values larger. With
+    `activations-unknown` on a judged series the verdict is "fails" or "cannot tell". Hardness 100 % fails on
+    any certain violation, and holds for a sample of at least LEAST_FOR_EVERY without a possible violation;
+    the reason names the sample's size. A lower hardness holds if the exact upper bound on the share of
+    violations (Clopper and Pearson, one-sided, at the requirement's confidence) is at most the allowed share.
+    It fails if the lower bound is above the allowed share; otherwise the verdict is "cannot tell". "Holds"
+    becomes "marginal" if the requirement would not hold at `margin` of the bound.
     """
     facts, past_run = facts or Facts(), past_run or PastRun.of_step(step)
     series = judged_series(step, requirement.metric)
@@ -528,11 +528,11 @@ def _emulated(case: _Case, facts: Facts) -> Verdict | None:
 
 
 def _in_doubt(verdict: Verdict, doubts: Sequence[Mark]) -> Verdict:
-    """Return the verdict with the doubtful marks named. "Holds" becomes "marginal", but not because of
-    rtgauge's own delays, which only made the thread later.
+    """Return the verdict with the doubtful marks named. "Holds" becomes "marginal", but not because of what
+    only made the threads later.
     """
     if verdict.word == VerdictWord.HOLDS:
-        doubts = [mark for mark in doubts if mark.kind is not MarkKind.DELAYED_BY_RTGAUGE]
+        doubts = [mark for mark in doubts if not mark.only_delays]
     if not doubts:
         return verdict
     names = list(dict.fromkeys(mark.name for mark in doubts))
