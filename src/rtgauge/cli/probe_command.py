@@ -10,21 +10,19 @@ import textwrap
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, cast, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, cast
 
 import typer
 from annotated_types import Ge, Le
-from pydantic_core import PydanticUndefined
 
 from rtgauge.cli.added_options import AddedValues, added_to
 from rtgauge.cli.options import Details, Target, WaitForLock, parameters_of, wait_s
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError
 from rtgauge.load.registry import names as load_names
-from rtgauge.probe.common_parameters import DMA_LATENCY_OFF, DmaLatencyUs, OnOff
+from rtgauge.probe.notation import SAMPLES, metavar_of, written
 from rtgauge.record.reader import Record
 from rtgauge.record.records_folder import RECORDS
 from rtgauge.units import format_duration
-from rtgauge.validation import CpuList, DurationNs
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
@@ -32,11 +30,8 @@ if TYPE_CHECKING:
     from rtgauge.probe.descriptor import Search
     from rtgauge.probe.registry import AnyProbe
 
-SAMPLES = "samples"
 ADDED_TO = "probe"
 """The command, for extensions that add options to the commands of probes."""
-NOTATIONS = {"TIME": DurationNs, "CPUS": CpuList, "US|off": DmaLatencyUs, "on|off": OnOff}
-"""Metavar -> type, for values that are not plain text or numbers. The type's validator identifies a field."""
 LOAD_HELP = f"Load during the measurement: {', '.join(load_names())}."
 SAMPLES_HELP = (
     "Write every sample to FILE, one file per series: CSV if it ends in .csv, Parquet if it ends in "
@@ -48,40 +43,10 @@ OUT_HELP = "With --save, folder for the record."
 JSON_HELP = "Print the result as one JSON document, and everything else on standard error."
 
 
-def _metadata(annotation: Any) -> list[Any]:
-    """Return the metadata of an annotation, including the members of a union."""
-    if get_origin(annotation) is Annotated:
-        kind, *metadata = get_args(annotation)
-        return [*metadata, *_metadata(kind)]
-    return [entry for member in get_args(annotation) for entry in _metadata(member)]
-
-
-def _metavar(field: FieldInfo) -> str:
-    """Return the value's placeholder in the help: a notation, the choices, N or TEXT; empty for a flag."""
-    metadata = [*field.metadata, *_metadata(field.annotation)]
-    for name, notation in NOTATIONS.items():
-        if any(validator in metadata for validator in get_args(notation)[1:]):
-            return name
-    if get_origin(field.annotation) is Literal:
-        return "|".join(get_args(field.annotation))
-    kinds = [getattr(kind, "__origin__", kind) for kind in get_args(field.annotation) or (field.annotation,)]
-    return "" if bool in kinds else "N" if int in kinds else "NUMBER" if float in kinds else "TEXT"
-
-
 def _default(field: FieldInfo, metavar: str) -> str:
     """Return the default in the option's notation; empty if there is none."""
-    value: Any = field.default
-    if value is None or value is PydanticUndefined:
-        return ""
-    if metavar == "TIME":
-        written = format_duration(value) if value else "0"
-    elif metavar == "NUMBER":
-        written = f"{value:g}"
-    elif metavar == "on|off":
-        written = "on" if value else "off"
-    else:
-        written = "off" if metavar == "US|off" and value == DMA_LATENCY_OFF else str(value)
-    return f" [default: {written}]" if written else ""
+    default = written(metavar, field.default)
+    return f" [default: {default}]" if default else ""
 
 
 def _range(field: FieldInfo) -> str:
@@ -97,7 +62,7 @@ def _range(field: FieldInfo) -> str:
 def _option(field: FieldInfo) -> Any:
     """Make a parameter's option: a flag, a number or a text. Its value is None if it is not given."""
     name, text = f"--{field.alias}", str(field.description)
-    metavar = _metavar(field)
+    metavar = metavar_of(field)
     if not metavar:
         return Annotated[
             bool | None, typer.Option(name, help=f"{text[:1].upper()}{text[1:]}.", show_default=False)

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from rtgauge.analysis.spikes import Spike, joint_events
 from rtgauge.probe.descriptor import key_names
 from rtgauge.probe.explain_parameters import is_explained
+from rtgauge.probe.notation import options_of
 from rtgauge.probe.registry import DEFAULT, probe_of
 from rtgauge.record.facts import Facts
 from rtgauge.record.model import Mark, Run, Step
@@ -81,14 +82,13 @@ class PastRun:
     """What the run left out, such as "load memory" or "deployment MI"."""
 
     @classmethod
-    def of_run(cls, run: Run, steps: Sequence[Step]) -> PastRun:
-        """Return what the run measured. If its own command did not measure, as that of an import, the command
-        is `rtgauge watch` for a watched program, else `rtgauge run`.
+    def of_run(cls, run: Run, steps: Sequence[Step], judged: Step) -> PastRun:
+        """Return what the run measured. If its own command did not measure with a plan or a probe, as that of
+        a gate or an import, the command measures the `judged` step again.
         """
         measures = run.command[1:2] in (["run"], ["probe"], ["watch"])
-        command = tuple(run.command) if measures else _measuring(steps)
         return cls(
-            ("rtgauge", *command[1:]),
+            ("rtgauge", *run.command[1:]) if measures else _measuring(judged),
             frozenset(step.key.load for step in steps),
             refused=frozenset(missing.what for missing in run.left_out),
         )
@@ -96,9 +96,7 @@ class PastRun:
     @classmethod
     def of_step(cls, step: Step) -> PastRun:
         """Return what a step measured, if its run is unknown."""
-        target = step.key.targets.get("self", LOCAL)
-        called = ("rtgauge", "run") if step.key.probe == DEFAULT else tuple(probe_of(step).called.split())
-        return cls((*called, *(() if target == LOCAL else ("--target", target))), frozenset({step.key.load}))
+        return cls(_measuring(step), frozenset({step.key.load}))
 
     @property
     def is_run(self) -> bool:
@@ -127,14 +125,23 @@ def _without(words: Sequence[str], names: Collection[str]) -> list[str]:
     return kept
 
 
-def _measuring(steps: Sequence[Step]) -> tuple[str, ...]:
-    """Return a command that measures the same as the steps."""
-    for step in steps:
-        for name in ("program", "pid"):
-            value = step.key.parameters.get(name)
-            if value is not None:
-                return *probe_of(step).called.split(), f"--{name}", str(value)
-    return "rtgauge", "run"
+def _measuring(step: Step) -> tuple[str, ...]:
+    """Return a command that measures the same as the step, on the same target. Of an imported step, neither
+    target nor parameters are known in our terms.
+    """
+    probe, key = probe_of(step), step.key
+    imported = step.end_reason == "imported"
+    target = key.targets.get("self", LOCAL)
+    there = () if target == LOCAL or imported else ("--target", target)
+    called = ("rtgauge", "run") if key.probe == DEFAULT else tuple(probe.called.split())
+    if key.probe == DEFAULT or imported:
+        return *called, *there
+    if probe.watches:
+        program = [(name, key.parameters.get(name)) for name in ("program", "pid")]
+        options = [word for name, value in program if value is not None for word in (f"--{name}", str(value))]
+        return *called, *options[:2], *there
+    loaded = () if probe.command is None or key.load == "idle" else ("--load", key.load)
+    return *called, *options_of(probe, key.parameters), *loaded, *there
 
 
 def _measured_ns(step: Step) -> int:

@@ -95,7 +95,7 @@ BlameOf = Callable[[Record, Step, Requirement, str | None], Blame | None]
 
 def past_run_of(record: Record, step: Step, requirement: Requirement, blame_of: BlameOf | None) -> PastRun:
     """Return what the step's run measured, and how to find its culprits, for `judge`."""
-    past_run = PastRun.of_run(record.run, record.steps)
+    past_run = PastRun.of_run(record.run, record.steps, step)
     return (
         past_run
         if blame_of is None

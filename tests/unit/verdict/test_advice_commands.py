@@ -11,10 +11,13 @@ import pytest
 import typer
 
 from rtgauge.cli.main import app
-from rtgauge.probe.descriptor import key_names
+from rtgauge.probe.descriptor import key_names, normalise
+from rtgauge.probe.notation import SAMPLES
+from rtgauge.probe.notation import options_of as written_options
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.facts import Facts
 from rtgauge.record.model import LeftOut, Result, Severity
+from rtgauge.record.parameters import Parameters
 from rtgauge.verdict.next_step import Blame, NextStep, PastRun
 from rtgauge.verdict.requirement import parse_requirement
 from tests.unit.records import mark, run, step
@@ -71,7 +74,7 @@ def test_every_option_of_an_advice_exists(name, verb):
                 "probe": ["rtgauge", "probe", name],
                 "watch": ["rtgauge", "watch", "--", "cmd", "--own"],
             }[verb]
-            done = PastRun.of_run(run().model_copy(update={"command": command}), [one])
+            done = PastRun.of_run(run().model_copy(update={"command": command}), [one], one)
             following = NextStep(done, one, requirement, Facts())
             for facts in (
                 {},
@@ -99,16 +102,53 @@ def test_a_note_is_no_reason_to_doubt():
 def test_what_the_run_refused_is_not_proposed():
     one, _ = step([5])
     refused = [LeftOut(what=what, reason="-", remedy="-") for what in ("deployment MI", "load memory")]
-    done = PastRun.of_run(run().model_copy(update={"left_out": refused}), [one])
+    done = PastRun.of_run(run().model_copy(update={"left_out": refused}), [one], one)
     following = NextStep(done, one, parse_requirement("latency<=1us"), RT)
     assert "MI" not in following.for_failure()
     assert "--load idle,cpu,network" in following.when_held()
 
 
+@pytest.mark.parametrize("verb", ["gate", "tune", "bisect"])
+@pytest.mark.parametrize("name", JUDGED)
+def test_what_another_command_measured_is_measured_by_its_probe(name: str, verb: str):
+    """The step's own probe, with the parameters that it had, under its load and on its target."""
+    probe, (one, _) = PROBES[name], step([5], load="cpu")
+    targets = {"self": "ssh://board"}
+    key = one.key.model_copy(update={"probe": name, "targets": targets})
+    one = one.model_copy(update={"key": key})
+    done = PastRun.of_run(run().model_copy(update={"command": ["rtgauge", verb]}), [one], one)
+    expected = "rtgauge run" if name == "wakeup" else probe.called
+    command = " ".join(done.command)
+    assert command.startswith(expected)
+    assert command.endswith("--target ssh://board")
+    assert ("--load cpu" in command) is (probe.command is not None and name != "wakeup")
+    check(NextStep(done, one, parse_requirement("latency<=1us"), RT).with_more(None), name)
+
+
+@pytest.mark.parametrize("name", [name for name in JUDGED if not PROBES[name].watches])
+def test_the_parameters_of_a_step_are_written_as_its_command_reads_them(name: str):
+    """Each example of a probe's help, read, written and read again."""
+    probe, command = PROBES[name], typer.main.get_command(app)
+    for word in probe.called.split()[1:]:
+        command = command.get_command(None, word).made
+
+    def read(words: list[str]) -> Parameters:
+        given = command.make_context(name, words).params
+        values = {each.alias: given.get(key) for key, each in probe.parameters.model_fields.items()}
+        files = {SAMPLES, *probe.files}
+        values = {key: value for key, value in values.items() if value is not None and key not in files}
+        return normalise(probe, values, "the command")
+
+    for example in probe.examples:
+        if {"--live", "--search"}.isdisjoint(shlex.split(example)):
+            parameters = read(shlex.split(example))
+            assert read(written_options(probe, parameters)).values == parameters.values
+
+
 def test_an_imported_steps_advice_is_about_its_machine():
     one, _ = step([5])
     one = one.model_copy(update={"end_reason": "imported"})
-    following = NextStep(PastRun.of_run(run(), [one]), one, parse_requirement("latency<=1us"), RT)
+    following = NextStep(PastRun.of_run(run(), [one], one), one, parse_requirement("latency<=1us"), RT)
     for advice in (following.for_failure(), following.when_held(), following.with_more(None)):
         assert advice.endswith("(on the machine that was measured)")
 
@@ -178,6 +218,7 @@ def test_the_options_of_a_watched_program_stay_its_own():
             update={"command": ["rtgauge", "watch", "--duration", "5s", "--", "control", "--duration", "1h"]}
         ),
         [one],
+        one,
     )
     command = NextStep(done, one, requirement, Facts()).with_more(10**12).partition(": ")[2]
     assert command == f'rtgauge watch --duration 17min --require "{requirement}" -- control --duration 1h'

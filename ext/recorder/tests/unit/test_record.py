@@ -85,7 +85,7 @@ def test_the_next_measurement_watches_the_program(tmp_path: Path) -> None:
     record = Record.open(
         make_record(RecorderFolder.open(tmp_path / "folder"), tmp_path / "runs", ["rtgauge", "recorder"])
     )
-    command = PastRun.of_run(record.run, record.steps).command
+    command = PastRun.of_run(record.run, record.steps, record.steps[0]).command
     assert command == ("rtgauge", "watch", "--program", "control")
 
 
