@@ -7,7 +7,7 @@ import os
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import chi2, genextreme, genpareto, kendalltau, kruskal, spearmanr
@@ -293,6 +293,7 @@ def test_of_runs_that_differ_nothing_is_extrapolated():
 
 @settings(max_examples=10, deadline=None)
 @given(st.integers(0, 2**32 - 1), st.floats(-0.3, 0.3))
+@example(1884, 0.1764846363079931)  # the fit at a level depends on where it starts
 def test_an_interval_contains_its_level(seed: int, shape: float):
     uniform = np.random.default_rng(seed).random(60)
     maxima = 50_000 + 5_000 * ((-np.log(uniform)) ** -shape - 1) / (shape or 1e-9)
