@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
 TRACEFS = Path("/sys/kernel/tracing")
 WINDOW_S = 0.05
@@ -121,9 +120,14 @@ def measuring_thread(pid: int) -> int:
         time.sleep(0.01)
 
 
-def median_ns(latencies_ns: npt.NDArray[np.int64], begin: float, end: float) -> float:
-    """Return the median latency of the activations from `begin` to `end`."""
-    return float(np.median(latencies_ns[int(begin) + 1 : int(end)]))
+def medians_ns(file: Path, spans: dict[str, tuple[int, int]]) -> dict[str, float]:
+    """Return the median latency of the releases in each span, from a file of samples."""
+    start_ns = struct.unpack_from("<q", file.read_bytes(), 32)[0]
+    latencies_ns = np.fromfile(file, "<i8", offset=64)
+    missed = np.cumsum(latencies_ns // INTERVAL_NS)  # after each activation; the file leaves them out
+    releases_ns = start_ns + (np.arange(len(latencies_ns)) + np.append(0, missed[:-1])) * INTERVAL_NS
+    places = {name: np.searchsorted(releases_ns, span) for name, span in spans.items()}
+    return {name: float(np.median(latencies_ns[low:high])) for name, (low, high) in places.items()}
 
 
 W = TypeVar("W")
@@ -151,16 +155,7 @@ def wake_ups(options: argparse.Namespace, instance: Path, folder: Path) -> list[
         finally:
             engine.send_signal(signal.SIGINT)
             engine.wait()
-    file = folder / "samples-0.i64"
-    start_ns = struct.unpack_from("<q", file.read_bytes(), 32)[0]
-    latencies_ns = np.fromfile(file, "<i8", offset=64)
-    return [
-        {
-            name: median_ns(latencies_ns, (begin - start_ns) / INTERVAL_NS, (end - start_ns) / INTERVAL_NS)
-            for name, (begin, end) in windows.items()
-        }
-        for windows in rounds
-    ]
+    return [medians_ns(folder / "samples-0.i64", windows) for windows in rounds]
 
 
 def pipe_turns(options: argparse.Namespace, instance: Path) -> list[dict[str, float]]:

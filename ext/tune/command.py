@@ -262,7 +262,7 @@ def apply_kept(
 ) -> None:
     """Apply the settings that a tuning kept, now and at each boot.
 
-    This writes /etc/sysctl.d/rtgauge-tune.conf and a systemd unit. `rtgauge restore --applied` undoes it.
+    This writes /etc/sysctl.d/rtgauge-tune.conf, a systemd unit, and a slice for isolated CPUs. `rtgauge restore --applied` undoes it.
     The folder must be one that only you can change, and may contain only settings that rtgauge tune itself
     tries.
 
@@ -271,16 +271,21 @@ def apply_kept(
       rtgauge tune apply latest
       rtgauge tune apply keep
     """
-    from rtgauge_ext.tune.drift import own_values
+    from rtgauge_ext.tune.drift import own_isolated, own_values
     from rtgauge_ext.tune.installing import install
+    from rtgauge_ext.tune.keep_files import SLICE_FILE
 
-    values, waits_s = own_values(kept), wait_s(wait)
+    values, isolated, waits_s = own_values(kept), own_isolated(kept), wait_s(wait)
     _check_root()
-    installed = install(values, waits_s, _say)
+    installed = install(values, waits_s, _say, isolated)
     for line in installed.refused:
         typer.echo(f"refused  {line}")
     for each in installed.values:
         typer.echo(f"applied  {each}")
+    if isolated:
+        typer.echo(
+            f"CPU {isolated} is for programs in {SLICE_FILE}: write Slice={SLICE_FILE} into their units"
+        )
     count = plural(len(values), "setting")
     typer.echo(f"applied {len(installed.values)} of {count}, now and at each boot")
     typer.echo(

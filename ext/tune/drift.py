@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from rtgauge.errors import InputError
@@ -11,7 +12,7 @@ from rtgauge.record.own_folder import OwnFolder
 from rtgauge.record.reader import RUN, Record, find_record, opened_folder
 from rtgauge.record.record_folder import RecordFolder
 from rtgauge.target.open_target import reader
-from rtgauge_ext.tune.installing import read_files, same, values_of
+from rtgauge_ext.tune.installing import isolated_of, read_files, same, values_of
 from rtgauge_ext.tune.keep_files import Value, keep_files
 from rtgauge_ext.tune.result import TuneResult
 
@@ -27,6 +28,15 @@ def own_values(named: Path) -> list[Value]:
     """Return the values as `kept_values` does, from a folder that no other user can change. Raises
     InputError, RecordError.
     """
+    return _values(_own_folder(named), named)
+
+
+def own_isolated(named: Path) -> str:
+    """Return the CPUs that a tuning isolated, empty if it isolated none, as `own_values` does."""
+    return isolated_of(_files(_own_folder(named), named))
+
+
+def _own_folder(named: Path) -> RecordFolder:
     found = find_record(named)
     opened_folder(found).close()
     try:
@@ -37,21 +47,25 @@ def own_values(named: Path) -> list[Value]:
             f"rtgauge does not apply {error.filename or found} ({error.strerror}); read what it sets, and "
             "apply a copy that belongs to you"
         ) from None
-    return _values(folder, named)
+    return folder
 
 
-def _values(folder: RecordFolder, named: Path) -> list[Value]:
+def _files(folder: RecordFolder, named: Path) -> Mapping[str, str]:
     if not folder.has(RUN):
-        values = values_of(read_files(folder))
-        if not values:
-            raise InputError(f"the files in {named} set nothing; write them again with: rtgauge tune --files")
-        return values
+        return read_files(folder)
     record = Record.of(folder)
     result = TuneResult.of(record)
     if not result.helps:
         raise InputError(f"{named} has no settings to keep, because it ended with: {result.outcome}")
-    values = values_of(keep_files(result, record))
-    if not values:
+    return keep_files(result, record)
+
+
+def _values(folder: RecordFolder, named: Path) -> list[Value]:
+    files = _files(folder, named)
+    values = values_of(files)
+    if not values and not isolated_of(files):
+        if not folder.has(RUN):
+            raise InputError(f"the files in {named} set nothing; write them again with: rtgauge tune --files")
         raise InputError(
             f"the settings that {named} kept cannot be applied at each boot; see them with: rtgauge resume "
             f"{named}"

@@ -27,13 +27,16 @@ from rtgauge.target.open_target import TargetOpener
 from rtgauge.units import parse_cpu_mask
 from rtgauge_ext.tune.keep_files import (
     NAME,
+    SLICE_FILE,
     SYSCTL,
     SYSCTL_FILE,
     UNIT_FILE,
     Value,
     files_with,
     is_unchanged,
+    slice_text,
 )
+from rtgauge_ext.tune.writable import CPUS
 
 if TYPE_CHECKING:
     from rtgauge.record.record_folder import RecordFolder
@@ -42,15 +45,21 @@ if TYPE_CHECKING:
 RUN = f"deploy-{NAME}"
 """The name of the run in the journal."""
 SYSCTL_LINES = re.compile(r"^# before: (\S+)\n(\S+) = (\S+)$", re.MULTILINE)
+SLICE_LINE = re.compile(rf"^AllowedCPUs=({CPUS})$", re.MULTILINE)
 UNIT_LINE = re.compile(r"^Exec(Start|Stop)=/bin/sh -c 'echo (\S+) > (\S+)'$", re.MULTILINE)
 SYSTEMD = Path("/run/systemd/system")
 """Exists if systemd runs (sd_booted(3))."""
 UNITS = Path("/etc/systemd/system")
-PLACES = {SYSCTL_FILE: Path("/etc/sysctl.d") / SYSCTL_FILE, UNIT_FILE: UNITS / UNIT_FILE}
+PLACES = {
+    SYSCTL_FILE: Path("/etc/sysctl.d") / SYSCTL_FILE,
+    UNIT_FILE: UNITS / UNIT_FILE,
+    SLICE_FILE: UNITS / SLICE_FILE,
+}
 """Where each file is installed, by its name."""
-LINK = UNITS / "multi-user.target.wants" / UNIT_FILE
-"""The link that makes systemd start the unit at each boot."""
-LINK_TO = f"../{UNIT_FILE}"
+WANTS = UNITS / "multi-user.target.wants"
+"""The folder of the links that make systemd start units at each boot."""
+LINKED = (UNIT_FILE, SLICE_FILE)
+PARTITION = Path("/sys/fs/cgroup") / SLICE_FILE / "cpuset.cpus.partition"
 
 
 def read_files(folder: RecordFolder) -> dict[str, str]:
@@ -92,6 +101,12 @@ def _values(files: Mapping[str, str]) -> list[Value]:
     return [*sysctls, *others]
 
 
+def isolated_of(files: Mapping[str, str]) -> str:
+    """Return the CPUs that the slice isolates; empty if there is no slice."""
+    found = SLICE_LINE.search(files.get(SLICE_FILE, ""))
+    return found[1] if found else ""
+
+
 class Installed(NamedTuple):
     """The values in force now and at each boot, and a line for each value that the machine refused."""
 
@@ -99,13 +114,25 @@ class Installed(NamedTuple):
     refused: list[str]
 
 
-def install(values: Sequence[Value], wait_s: float, say: Callable[[str], None]) -> Installed:
+def _link(name: str) -> Path:
+    return WANTS / name
+
+
+def _systemctl(*words: str) -> None:
+    if SYSTEMD.is_dir():
+        subprocess.run(["systemctl", *words], check=False)
+
+
+def install(
+    values: Sequence[Value], wait_s: float, say: Callable[[str], None], isolated: str = ""
+) -> Installed:
     """Put values into force, and install files with the accepted values for the next boots.
 
     `wait_s`: how long to wait for the machine if another run holds it; `say` prints the reason for waiting.
+    `isolated`: CPUs for which a slice is installed and started; empty: none.
     Raises MeasureError; then nothing is installed, and the values are restored.
     """
-    there = [str(place) for place in (*PLACES.values(), LINK) if os.path.lexists(place)]
+    there = [str(place) for place in (*PLACES.values(), *map(_link, LINKED)) if os.path.lexists(place)]
     if there:
         raise MeasureError(f"{there[0]} already exists; remove it first: rtgauge restore --applied")
     with _opened("rtgauge tune apply", wait_s, say) as target:
@@ -114,19 +141,40 @@ def install(values: Sequence[Value], wait_s: float, say: Callable[[str], None]) 
             raise MeasureError(f"{held.name} is already applied; undo it first: rtgauge restore --applied")
         try:
             installed = _written(values, target)
-            if not installed.values:
+            if not installed.values and not isolated:
                 reasons = "; ".join(installed.refused)
                 raise MeasureError(
                     f"nothing was installed, because the machine refused every setting: {reasons}"
                 )
-            _put_files(files_with(installed.values))
+            files = files_with(installed.values)
+            _put_files(files | {SLICE_FILE: slice_text(isolated)} if isolated else files)
         except BaseException as error:
             target.agent("restore", "--held")
             if isinstance(error, OSError):
                 raise MeasureError(f"nothing was installed: {error}") from None
             raise
-    _reload()
+    _systemctl("daemon-reload")
+    if isolated:
+        _systemctl("start", SLICE_FILE)
+        refused = [*installed.refused, *_not_isolated(isolated)]
+        return installed._replace(refused=refused)
     return installed
+
+
+def _not_isolated(cpus: str) -> list[str]:
+    """Return a line if the slice does not isolate its CPUs now."""
+    try:
+        now = PARTITION.read_text().strip()
+    except OSError as error:
+        now = error.strerror or "unreadable"
+    if now == "isolated":
+        return []
+    return [
+        (
+            f"isolation of CPU {cpus}: {PARTITION} is '{now}'; CPUSetPartition= needs systemd 261 and "
+            f"control groups version 2. Isolate with boot parameters: isolcpus=domain,managed_irq,{cpus}"
+        )
+    ]
 
 
 def _opened(label: str, wait_s: float, say: Callable[[str], None]) -> Target:
@@ -163,10 +211,11 @@ def _put_files(files: Mapping[str, str]) -> None:
             PLACES[name].parent.mkdir(mode=0o755, exist_ok=True)
             write_whole(PLACES[name], text.encode(), mode=0o644)
             made.append(PLACES[name])
-        if UNIT_FILE in files:
-            LINK.parent.mkdir(mode=0o755, exist_ok=True)
-            LINK.symlink_to(LINK_TO)
-            made.append(LINK)
+        for name in LINKED:
+            if name in files:
+                WANTS.mkdir(mode=0o755, exist_ok=True)
+                _link(name).symlink_to(f"../{name}")
+                made.append(_link(name))
     except BaseException:
         for place in made:
             place.unlink(missing_ok=True)
@@ -182,7 +231,7 @@ class Uninstalled(NamedTuple):
 
 def is_installed() -> bool:
     """Return whether a file of a tuning, or of that name, is in its place."""
-    return any(os.path.lexists(place) for place in (*PLACES.values(), LINK))
+    return any(os.path.lexists(place) for place in (*PLACES.values(), *map(_link, LINKED)))
 
 
 def uninstall(wait_s: float, say: Callable[[str], None]) -> Uninstalled:
@@ -216,11 +265,14 @@ def uninstall(wait_s: float, say: Callable[[str], None]) -> Uninstalled:
         for each in values
         if not same(text := now.text(each.path) or "", each.old)
     ]
-    if UNIT_FILE in files and LINK.is_symlink() and str(LINK.readlink()) == LINK_TO:
-        LINK.unlink()
+    if SLICE_FILE in files:
+        _systemctl("stop", SLICE_FILE)
     for name in files:
+        link = _link(name)
+        if link.is_symlink() and str(link.readlink()) == f"../{name}":
+            link.unlink()
         PLACES[name].unlink()
-    _reload()
+    _systemctl("daemon-reload")
     return Uninstalled(len(values) - len(differing), [*differing, *left])
 
 
@@ -233,11 +285,6 @@ def _own_text(place: Path) -> str | None:
     except (OSError, UnicodeDecodeError):
         return None
     return text if is_unchanged(text) else None
-
-
-def _reload() -> None:
-    if SYSTEMD.is_dir():
-        subprocess.run(["systemctl", "daemon-reload"], check=False)
 
 
 def same(text: str, value: str) -> bool:

@@ -7,24 +7,29 @@ They are made from the values that were written, according to the record, and th
 from __future__ import annotations
 
 import hashlib
+import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from rtgauge.system.deployment.definition import parse_deployment
 from rtgauge.system.rules import tried_rules
 from rtgauge.target.file_batch import shortest_cpu_list
 from rtgauge.units import plural
-from rtgauge_ext.tune.writable import is_writable
+from rtgauge_ext.tune.writable import CPUS, is_writable
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from rtgauge.record.model import SettingMade
+    from rtgauge.record.model import DeploymentReport, SettingMade
     from rtgauge.record.reader import Record
     from rtgauge.system.deployment.definition import Deployment
     from rtgauge_ext.tune.result import TuneResult
 
 NAME = "rtgauge-tune"
 SYSCTL_FILE, UNIT_FILE = f"{NAME}.conf", f"{NAME}.service"
+SLICE_FILE = "rtgauge.slice"
+"""The slice whose control group is a partition of isolated CPUs. A dash would put it into another slice, but
+only a group at the top can be a partition.
+"""
 TUNED_FILE, RT_CONF_FILE = "tuned.conf", "rt-conf.yaml"
 SYSCTL = "/proc/sys/"
 SUM = "# rtgauge tune wrote the lines below. Their SHA-256: "
@@ -57,6 +62,8 @@ def keep_files(result: TuneResult, record: Record) -> Mapping[str, str]:
     made = [Value(each.path, each.wanted, each.old or "") for each in _made(result, record)]
     lasting = [each for each in made if each.can_be_kept]
     files = {**files_with(lasting), TUNED_FILE: _profile(lasting)} if lasting else {}
+    isolated = _isolated(result, record)
+    files |= {SLICE_FILE: slice_text(isolated)} if isolated else {}
     cpus = next((facts.cpu.online for facts in record.systems.values()), None)
     rt_conf = _rt_conf(parse_deployment(result.deployment), lasting, shortest_cpu_list(cpus) or "0")
     files |= {RT_CONF_FILE: rt_conf} if rt_conf else {}
@@ -76,6 +83,26 @@ def files_with(values: Sequence[Value]) -> dict[str, str]:
     return files
 
 
+def slice_text(cpus: str) -> str:
+    """Return a systemd slice that isolates these CPUs for the programs in it."""
+    return _summed(
+        "\n".join(
+            [
+                "[Unit]",
+                "Description=CPUs that rtgauge tune isolated",
+                "",
+                "[Slice]",
+                f"AllowedCPUs={cpus}",
+                "CPUSetPartition=isolated",
+                "",
+                "[Install]",
+                "WantedBy=multi-user.target",
+                "",
+            ]
+        )
+    )
+
+
 def _summed(lines: str) -> str:
     return f"{SUM}{hashlib.sha256(lines.encode()).hexdigest()}\n{lines}"
 
@@ -91,12 +118,30 @@ def _parted(values: Sequence[Value]) -> tuple[list[Value], list[Value]]:
     return sysctls, [each for each in values if not each.path.startswith(SYSCTL)]
 
 
+def _last_run(result: TuneResult, record: Record) -> DeploymentReport | None:
+    """Return the deployment of the last run with the kept settings."""
+    step = next((step for step in reversed(record.steps) if step.key.deployment == result.deployment), None)
+    return None if step is None else step.deployment
+
+
 def _made(result: TuneResult, record: Record) -> list[SettingMade]:
     """Return the settings that the last run with the kept settings wrote, and that the machine accepted."""
-    step = next((step for step in reversed(record.steps) if step.key.deployment == result.deployment), None)
-    if step is None or step.deployment is None:
-        return []
-    return [each for each in step.deployment.settings if each.error is None]
+    deployment = _last_run(result, record)
+    return [] if deployment is None else [each for each in deployment.settings if each.error is None]
+
+
+def _isolated(result: TuneResult, record: Record) -> str:
+    """Return the CPUs that a partition isolated in that run; empty if there was none. Anybody may have
+    written the record.
+    """
+    deployment = _last_run(result, record)
+    is_partition = any(
+        each.path.endswith("/cpuset.cpus.partition") and each.wanted == "isolated"
+        for each in _made(result, record)
+    )
+    if deployment is None or not is_partition or re.fullmatch(CPUS, deployment.isolated) is None:
+        return ""
+    return deployment.isolated
 
 
 def _sysctl(path: str) -> str:
@@ -180,6 +225,19 @@ def _readme(result: TuneResult, made: Sequence[Value], files: Mapping[str, str])
             "Undo: run tuned-adm profile with the previous profile.",
             "",
             "Interrupt numbers may change at a boot; check them in /proc/interrupts.",
+        ]
+    if SLICE_FILE in files:
+        lines += [
+            "",
+            f"{SLICE_FILE} isolates CPUs at each boot (systemd 261 or later, control groups version 2).",
+            f"Run the real-time program there: write Slice={SLICE_FILE} into its unit, or start it with",
+            f"  systemd-run --slice={SLICE_FILE} PROGRAM",
+            "By hand:",
+            f"  cp {SLICE_FILE} /etc/systemd/system/ && systemctl enable --now {SLICE_FILE}",
+            f"  cat /sys/fs/cgroup/{SLICE_FILE}/cpuset.cpus.partition      # must say: isolated",
+            f"Undo: systemctl disable --now {SLICE_FILE}; rm /etc/systemd/system/{SLICE_FILE}",
+            "What no control group can do needs the boot command line, with the isolated CPUs as LIST:",
+            "  isolcpus=managed_irq,LIST  nohz_full=LIST  rcu_nocbs=LIST",
         ]
     if RT_CONF_FILE in files:
         lines += [

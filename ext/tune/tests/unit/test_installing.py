@@ -17,8 +17,8 @@ from rtgauge.target.file_batch import Files
 from rtgauge.target.open_target import TargetOpener
 from rtgauge_ext.tune import installing
 from rtgauge_ext.tune.drift import kept_values, own_values
-from rtgauge_ext.tune.installing import install, same, uninstall, values_of
-from rtgauge_ext.tune.keep_files import SYSCTL_FILE, UNIT_FILE, Value, files_with
+from rtgauge_ext.tune.installing import install, isolated_of, same, uninstall, values_of
+from rtgauge_ext.tune.keep_files import SLICE_FILE, SYSCTL_FILE, UNIT_FILE, Value, files_with
 from rtgauge_ext.tune.known import advice, measured, rule_of
 from rtgauge_ext.tune.writable import is_writable
 
@@ -194,7 +194,7 @@ def etc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "etc").mkdir()
     places = {name: tmp_path / "etc" / name / name for name in installing.PLACES}
     monkeypatch.setattr(installing, "PLACES", places)
-    monkeypatch.setattr(installing, "LINK", tmp_path / "etc" / "wants" / UNIT_FILE)
+    monkeypatch.setattr(installing, "WANTS", tmp_path / "etc" / "wants")
     monkeypatch.setattr(installing, "SYSTEMD", tmp_path / "no systemd")
     return tmp_path / "etc"
 
@@ -270,6 +270,41 @@ def test_if_a_file_cannot_be_installed_everything_is_restored(etc: Path, machine
         install(KEPT, 0, say)
     assert machine.files == before
     assert not [path for path in etc.rglob("rtgauge*") if not path.is_dir()]
+
+
+@pytest.mark.parametrize(
+    "state", ["isolated", "isolated invalid (Cpu list in cpuset.cpus not exclusive)", None]
+)
+@pytest.mark.usefixtures("machine")
+def test_a_slice_is_started_and_stopped(
+    etc: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: str | None
+) -> None:
+    called: list[str] = []
+    partition = tmp_path / "cpuset.cpus.partition"
+
+    def systemctl(*words: str) -> None:
+        called.append(" ".join(words))
+        if words[0] == "start" and state is not None:
+            partition.write_text(f"{state}\n")
+
+    monkeypatch.setattr(installing, "_systemctl", systemctl)
+    monkeypatch.setattr(installing, "PARTITION", partition)
+    installed = install([], 0, say, "2-3")
+    text = (etc / SLICE_FILE / SLICE_FILE).read_text()
+    assert isolated_of({SLICE_FILE: text}) == "2-3"
+    assert (etc / "wants" / SLICE_FILE).is_symlink()
+    assert called == ["daemon-reload", f"start {SLICE_FILE}"]
+    assert bool(installed.refused) == (state != "isolated")
+    assert all(state or "No such file" in line for line in installed.refused)
+    uninstall(0, say)
+    assert called[2:] == [f"stop {SLICE_FILE}", "daemon-reload"]
+    assert not [path for path in etc.rglob("*") if not path.is_dir()]
+
+
+def test_only_the_cpus_of_a_slice_are_read() -> None:
+    for line in ("AllowedCPUs=2-3; reboot", "AllowedCPUs=", "AllowedCPUs=2 3", " AllowedCPUs=1"):
+        assert isolated_of({SLICE_FILE: f"[Slice]\n{line}\n"}) == ""
+    assert isolated_of({}) == ""
 
 
 @pytest.mark.usefixtures("machine")

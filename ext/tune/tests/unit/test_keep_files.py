@@ -26,8 +26,11 @@ def files_of(
     rules: tuple[str, ...] = ("thp",),
     outcome: TuneOutcome = TuneOutcome.FIXED,
     online: str = "0-3",
+    isolated: str = "",
 ) -> dict[str, str]:
-    report = DeploymentReport(name="settings=thp", words="settings=thp", settings=list(settings))
+    report = DeploymentReport(
+        name="settings=thp", words="settings=thp", settings=list(settings), isolated=isolated
+    )
     step = SimpleNamespace(key=SimpleNamespace(deployment="settings=thp"), deployment=report)
     kept = [
         KeptSetting(rule=rule, title="a title", found="x", cost="y", against=None, test=None)
@@ -73,6 +76,32 @@ def test_each_kind_of_setting_has_its_file_and_its_undo() -> None:
     profile = parsed(files["tuned.conf"])
     assert dict(profile["sysctl"]) == {"kernel.timer_migration": "0"}
     assert dict(profile["sysfs"]) == {THP: "never"}
+
+
+PARTITION = made("/sys/fs/cgroup/rtgauge-isolated/cpuset.cpus.partition", "member", "isolated")
+
+
+def test_isolated_cpus_are_kept_by_a_slice() -> None:
+    files = files_of(PARTITION, isolated="2-3")
+    unit = parsed(files["rtgauge.slice"])
+    assert dict(unit["Slice"]) == {"AllowedCPUs": "2-3", "CPUSetPartition": "isolated"}
+    assert is_unchanged(files["rtgauge.slice"])
+    for words in ("systemd 261", "Slice=rtgauge.slice", "isolcpus=managed_irq,LIST"):
+        assert words in files["README.txt"]
+
+
+@pytest.mark.parametrize(
+    ("settings", "isolated"),
+    [
+        ([], "2-3"),
+        ([PARTITION], ""),
+        ([PARTITION], "2-3\nExecStart=/bin/reboot"),
+        ([made(PARTITION.path, "member", "isolated", error="EINVAL")], "2-3"),
+        ([made("/sys/fs/cgroup/cpuset/rtgauge-isolated/cpuset.cpu_exclusive", "0", "1")], "2-3"),
+    ],
+)
+def test_without_a_partition_there_is_no_slice(settings: list[SettingMade], isolated: str) -> None:
+    assert "rtgauge.slice" not in files_of(*settings, isolated=isolated)
 
 
 def test_what_no_file_can_keep_is_named() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tests.support.package_scripts import purge
 
-from rtgauge_ext.tune.installing import LINK, LINK_TO, PLACES
-from rtgauge_ext.tune.keep_files import SYSCTL_FILE, UNIT_FILE, Value, files_with
+from rtgauge_ext.tune.installing import LINKED, PLACES, WANTS
+from rtgauge_ext.tune.keep_files import SLICE_FILE, SYSCTL_FILE, UNIT_FILE, Value, files_with, slice_text
 
 KEPT = [
     Value("/proc/sys/kernel/timer_migration", "0", "1"),
@@ -19,13 +19,14 @@ KEPT = [
 def installed(root: Path) -> dict[str, Path]:
     """Install a tuning's files below `root`; return their places."""
     places = {name: root / place.relative_to("/") for name, place in PLACES.items()}
-    for name, text in files_with(KEPT).items():
-        places[name].parent.mkdir(parents=True)
+    for name, text in {**files_with(KEPT), SLICE_FILE: slice_text("2-3")}.items():
+        places[name].parent.mkdir(parents=True, exist_ok=True)
         places[name].write_text(text)
-    link = root / LINK.relative_to("/")
-    link.parent.mkdir()
-    link.symlink_to(LINK_TO)
-    return {**places, "link": link}
+    wants = root / WANTS.relative_to("/")
+    wants.mkdir()
+    for name in LINKED:
+        (wants / name).symlink_to(f"../{name}")
+    return {**places, **{f"link of {name}": wants / name for name in LINKED}}
 
 
 def test_purge_removes_what_tune_apply_installed(tmp_path: Path) -> None:
@@ -36,7 +37,7 @@ def test_purge_removes_what_tune_apply_installed(tmp_path: Path) -> None:
 
 def test_purge_leaves_what_somebody_changed(tmp_path: Path) -> None:
     places = installed(tmp_path)
-    for name in (SYSCTL_FILE, UNIT_FILE):
+    for name in (SYSCTL_FILE, UNIT_FILE, SLICE_FILE):
         places[name].write_text(places[name].read_text() + "# mine\n")
     purge(tmp_path, "rtgauge")
     assert all(place.exists() or place.is_symlink() for place in places.values())
@@ -44,8 +45,9 @@ def test_purge_leaves_what_somebody_changed(tmp_path: Path) -> None:
 
 def test_purge_leaves_a_link_to_another_unit(tmp_path: Path) -> None:
     places = installed(tmp_path)
-    places["link"].unlink()
-    places["link"].symlink_to("/lib/systemd/system/other.service")
+    link = places[f"link of {UNIT_FILE}"]
+    link.unlink()
+    link.symlink_to("/lib/systemd/system/other.service")
     purge(tmp_path, "rtgauge")
-    assert places["link"].is_symlink()
+    assert link.is_symlink()
     assert not places[UNIT_FILE].exists()
