@@ -262,9 +262,9 @@ def apply_kept(
 ) -> None:
     """Apply the settings that a tuning kept, now and at each boot.
 
-    This writes /etc/sysctl.d/rtgauge-tune.conf, a systemd unit, and a slice for isolated CPUs. `rtgauge restore --applied` undoes it.
-    The folder must be one that only you can change, and may contain only settings that rtgauge tune itself
-    tries.
+    This writes /etc/sysctl.d/rtgauge-tune.conf, a systemd unit, and a slice for isolated CPUs. `rtgauge
+    restore --applied` undoes it. The folder must be one that only you can change, and may contain only
+    settings that rtgauge tune itself tries.
 
     \b
     Examples:
