@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <poll.h>
 #include <string.h>
+#include <sys/timerfd.h>
 
 #include "base/clock.h"
 #include "base/commands.h"
@@ -17,6 +18,7 @@
 #include "base/stream.h"
 #include "base/verbs.h"
 #include "ext/network/engine/cycles.h"
+#include "ext/network/engine/device_clock.h"
 #include "ext/network/engine/far_end.h"
 #include "harness/harness.h"
 #include "rt/wait.h"
@@ -97,6 +99,9 @@ struct loop {
 	struct frame_event *events;
 	struct far_end_frame frame;
 	unsigned char request[FRAME_MAX];
+	int timer;	       /* ends a sleep; set while nothing is measured. A timeout of ppoll() would take
+				* time in the response: its timer is set and cancelled there */
+	int64_t timer_ns;      /* when it is due; 0: not set */
 	int64_t pending;       /* sent frames whose time stamp was not read */
 	int64_t unanswered_ns; /* the release of the newest unanswered cycle; 0: none */
 	bool somebody;	       /* any answer came, even a late one */
@@ -113,6 +118,7 @@ struct loop {
 struct state {
 	struct loop loop;
 	struct cycles cycles;
+	struct device_clock device;
 	struct series series[ALL_SERIES];
 	struct series *all_series[ALL_SERIES];
 	struct harness_thread *threads[1], *measurers[ALL_SERIES];
@@ -167,16 +173,24 @@ static bool take_answer(struct loop *l, int64_t number, int64_t back_ns)
 	return cycle == number;
 }
 
-/* Sleeps until a frame comes or until due_ns. */
-static void wait_for_frame(struct loop *l, int64_t left_ns)
+static void set_timer(struct loop *l, int64_t due_ns)
 {
-	struct pollfd in = {.fd = l->end.fd, .events = POLLIN};
-	struct timespec left = ns_timespec(left_ns);
+	const struct itimerspec due = {.it_value = ns_timespec(due_ns)};
 
+	if (l->timer_ns != due_ns && !timerfd_settime(l->timer, TFD_TIMER_ABSTIME, &due, NULL))
+		l->timer_ns = due_ns;
+}
+
+/* Sleeps until a frame comes or until due_ns. */
+static void wait_for_frame(struct loop *l, int64_t due_ns)
+{
+	struct pollfd in[] = {{.fd = l->end.fd, .events = POLLIN}, {.fd = l->timer, .events = POLLIN}};
+
+	set_timer(l, due_ns);
 	/* A time stamp that came meanwhile would end the sleep at once. */
 	take_departures(l);
-	ppoll(&in, 1, &left, NULL);
-	if (in.revents & POLLERR && !l->pending)
+	poll(in, 2, -1);
+	if (in[0].revents & POLLERR && !l->pending)
 		l->pending = 1;
 }
 
@@ -203,7 +217,7 @@ static bool receive(struct loop *l, int64_t number, int64_t due_ns)
 		}
 		/* A far end that does not answer must not cost a whole CPU. */
 		if (error == EAGAIN && (options.receive == RECEIVE_BLOCK || !l->answers))
-			wait_for_frame(l, due_ns - now_ns);
+			wait_for_frame(l, due_ns);
 	}
 }
 
@@ -255,6 +269,8 @@ static void run_until(struct loop *l, int64_t *number, int64_t end)
 		int64_t release_ns = l->start_ns + *number * options.interval_ns, now_ns;
 
 		frame_write(&l->end.format, *number, l->request);
+		if (options.receive == RECEIVE_BLOCK)
+			set_timer(l, release_ns + options.interval_ns);
 		now_ns = wait_for_release(release_ns);
 		if (stopped())
 			return;
@@ -319,7 +335,11 @@ static void feed_parts(struct state *state, const struct cycle *c)
 		state->not_split += c->number >= state->warm_up_count && c->back_ns;
 		return;
 	}
-	state->split += c->number >= state->warm_up_count;
+	if (c->number >= state->warm_up_count) {
+		state->split++;
+		device_clock_take(&state->device, c->number - state->warm_up_count, c->departed_ns,
+				  c->arrived_ns);
+	}
 	feed_part(state, SEND, c, c->send_ns, c->departed_ns);
 	feed_part(state, WIRE_AND_DEVICE, c, c->departed_ns, c->arrived_ns);
 	feed_part(state, RECEIVE, c, c->arrived_ns, c->back_ns);
@@ -407,6 +427,34 @@ static void write_values(const struct state *state, struct json *j)
 	stream_result_end(j);
 }
 
+/* Writes the period of a device that answers by a clock of its own, and where the two loops slipped. */
+static void write_device_clock(const struct state *state, struct json *j)
+{
+	struct device_period found;
+
+	if (!device_clock_find(&state->device, &found))
+		return;
+	stream_result(j, "device-clock");
+	json_close(j, '}');
+	json_open(j, "values", '{');
+	json_int(j, "cycles", found.cycles);
+	json_real(j, "period-ns", found.period_ns);
+	json_int(j, "per-interval", found.per_interval);
+	json_real(j, "concentration", found.concentration);
+	json_real(j, "waiting-share", found.waiting_share);
+	json_real(j, "beats", found.beats);
+	json_int(j, "slips", found.slip_count);
+	stream_result_end(j);
+	for (int i = 0; i < found.slip_count && i < DEVICE_SLIPS; i++) {
+		stream_result(j, "slip");
+		json_int(j, "slip", i + 1);
+		json_close(j, '}');
+		json_open(j, "values", '{');
+		json_int(j, "cycle", found.slips[i]);
+		stream_result_end(j);
+	}
+}
+
 static void conclude(struct harness *h, struct json *j)
 {
 	const struct state *state = h->state;
@@ -419,6 +467,7 @@ static void conclude(struct harness *h, struct json *j)
 	int error = atomic_load(&state->loop.send_error);
 
 	write_values(state, j);
+	write_device_clock(state, j);
 	if (own || dropped)
 		stream_mark(
 			j, "own-late",
@@ -521,7 +570,11 @@ static int prepare(struct harness *h)
 	status = far_end_open(&state->loop.end);
 	if (status)
 		return status;
-	if (!make_loop(state, cpu) || !make_series(h))
+	state->loop.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
+	if (state->loop.timer < 0)
+		return error_line(STATUS_CANNOT_MEASURE, "timer", "cannot make a timer: %s", strerror(errno));
+	if (!make_loop(state, cpu) || !make_series(h) ||
+	    !device_clock_make(&state->device, options.interval_ns))
 		return harness_no_memory();
 	state->threads[0] = &state->loop.thread;
 	h->threads = state->threads;

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
+from dataclasses import dataclass
 
 from rich.console import Console
 
@@ -14,7 +15,7 @@ from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.terminal_table import print_tables, print_text
-from rtgauge.report.text import us, whole
+from rtgauge.report.text import NONE, us, whole
 from rtgauge.units import format_bound, plural
 from rtgauge_ext.network.far_end import far_end_words
 
@@ -48,6 +49,13 @@ PART_NOTES = (
 CYCLE_NOTES = (
     "Each cycle is counted once. An answer is late after the next release. In the last three columns, this "
     "machine itself was late, so they say nothing about the far end."
+)
+
+
+CLOCK_NOTES = (
+    "The device looks for frames once in each period of its own clock, so the response is a sawtooth: it "
+    "grows or shrinks a little in each cycle, and changes by a whole period when the two loops slip. The "
+    "period is by this machine's clock."
 )
 
 
@@ -103,6 +111,70 @@ def cycle_words(step: Step) -> str | None:
     return "; ".join([f"{begin}, {what}" if what else begin, *others])
 
 
+@dataclass(frozen=True)
+class DeviceClock:
+    """A device's own clock: its period in ns, how many ppm it is slower than this loop (negative: faster),
+    after how many cycles the two slip by one period, and in which cycles they did.
+    """
+
+    period_ns: float
+    slower_ppm: float
+    beat_cycles: float
+    slips: str
+
+
+def clock_of(step: Step) -> DeviceClock | None:
+    """Return the clock by which the device answers; None if it answers at once, or has not slipped yet."""
+    clock = next((result for result in step.results if result.name == "device-clock"), None)
+    if clock is None:
+        return None
+    interval_ns = int(step.key.parameters.get("interval_ns"))
+    period_ns, parts = float(clock.values["period-ns"] or 0), _count(clock, "per-interval")
+    listed = [whole(_count(result, "cycle")) for result in step.results if result.name == "slip"]
+    more = ["..."] if _count(clock, "slips") > len(listed) else []
+    return DeviceClock(
+        period_ns,
+        (period_ns * parts / interval_ns - 1) * 1e6,
+        1 / abs(interval_ns / period_ns - parts),
+        ", ".join(listed + more) or NONE,
+    )
+
+
+def _ppm_words(clock: DeviceClock) -> str:
+    return f"{abs(clock.slower_ppm):,.1f} ppm {'slower' if clock.slower_ppm > 0 else 'faster'}"
+
+
+def clock_words(step: Step) -> str | None:
+    """Return a sentence about the device's own clock; None if it answers without one."""
+    clock = clock_of(step)
+    if clock is None:
+        return None
+    change = "shorter" if clock.slower_ppm > 0 else "longer"
+    return (
+        f"The device answers by a clock of its own, every {us(clock.period_ns, digits=3)} us, "
+        f"{_ppm_words(clock)} than this loop. The two slip every {whole(round(clock.beat_cycles))} cycles: "
+        f"from cycle {clock.slips} on, the response is one of its periods {change}"
+    )
+
+
+def clock_grid(steps: Sequence[Step], labels: Mapping[str, str]) -> Table | None:
+    """Return the table of the devices' own clocks; None if there are none."""
+    rows: list[list[str]] = []
+    for step in steps:
+        clock = clock_of(step)
+        if clock is not None:
+            period, beat = us(clock.period_ns, digits=3), whole(round(clock.beat_cycles))
+            rows.append([labels[step.id], period, _ppm_words(clock), beat, clock.slips])
+    columns = [
+        *texts("load"),
+        *numbers("period (us)"),
+        *texts("than this loop"),
+        *numbers("cycles between slips"),
+        *texts("slips in cycle"),
+    ]
+    return Table("The device's own clock", columns, rows, [CLOCK_NOTES]) if rows else None
+
+
 def _counted(counts: Result, kinds: Mapping[str, str]) -> list[str]:
     return [f"{whole(number)} {words}" for name, words in kinds.items() if (number := _count(counts, name))]
 
@@ -143,8 +215,10 @@ class PathPresenter(Presenter):
     """Presents the probe path."""
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:  # noqa: ARG002 - of every presenter
-        """Return what became of the cycles of a single step."""
-        return cycle_words(steps[0]) if len(steps) == 1 else None
+        """Return what became of the cycles of a single step, and by which clock the device answers."""
+        if len(steps) != 1:
+            return None
+        return ". ".join(words for words in (cycle_words(steps[0]), clock_words(steps[0])) if words) or None
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:
         """Return the figure of the parts."""
@@ -152,7 +226,7 @@ class PathPresenter(Presenter):
         return [] if figure is None else [figure]
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:
-        """Return both tables, with the figure of the parts."""
+        """Return the tables, with the figure of the parts."""
         tables = self._tables(view, steps)
         figures = ["parts"] if "parts" in drawn else []
         measured = "the cycles of a loop with a device"
@@ -172,25 +246,29 @@ class PathPresenter(Presenter):
         console.print()
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
-        """Print both tables."""
+        """Print the tables."""
         tables = self._tables(view, steps)
         if tables:
             print_tables(tables, console)
             console.print()
 
     def lines(self, step: Step) -> list[str]:
-        """Return what became of the cycles, with the cycle and the interface."""
+        """Return what became of the cycles, with the cycle and the interface, and the device's clock."""
         words = cycle_words(step)
         counts = counts_of(step)
         if words is None or counts is None:
             return []
         interface = counts.values.get("interface")
         over = f" over {interface}" if interface else ""
-        return [f"{words}; a cycle of {format_bound(int(step.key.parameters.get('interval_ns')))}{over}"]
+        clock = clock_words(step)
+        return [
+            f"{words}; a cycle of {format_bound(int(step.key.parameters.get('interval_ns')))}{over}",
+            *([clock] if clock else []),
+        ]
 
     def _tables(self, view: RecordView, steps: Sequence[Step]) -> list[Table]:
-        both = (parts_grid(steps, view.labels), cycles_grid(steps, view.labels))
-        return [table for table in both if table is not None]
+        grids = (parts_grid, cycles_grid, clock_grid)
+        return [table for grid in grids if (table := grid(steps, view.labels)) is not None]
 
 
 PATH = PathPresenter()

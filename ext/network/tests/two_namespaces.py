@@ -8,6 +8,7 @@ import os
 import socket
 import subprocess
 import threading
+import time
 from collections.abc import Callable, Sequence
 from typing import Self
 
@@ -121,6 +122,38 @@ class FarEnd:
         self._over.set()
         self._thread.join()
         self._socket.close()
+
+
+class ClockedDevice(FarEnd):
+    """A far end that looks into its mailbox only once in a cycle of its own, and keeps a log of its cycles."""
+
+    def __init__(self, end: socket.socket, period_ns: int) -> None:
+        super().__init__(end, lambda _number, data: [data])
+        self._period_ns = period_ns
+        self.log: list[tuple[int, int]] = []
+        """For each frame: the cycle of the device, and the loop's cycle."""
+
+    def _serve(self) -> None:
+        self._socket.setblocking(False)
+        os.sched_setscheduler(threading.get_native_id(), os.SCHED_FIFO, os.sched_param(50))
+        start_ns, cycle = time.monotonic_ns(), 0
+        while not self._over.is_set():
+            cycle += 1
+            time.sleep(max(0, start_ns + cycle * self._period_ns - time.monotonic_ns()) / 1e9)
+            while True:
+                try:
+                    data, sender = self._socket.recvfrom(2000)
+                except BlockingIOError:
+                    break
+                self._socket.sendto(data, sender)
+                self.log.append((cycle, int.from_bytes(data[8:16], "big")))
+
+
+def clocked_device(both: TwoNamespaces, period_ns: int) -> tuple[ClockedDevice, str]:
+    """A device with a clock of its own at a UDP port, and its path."""
+    end = both.far_socket(socket.AF_INET, socket.SOCK_DGRAM)
+    end.bind((FAR, 0))
+    return ClockedDevice(end, period_ns), f"udp:{FAR}:{end.getsockname()[1]}"
 
 
 def udp_far_end(both: TwoNamespaces, react: Callable[[int, bytes], Sequence[bytes]]) -> tuple[FarEnd, str]:

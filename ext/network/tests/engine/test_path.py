@@ -19,6 +19,7 @@ from ext.network.tests.two_namespaces import (
     FAR_MAC,
     LINK,
     TwoNamespaces,
+    clocked_device,
     packet_far_end,
     udp_far_end,
 )
@@ -120,6 +121,26 @@ def test_a_far_end_that_is_always_late_is_there(engine: Path, both: TwoNamespace
     values = counts(stream, 110)
     assert values["answered"] == 0
     assert values["late"] > 0
+
+
+def test_a_device_with_a_clock_of_its_own(engine: Path, both: TwoNamespaces) -> None:
+    """Its period is 0.15 % longer than the cycle. What slipped, its own log says."""
+    device, where = clocked_device(both, 5_007_500)
+    with device:
+        stream = path(engine, both, f"--path={where}", "--interval-ns=5000000", "--count=1200")
+    (clock,) = [line["values"] for line in stream.all("result") if line["name"] == "device-clock"]
+    assert clock["period-ns"] == pytest.approx(5_007_500, rel=1e-4)
+    ahead = [cycle - number for cycle, number in device.log]
+    assert abs(clock["slips"] - abs(ahead[-1] - ahead[0])) <= 1
+    assert abs(clock["beats"] - 1200 * 0.0015) < 0.2
+    listed = [line["values"]["cycle"] for line in stream.all("result") if line["name"] == "slip"]
+    assert len(listed) == clock["slips"]
+    assert listed == sorted(listed)
+
+
+def test_a_device_without_a_clock(engine: Path, both: TwoNamespaces) -> None:
+    stream = path(engine, both, f"--path=icmp:{FAR}", "--count=500")
+    assert not [line for line in stream.all("result") if line["name"] in ("device-clock", "slip")]
 
 
 def test_a_loop_that_is_stopped_does_not_blame_the_far_end(engine: Path, both: TwoNamespaces) -> None:

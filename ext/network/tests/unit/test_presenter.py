@@ -10,6 +10,9 @@ from typing import Any, cast
 from rtgauge.record.model import Result
 from rtgauge_ext.network.page.presenter import (
     OUTCOMES,
+    clock_grid,
+    clock_of,
+    clock_words,
     cycle_words,
     cycles_grid,
     parts_figure,
@@ -55,6 +58,38 @@ def test_a_step_without_counts_says_nothing() -> None:
     assert cycles_grid([empty], {"1": "idle"}) is None
     assert parts_grid([empty], {"1": "idle"}) is None
     assert parts_figure([empty], {"1": "idle"}) is None
+
+
+def with_clock(period_ns: float, slips: list[int], more: int = 0, parts: int = 1) -> Any:
+    made = step(answered=1000)
+    values: dict[str, Any] = {"period-ns": period_ns, "per-interval": parts, "slips": len(slips) + more}
+    made.results.append(Result(name="device-clock", values=values))
+    made.results += [
+        Result(name="slip", labels={"slip": number + 1}, values={"cycle": cycle})
+        for number, cycle in enumerate(slips)
+    ]
+    return made
+
+
+def test_a_device_with_a_clock_of_its_own() -> None:
+    slower = with_clock(1_000_500, [1110, 3115])
+    assert clock_words(slower) == (
+        "The device answers by a clock of its own, every 1,000.500 us, 500.0 ppm slower than this loop. The "
+        "two slip every 2,001 cycles: from cycle 1,110, 3,115 on, the response is one of its periods shorter"
+    )
+    grid = clock_grid([slower], {"1": "idle"})
+    assert grid is not None
+    assert grid.rows == [["idle", "1,000.500", "500.0 ppm slower", "2,001", "1,110, 3,115"]]
+    faster = with_clock(249_900, [400], more=30, parts=4)
+    assert clock_of(faster) is not None
+    words = clock_words(faster) or ""
+    assert "every 249.900 us, 400.0 ppm faster than this loop" in words
+    assert "every 625 cycles: from cycle 400, ... on, the response is one of its periods longer" in words
+
+
+def test_a_device_that_answers_at_once_has_no_clock() -> None:
+    assert clock_words(step(answered=1)) is None
+    assert clock_grid([step(answered=1)], {"1": "idle"}) is None
 
 
 def test_tables_and_a_figure_of_the_parts() -> None:
