@@ -164,7 +164,7 @@ def install(
 def _not_isolated(cpus: str) -> list[str]:
     """Return a line if the slice does not isolate its CPUs now."""
     try:
-        now = PARTITION.read_text().strip()
+        now = read_regular(PARTITION, MOST_TOML).decode(errors="replace").strip()
     except OSError as error:
         now = error.strerror or "unreadable"
     if now == "isolated":
