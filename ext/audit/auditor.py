@@ -1,13 +1,15 @@
 # SPDX-License-Identifier: MIT
-"""Summarises an audit for the facts of a record."""
+"""What a run asks an audit for: a summary, an interface's facts, and the settings for rules."""
 
 from __future__ import annotations
 
 from rtgauge.record.facts import AuditSummary, Facts
-from rtgauge.system.auditor import Auditor
+from rtgauge.system.deployment.auditor import Auditor
 from rtgauge.system.rules import read_rules, rule_paths
 from rtgauge.target.file_batch import Files
+from rtgauge_ext.audit import interface_facts
 from rtgauge_ext.audit.audit import audit, summarise
+from rtgauge_ext.audit.trial_settings import side_effects, trial_paths, trial_settings
 
 
 def _paths() -> list[str]:
@@ -18,4 +20,13 @@ def _summary(facts: Facts, files: Files) -> AuditSummary:
     return summarise(audit(read_rules(), facts, files))
 
 
-AUDITOR = Auditor(_paths, _summary)
+AUDITOR = Auditor(
+    paths=_paths,
+    summary=_summary,
+    interface_of=interface_facts.interface_of,
+    interface_paths=interface_facts.paths,
+    interface_facts=interface_facts.facts,
+    trial_paths=trial_paths,
+    trial_settings=trial_settings,
+    side_effects=side_effects,
+)

@@ -134,7 +134,7 @@ class Extension:
     marks: Mapping[str, str] = field(default_factory=_none)
     """Any name -> its marks, a subclass of rtgauge.record.marks.MarkKindBase."""
     auditors: Mapping[str, str] = field(default_factory=_none)
-    """Any name -> the rtgauge.system.auditor.Auditor that summarises a machine's settings."""
+    """Any name -> the rtgauge.system.deployment.auditor.Auditor that summarises a machine's settings."""
     options: Mapping[str, str] = field(default_factory=_none)
     """Command of the core -> a dataclass of options that it adds there, a class below
     rtgauge.cli.added_options.AddedOptions.

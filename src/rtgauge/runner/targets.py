@@ -39,10 +39,9 @@ from rtgauge.runner.context import (
 from rtgauge.runner.deployments import LiveDeployments
 from rtgauge.runner.engine import LAST_WORDS_S, SILENCE_S
 from rtgauge.runner.scope import with_cokernels
-from rtgauge.system.auditor import auditor
+from rtgauge.system.deployment.auditor import auditor
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.system.facts import facts_by
-from rtgauge.system.network import interface_of
 from rtgauge.target.kind import NotUpError, name_in_scheme
 from rtgauge.target.open_target import TargetOpener, console
 from rtgauge.target.ssh_errors import ConnectionBroken
@@ -231,13 +230,14 @@ def _facts(target: Target, peer: str | None, *, audited: bool) -> Facts:
     extension makes one. If `peer` cannot be reached, the facts have no network interface, and the engine says
     why it cannot measure.
     """
+    if (known := auditor()) is None:
+        return facts_by(target.read, target.machine).facts
     if peer is not None:
         try:
-            peer = interface_of(target.read, peer)
+            peer = known.interface_of(target.read, peer)
         except (InputError, MeasureError):
             peer = None
-    known = auditor() if audited else None
-    if known is None:
+    if not audited:
         return facts_by(target.read, target.machine, interface=peer).facts
     facts, files = facts_by(target.read, target.machine, known.paths(), peer)
     return facts.model_copy(update={"audit": known.summary(facts, files)})

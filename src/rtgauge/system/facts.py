@@ -11,8 +11,9 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from rtgauge.record.facts import ClockSource, Facts, Memory, Timers
-from rtgauge.system import cpus, hardware, interrupts, kernel, network, scheduling, threads
+from rtgauge.system import cpus, hardware, interrupts, kernel, scheduling, threads
 from rtgauge.system.changes import cpu_times
+from rtgauge.system.deployment.auditor import needed_auditor
 from rtgauge.system.deployment.current import JOURNAL, find_held, recognise
 from rtgauge.system.runtime import cokernel_paths
 from rtgauge.target.file_batch import Files, Read, chosen, cpu_list
@@ -102,7 +103,7 @@ def facts(files: Files, machine: str | None = None, interface: str | None = None
     """Return the facts, from the engine's `read` of `fact_paths` and `more_fact_paths`.
 
     `machine` is the output of `uname -m`, if known: older kernels do not show their architecture in /proc.
-    `interface`: the name of the network interface in use, whose `network.paths` are in `files` too.
+    `interface`: the name of the network interface in use, whose `Auditor.interface_paths` are in `files` too.
     """
     times = cpu_times(files.text("/proc/stat"))
     boot_id, processors = files.text(BOOT_ID), cpus.facts(files)
@@ -131,7 +132,10 @@ def facts(files: Files, machine: str | None = None, interface: str | None = None
     )
     if interface is None:
         return found
-    return found.model_copy(update={"network": network.facts(interface, files, irqs.lines or {})})
+    network = needed_auditor(f"the network interface {interface}").interface_facts(
+        interface, files, irqs.lines or {}
+    )
+    return found.model_copy(update={"network": network})
 
 
 def read_facts(target: str, more_paths: Sequence[str] = (), interface: str | None = None) -> MachineRead:
@@ -152,7 +156,11 @@ def facts_by(
     `read`: reads files on the target. `machine`: its `uname -m`. `more_paths` are read with the first batch.
     `interface`: the network interface in use, or the IP address of a peer. Raises InputError, MeasureError.
     """
-    used = None if interface is None else network.interface_of(read, interface)
-    files = read([*fact_paths(), *more_paths, *(network.paths(used) if used is not None else [])])
+    paths, used = [*fact_paths(), *more_paths], None
+    if interface is not None:
+        known = needed_auditor(f"the network interface {interface}")
+        used = known.interface_of(read, interface)
+        paths += known.interface_paths(used)
+    files = read(paths)
     files |= read(more_fact_paths(files))
     return MachineRead(facts(files, machine, used), files)

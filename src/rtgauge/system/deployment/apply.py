@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import HungError, MeasureError
 from rtgauge.record.model import DeploymentReport, SettingMade
+from rtgauge.system.deployment.auditor import needed_auditor
 from rtgauge.system.deployment.definition import ISOLATED, Deployment, isolated_cpus
 from rtgauge.system.deployment.machine_state import MACHINE_PATHS, THREAD_PATHS, Machine, more_paths
 from rtgauge.system.deployment.stages import STAGES, Action, Gather, Note, Write, rules_kept
-from rtgauge.system.deployment.trial_settings import trial_paths
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
@@ -70,7 +70,9 @@ def read_machine(read: Read, *, threads: bool = False, rules: Iterable[str] = ()
 
     `threads`: whether to read the threads too. `rules`: ids of the audit's rules whose files are also read.
     """
-    paths = [*MACHINE_PATHS, *(THREAD_PATHS if threads else []), *trial_paths(rules)]
+    names = list(rules)
+    trial_paths = needed_auditor(f"the settings {', '.join(names)}").trial_paths(names) if names else []
+    paths = [*MACHINE_PATHS, *(THREAD_PATHS if threads else []), *trial_paths]
     files = read(list(dict.fromkeys(paths)))
     files |= read(more_paths(files))
     # With cgroup v2, only now are the controllers known, and with them the groups' paths.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from rtgauge.system.deployment.auditor import needed_auditor
 from rtgauge.system.deployment.daemons import FOUGHT_BY, paused
 from rtgauge.system.deployment.definition import ALL, ISOLATED, OTHERS, Deployment, isolated_cpus, kept_cpus
 from rtgauge.system.deployment.machine_state import (
@@ -19,7 +20,6 @@ from rtgauge.system.deployment.machine_state import (
     Machine,
     Setting,
 )
-from rtgauge.system.deployment.trial_settings import side_effects, trial_settings
 from rtgauge.system.interrupts import DEFAULT, WORKQUEUES
 from rtgauge.units import format_cpu_list, format_cpu_mask
 
@@ -188,9 +188,12 @@ def isolation(deployment: Deployment, machine: Machine) -> list[Action]:
 
 def rules_kept(deployment: Deployment, machine: Machine) -> list[Action]:
     """Apply the audit rules that the deployment meets."""
+    if not deployment.rules:
+        return []
+    known = needed_auditor(f"the settings {', '.join(deployment.rules)}")
     pid = None if deployment.rt_pid is None else int(deployment.rt_pid)
-    settings = trial_settings(deployment.rules, machine, deployment.rt_cpus, pid, deployment.interface)
-    also = side_effects(settings, machine)
+    settings = known.trial_settings(deployment.rules, machine, deployment.rt_cpus, pid, deployment.interface)
+    also = known.side_effects(settings, machine)
     return [*([Note(tuple(also))] if also else []), *_write(machine, settings)]
 
 

@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING
 
 from rtgauge.system.deployment.daemons import paused
 from rtgauge.system.deployment.machine_state import THREAD_PATHS, Machine, Setting
-from rtgauge.system.deployment.protected import PATHS as PROTECTED_PATHS
-from rtgauge.system.deployment.protected import is_protected
-from rtgauge.system.deployment.send_queues import OWN_QUEUE, apart, interface_of
 from rtgauge.system.threads import PATHS as STAT_PATHS
 from rtgauge.system.threads import STATES, Thread, threads
 from rtgauge.target.file_batch import chosen, cpu_list, glob_pattern
 from rtgauge.units import format_cpu_list, format_cpu_mask, parse_cpu_list, parse_cpu_mask
+from rtgauge_ext.audit.protected import PATHS as PROTECTED_PATHS
+from rtgauge_ext.audit.protected import is_protected
+from rtgauge_ext.audit.send_queues import OWN_QUEUE, apart, interface_of
 
 if TYPE_CHECKING:
     from rtgauge.system.rules import Trial, TrialSetting

@@ -9,16 +9,16 @@ from __future__ import annotations
 import base64
 import ipaddress
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import PurePosixPath
 from typing import Literal
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.record.facts import Coalescing, InterruptLine, Napi, NetworkInterface
-from rtgauge.system.netlink import GENERIC_BYTES, LINK_BYTES, ROUTE_BYTES, Nest, messages
 from rtgauge.system.threads import COMM_BYTES, threads
 from rtgauge.target.file_batch import Files, Read
 from rtgauge.units import format_cpu_list, parse_cpu_list, parse_cpu_mask
+from rtgauge_ext.audit.netlink import GENERIC_BYTES, LINK_BYTES, ROUTE_BYTES, Nest, messages
 
 NET = "/sys/class/net"
 KINDS = (
@@ -81,7 +81,7 @@ def paths(name: str) -> list[str]:
     ]
 
 
-def facts(name: str, files: Files, lines: dict[str, InterruptLine]) -> NetworkInterface:
+def facts(name: str, files: Files, lines: Mapping[str, InterruptLine]) -> NetworkInterface:
     """Return the facts of an interface, from `paths` and the threads' files. `lines`: all interrupts."""
     folder = f"{NET}/{name}"
     link = _nest(files, f"netlink:link:{name}", LINK_BYTES)
@@ -248,7 +248,7 @@ def _thread_priorities(files: Files, name: str, napi: list[Napi] | None) -> list
     ]
 
 
-def _irqs(files: Files, name: str, napi: list[Napi] | None, lines: dict[str, InterruptLine]) -> list[str]:
+def _irqs(files: Files, name: str, napi: list[Napi] | None, lines: Mapping[str, InterruptLine]) -> list[str]:
     """Return the numbers of the interface's interrupts that a driver uses."""
     folder = f"{NET}/{name}"
     device = PurePosixPath(str(files.get(f"{folder}/device", {}).get("link", ""))).name
@@ -269,7 +269,7 @@ def _is_of(action: str, starts: tuple[str, ...]) -> bool:
     return any(re.fullmatch(rf"{re.escape(start)}(?:[^0-9a-zA-Z].*)?", action.strip()) for start in starts)
 
 
-def _cpus_of(irqs: list[str], lines: dict[str, InterruptLine]) -> str | None:
+def _cpus_of(irqs: list[str], lines: Mapping[str, InterruptLine]) -> str | None:
     """Return the CPUs that handle the interrupts."""
     lists = [lines[number].cpus for number in irqs]
     known = {cpu for text in lists if text for cpu in parse_cpu_list(text)}

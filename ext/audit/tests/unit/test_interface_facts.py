@@ -14,17 +14,17 @@ from tests.unit.system import machines
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.record.facts import NetworkInterface
-from rtgauge.system import network
 from rtgauge.system.deployment.definition import parse_deployment
 from rtgauge.system.deployment.machine_state import Machine
-from rtgauge.system.deployment.protected import PATHS, why_kept
-from rtgauge.system.deployment.trial_settings import trial_settings
 from rtgauge.system.facts import facts
-from rtgauge.system.netlink import Nest, attributes, messages
-from rtgauge.system.network import KINDS, interface_of
 from rtgauge.system.rules import read_rules
 from rtgauge.target.file_batch import Files
+from rtgauge_ext.audit import interface_facts as network
 from rtgauge_ext.audit.audit import Finding, audit
+from rtgauge_ext.audit.interface_facts import KINDS, interface_of
+from rtgauge_ext.audit.netlink import Nest, attributes, messages
+from rtgauge_ext.audit.protected import PATHS, why_kept
+from rtgauge_ext.audit.trial_settings import trial_settings
 
 GENERIC, LINK, ROUTE = bytes(4), bytes(16), bytes(12)
 """Headers that precede the attributes."""

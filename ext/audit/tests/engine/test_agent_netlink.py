@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rtgauge.record.facts import NetworkInterface
-from rtgauge.system import network
 from rtgauge.system.threads import PATHS as THREADS
 from rtgauge.target.file_batch import Files, files_of
+from rtgauge_ext.audit import interface_facts as network
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
