@@ -28,6 +28,7 @@
 #define AFTER_NS (NS_PER_S / 2000)
 #define PAUSE_NS (NS_PER_S / 50)
 #define AT_ONCE 32 /* latencies between two looks */
+#define HURRY_NS (60 * NS_PER_S)
 /* Beyond these limits, only new maxima of each series and the longest sleeps of each thread are kept, up to
  * the later limits. */
 #define MOMENTS_MAX INT64_C(200)
@@ -159,6 +160,7 @@ static struct {
 	struct candidate candidates[AT_ONCE];
 	unsigned int candidate_count;
 
+	int64_t hurries_until_ns; /* after events of a latency were overwritten */
 	int64_t moments, bytes, copy_max_ns;
 	int64_t overwritten, over_budget, too_many, no_room; /* latencies that were not captured */
 } explain;
@@ -428,8 +430,24 @@ static bool begin_tracing(void)
 	return trace_write(explain.instance, "tracing_on", "1") || failed("tracing_on");
 }
 
+/* Returns the smallest latency of those that are no maximum; NULL: there is none. */
+static struct candidate *find_smallest(void)
+{
+	struct candidate *found = NULL;
+
+	for (unsigned int i = 0; i < explain.candidate_count; i++) {
+		struct candidate *each = &explain.candidates[i];
+
+		if (each->kind == KIND_ABOVE && (!found || each->latency_ns < found->latency_ns))
+			found = each;
+	}
+	return found;
+}
+
 static void add_candidate(const struct candidate *candidate)
 {
+	struct candidate *smallest;
+
 	/* If a maximum was exceeded within a few ms, only the larger one is reported. */
 	for (unsigned int i = 0; i < explain.candidate_count && candidate->kind != KIND_ABOVE; i++) {
 		struct candidate *before = &explain.candidates[i];
@@ -440,10 +458,14 @@ static void add_candidate(const struct candidate *candidate)
 			return;
 		}
 	}
-	if (explain.candidate_count < AT_ONCE)
+	if (explain.candidate_count < AT_ONCE) {
 		explain.candidates[explain.candidate_count++] = *candidate;
-	else
-		explain.too_many++;
+		return;
+	}
+	explain.too_many++;
+	smallest = find_smallest();
+	if (smallest && (candidate->kind != KIND_ABOVE || candidate->latency_ns > smallest->latency_ns))
+		*smallest = *candidate;
 }
 
 static void sample_taken(const struct series *s, int64_t time_ns, int64_t value_ns)
@@ -543,6 +565,11 @@ void explain_go(int64_t usual_ns)
 int64_t explain_pause_ns(int64_t pause_ns)
 {
 	return explain.on && pause_ns > PAUSE_NS ? PAUSE_NS : pause_ns;
+}
+
+bool explain_hurries(int64_t now_ns)
+{
+	return explain.candidate_count > AT_ONCE / 4 || now_ns < explain.hurries_until_ns;
 }
 
 static struct ring_window window_of(const struct candidate *c)
@@ -763,10 +790,12 @@ void explain_take(struct json *j)
 	if (copy_ns > explain.copy_max_ns)
 		explain.copy_max_ns = copy_ns;
 	for (unsigned int i = 0; i < explain.candidate_count; i++) {
-		if (cut)
-			explain.no_room++;
-		else if (is_overwritten(&explain.candidates[i], pages, count))
-			explain.overwritten++;
+		bool overwritten = !cut && is_overwritten(&explain.candidates[i], pages, count);
+
+		explain.no_room += cut;
+		explain.overwritten += overwritten;
+		if (cut || overwritten)
+			explain.hurries_until_ns = began_ns + HURRY_NS;
 		else if (within_budget(&explain.candidates[i]))
 			write_moment(&explain.candidates[i], pages, count, copy_ns, j);
 		else

@@ -68,6 +68,10 @@ void explain_go(int64_t usual_ns);
 /* The longest time between two looks at the rings. */
 int64_t explain_pause_ns(int64_t pause_ns);
 
+/* Returns whether the rings should be looked at as often as usual, because many latencies come at once, or
+ * because the kernel overwrote the events of one within the last minute. */
+bool explain_hurries(int64_t now_ns);
+
 /* For a thread that slept until another thread woke it: the trace also shows what the waker did. inverted:
  * the waker released a lock and has a lower priority. */
 void explain_sleep(const struct series *s, int64_t from_ns, int64_t slept_ns, bool inverted,

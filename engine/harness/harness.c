@@ -332,11 +332,11 @@ void harness_pause(int64_t ns)
 
 void harness_drain(struct harness *h, bool (*drain)(struct harness *h, struct json *j), int64_t pause_ns)
 {
-	pause_ns = explain_pause_ns(pause_ns);
+	h->pause_ns = explain_pause_ns(pause_ns);
 	while (drain(h, &h->j)) {
 		explain_take(&h->j);
 		thread_watch_tell(h);
-		harness_pause(pause_ns);
+		harness_pause(h->pause_ns);
 		harness_stopping(h);
 	}
 	drain(h, &h->j);

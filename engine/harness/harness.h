@@ -56,6 +56,7 @@ struct harness {
 	struct probe_cpus *cpus; /* set before `prepare`; it is large, so not in this initialised struct */
 	int64_t asleep_ns;
 	const char *ended_by; /* harness_end_by */
+	int64_t pause_ns;     /* between two calls of `drain`, which may set it */
 	int dma_error;
 };
 

@@ -20,9 +20,23 @@ from rtgauge_ext.recorder.tracing import make_instance, remove_instance
 PIECE = 1 << 18
 PIPE_BYTES = 1 << 20
 GRACE_S = 10.0
-LOOK_NS = 5 * NS_PER_S
-"""The time between two searches for new threads. One each second takes a third of the engine's CPU time."""
-OWN_OPTIONS = ("--pid=", "--program=", "--explain-cost-ns=", "--trace-instance=", "--explain-instance=")
+BUFFER_KB, LEAST_BUFFER_KB = 4096, 512
+"""Room for the kernel's events around a moment, for each CPU; the latter is the engine's usual one."""
+BUFFER_NS = 20_000_000
+"""The engine's usual time between two readings of the events. In a larger buffer, they may wait longer."""
+MEMORY_PART = 64
+"""The buffers of all CPUs take at most one part in this many of the memory."""
+LOOK_NS = 10 * NS_PER_S
+"""Between two searches for new threads. The engine also searches when a watched thread begins one."""
+OWN_OPTIONS = (
+    *("--pid=", "--program=", "--explain-cost-ns=", "--explain-buffer-kb="),
+    *("--trace-instance=", "--explain-instance="),
+)
+
+
+def buffer_kb(memory_kb: int, cpus: int) -> int:
+    """Return the KiB of each CPU's buffer on a machine with this memory and this number of CPUs."""
+    return min(BUFFER_KB, max(LEAST_BUFFER_KB, memory_kb // MEMORY_PART // cpus))
 
 
 def engine_arguments(options: dict[str, str | int], pid: int, trace: str, explain: str) -> list[str]:
@@ -30,9 +44,13 @@ def engine_arguments(options: dict[str, str | int], pid: int, trace: str, explai
     given = {"pid": pid, "duration": LONGEST, "explain": True, **options}
     arguments = PROBE.arguments(WatchParameters.model_validate(given), None)
     kept = [word for word in arguments if not word.startswith(OWN_OPTIONS)]
+    memory_kb = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 1024
+    room_kb = buffer_kb(memory_kb, os.cpu_count() or 1)
     return [
         *kept,
         f"--look-ns={LOOK_NS}",
+        f"--explain-buffer-kb={room_kb}",
+        f"--drain-ns={room_kb * BUFFER_NS // LEAST_BUFFER_KB}",
         f"--pid={pid}",
         f"--trace-instance={trace}",
         f"--explain-instance={explain}",

@@ -34,14 +34,15 @@
 
 #define DRAIN_NS (NS_PER_S / 20)
 #define COUNTS_PER_LOOK 20 /* how often the program's own counts are read between two looks */
-#define SLOTS 128	   /* of the table of threads; more than twice WATCH_THREADS_MAX */
+#define SETTLES_NS (2 * NS_PER_S)
+#define SLOTS 128 /* of the table of threads; more than twice WATCH_THREADS_MAX */
 #define CHANGES_MAX 32
 
 static struct {
 	int64_t pid;
 	const char *program, *threads, *instance, *cycle, *parts;
 	struct point_options points;
-	int64_t period_ns, look_ns;
+	int64_t period_ns, look_ns, drain_ns;
 } options = {.points = {.budget_ns = 5000}, .look_ns = NS_PER_S};
 
 static const struct option_entry table[] = {
@@ -98,6 +99,13 @@ static const struct option_entry table[] = {
 	 .min = NS_PER_S,
 	 .max = 60 * NS_PER_S,
 	 .help = "time between two searches for new threads and for what changed, in ns"},
+	{.name = "drain-ns",
+	 .kind = OPTION_INT,
+	 .value = &options.drain_ns,
+	 .min = 0,
+	 .max = NS_PER_S,
+	 .help = "time between two readings of the kernel's events in the measured phase, in ns; 0: the "
+		 "usual one"},
 	{.shared = harness_option_duration},
 	{.shared = harness_option_warm_up},
 	{.shared = harness_options_machine},
@@ -409,6 +417,8 @@ static bool ends_program(int number)
  * long. */
 static void note_begun(struct state *state, const struct sched_event *event)
 {
+	if (event->time_ns - state->looked_ns >= NS_PER_S)
+		state->looked_ns = 0; /* this is the time for a look */
 	state->begun += event->time_ns >= state->phase.from_ns && event->time_ns < state->phase.until_ns;
 }
 
@@ -645,6 +655,12 @@ static void end_followers(struct state *state, int64_t now_ns)
 	followers_find_turns(state->followers, state->count);
 }
 
+/* At first, activations come late, because the kind of their loop is not known yet. */
+static bool is_settled(const struct state *state, int64_t now_ns)
+{
+	return now_ns >= state->phase.from_ns + SETTLES_NS;
+}
+
 static bool drain(struct harness *h, struct json *j)
 {
 	struct state *state = h->state;
@@ -674,6 +690,9 @@ static bool drain(struct harness *h, struct json *j)
 	}
 	for (unsigned int i = 0; i < h->series_count; i++)
 		state->series[i]->reached_ns = now_ns;
+	h->pause_ns = options.drain_ns && is_settled(state, now_ns) && !explain_hurries(now_ns)
+			      ? options.drain_ns
+			      : explain_pause_ns(DRAIN_NS);
 	if (goes_on && now_ns >= state->phase.until_ns)
 		harness_end_by(h, "duration");
 	else if (goes_on && !process_lives((pid_t)options.pid, state->program.start))

@@ -1,0 +1,28 @@
+# SPDX-License-Identifier: MIT
+import pytest
+
+from rtgauge_ext.recorder.session import buffer_kb, engine_arguments
+
+GIB_KB = 1 << 20
+
+
+@pytest.mark.parametrize(
+    ("memory_kb", "cpus", "wanted_kb"),
+    [
+        (16 * GIB_KB, 8, 4096),
+        (GIB_KB, 4, 4096),
+        (GIB_KB // 2, 4, 2048),
+        (GIB_KB // 16, 4, 512),
+        (64 * GIB_KB, 512, 2048),
+    ],
+)
+def test_buffers_fit_the_machine(memory_kb: int, cpus: int, wanted_kb: int) -> None:
+    assert buffer_kb(memory_kb, cpus) == wanted_kb
+
+
+def test_events_wait_no_longer_than_their_buffer_lasts() -> None:
+    arguments = engine_arguments({"period": "1ms"}, 812, "rings", "explain-rings")
+    words = {name: value for name, _, value in (word.partition("=") for word in arguments)}
+    usual_ns_per_kb = 20_000_000 / 512
+    assert int(words["--drain-ns"]) == int(words["--explain-buffer-kb"]) * usual_ns_per_kb
+    assert words["--pid"] == "812"
