@@ -19,6 +19,7 @@ class NetworkMarkKind(MarkKindBase):
         "of the answered cycles, the mark is doubtful.",
         "give the task its own CPU (--cpu) or a longer --interval, or find the cause with --explain, then "
         "measure again",
+        only_delays=True,
     )
     OTHER_FRAMES = Entry(
         (NOTE,),

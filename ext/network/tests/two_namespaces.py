@@ -67,10 +67,17 @@ class TwoNamespaces:
 
     def far_socket(self, family: int, kind: int, protocol: int = 0) -> socket.socket:
         """A socket in the namespace of the far end."""
+        return self._socket_in(1, family, kind, protocol)
+
+    def near_socket(self, family: int, kind: int, protocol: int = 0) -> socket.socket:
+        """A socket in the namespace that measures."""
+        return self._socket_in(0, family, kind, protocol)
+
+    def _socket_in(self, number: int, family: int, kind: int, protocol: int) -> socket.socket:
         made: list[socket.socket] = []
 
         def make() -> None:
-            namespace = os.open(f"/proc/{self._holders[1].pid}/ns/net", os.O_RDONLY)
+            namespace = os.open(f"/proc/{self._holders[number].pid}/ns/net", os.O_RDONLY)
             try:
                 assert ctypes.CDLL(None, use_errno=True).setns(namespace, CLONE_NEWNET) == 0
                 made.append(socket.socket(family, kind, protocol))
