@@ -45,9 +45,11 @@ AT_A_WAKE_UP = (
     SWITCH,
 )
 """The default events that occur at a wake-up from idle by the CPU's own timer."""
+VECTORS = ("reschedule", "call_function", "call_function_single", "irq_work")
 USUAL = (
     *AT_A_WAKE_UP,
-    *("irq", "irq_vectors", "sched/sched_wakeup_new", "sched/sched_migrate_task", "sched/sched_pi_setprio"),
+    *(f"irq_vectors/{name}_{edge}" for name in VECTORS for edge in ("entry", "exit")),
+    *("irq", "sched/sched_wakeup_new", "sched/sched_migrate_task", "sched/sched_pi_setprio"),
     *("timer/timer_expire_entry", "timer/timer_expire_exit", "timer/tick_stop", "ipi", "nmi/nmi_handler"),
     *("signal/signal_generate", "workqueue/workqueue_execute_start", "workqueue/workqueue_execute_end"),
     *("lock/contention_begin", "lock/contention_end", "csd", "osnoise"),

@@ -16,7 +16,7 @@
 #include "base/stream.h"
 #include "harness/clock_cost.h"
 #include "harness/mode_switches.h"
-#include "harness/msr_counters.h"
+#include "harness/cpu_counters.h"
 #include "harness/peer_process.h"
 #include "harness/summary.h"
 #include "harness/suspended.h"
@@ -211,7 +211,7 @@ static int arm(struct harness *h, const char *name)
 	}
 	status = open_samples(h);
 	h->asleep_ns = suspended_at_most_ns();
-	msr_counters_begin();
+	cpu_counters_begin();
 	return status;
 }
 
@@ -391,7 +391,7 @@ int harness_finish(struct harness *h, const char *reason)
 	if (suspended_at_least_ns() - h->asleep_ns > NS_PER_S / 1000)
 		stream_mark(j, "clock-changed", SEVERITY_INVALID, -1,
 			    "the machine was suspended during the measurement");
-	msr_counters_write(&cpus.measured, j);
+	cpu_counters_write(&cpus.measured, j);
 	if (thread_watch_why()) {
 		stream_mark(j, "watchdog", SEVERITY_INVALID, -1, "%s", thread_watch_why());
 		reason = "watchdog";

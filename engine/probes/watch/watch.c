@@ -26,7 +26,7 @@
 #include "base/verbs.h"
 #include "harness/explain.h"
 #include "harness/harness.h"
-#include "harness/msr_counters.h"
+#include "harness/cpu_counters.h"
 #include "probes/watch/cost.h"
 #include "probes/watch/follower.h"
 #include "probes/watch/sched_events.h"
@@ -816,7 +816,7 @@ static void mark_threads(const struct state *state, struct json *j)
 /* How the program ended, as far as its threads show it. */
 static void write_end(const struct state *state, int64_t reached_ns, struct json *j)
 {
-	int64_t smis = msr_counters_smis();
+	int64_t smis = cpu_counters_smis();
 
 	stream_result(j, "watched");
 	json_close(j, '}');

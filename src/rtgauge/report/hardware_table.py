@@ -3,13 +3,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from rtgauge.record.model import Step, TableLine
 from rtgauge.report.table import Column, Table, numbers
 from rtgauge.report.text import NONE, whole
 from rtgauge.system.changes import IPIS, RESCHEDULING
-from rtgauge.system.cpu_frequency import cpu_frequencies
+from rtgauge.system.cpu_counters import CpuWork, cpu_frequencies, cpu_work, why_slower
 from rtgauge.units import plural
 
 MOST_CPUS = 16
@@ -20,24 +20,58 @@ NOTE = (
     "idle, and the nominal frequency, by the CPU's counters; without them, before and after the step."
 )
 
+WORK_NOTE = "Cycles and last-level misses are of all that ran on the CPU, also of a load."
 
-def hardware_tables(step: Step, name: str = "") -> list[Table]:
+
+def hardware_tables(step: Step, name: str = "", among: Sequence[Step] = ()) -> list[Table]:
     """Return a row for each measured CPU, the most interrupted first; no table if nothing is known.
 
-    `name`: of the step, for the title.
+    `name`: of the step, for the title. `among`: steps, one of which may be the same without load.
     """
     lines = None if step.changes.interrupts == "unknown" else step.changes.interrupts
     counts = {cpu: [_count(lines, name, cpu) for name in KINDS] for cpu in step.cpus}
+    work = cpu_work(step.results)
     rows = [
-        [f"CPU {cpu}", *map(whole, counts[cpu]), _frequency(step, cpu), whole(_throttled(step, cpu))]
+        [
+            f"CPU {cpu}",
+            *map(whole, counts[cpu]),
+            *(_frequency(step, cpu), whole(_throttled(step, cpu))),
+            *(_work(work.get(cpu)) if work else []),
+        ]
         for cpu in sorted(step.cpus, key=lambda cpu: -sum(count or 0 for count in counts[cpu]))
     ]
     if all(cell in (NONE, "0") for row in rows for cell in row[1:]):
         return []
     rest = len(rows) - MOST_CPUS
-    notes = [NOTE, *([f"step.json also has {plural(rest, 'more CPU')}"] if rest > 0 else [])]
-    columns = [Column(), *numbers("reschedulings", "function calls", "TLB flushes", "GHz", "times too hot")]
-    return [Table(f"Hardware, {name}" if name else "Hardware", columns, rows[:MOST_CPUS], notes)]
+    notes = [NOTE, *([WORK_NOTE] if work else []), *_slower(step, among)]
+    notes += [f"step.json also has {plural(rest, 'more CPU')}"] if rest > 0 else []
+    titles = ["reschedulings", "function calls", "TLB flushes", "GHz", "times too hot"]
+    titles += ["cycles per instruction", "misses per 1,000"] if work else []
+    title = f"Hardware, {name}" if name else "Hardware"
+    return [Table(title, [Column(), *numbers(*titles)], rows[:MOST_CPUS], notes)]
+
+
+def _work(work: CpuWork | None) -> list[str]:
+    return [NONE, NONE] if work is None else [f"{work.cycles_each:.2f}", f"{work.misses_per_1000:.2f}"]
+
+
+def _slower(step: Step, among: Sequence[Step]) -> list[str]:
+    """Return a line for each CPU whose work took longer than in the same step without load."""
+    idle = next((each for each in among if each.key.load == "idle" and _is_like(each, step)), None)
+    if idle is None or step.key.load == "idle":
+        return []
+    work, frequencies = cpu_work(step.results), cpu_frequencies(step.results)
+    work_idle, frequencies_idle = cpu_work(idle.results), cpu_frequencies(idle.results)
+    return [
+        f"CPU {cpu}, compared with idle: {why}."
+        for cpu in step.cpus
+        if cpu in work and cpu in work_idle
+        if (why := why_slower(work[cpu], work_idle[cpu], frequencies.get(cpu), frequencies_idle.get(cpu)))
+    ][:MOST_CPUS]
+
+
+def _is_like(step: Step, other: Step) -> bool:
+    return (step.key.probe, step.key.deployment) == (other.key.probe, other.key.deployment)
 
 
 def _count(lines: Mapping[str, TableLine] | None, name: str, cpu: int) -> int | None:

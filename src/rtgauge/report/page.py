@@ -180,7 +180,10 @@ def content_of(drawing: Drawn) -> dict[str, object]:
             if (made := step.deployment) is not None
         },
         "folded": view.folded_probes,
-        "changes": {names[step.id]: [*hardware_tables(step), *change_tables(step)] for step in few.steps},
+        "changes": {
+            names[step.id]: [*hardware_tables(step, among=few.steps), *change_tables(step)]
+            for step in few.steps
+        },
         "facts": [_facts(name, facts) for name, facts in view.record.systems.items()],
         "method": method.method_words(view),
         "tools": method.tools(view),

@@ -134,7 +134,7 @@ def _print_measuring(view: RecordView, console: Console) -> None:
     calibrations = [] if calibrated else method.calibrations(few)  # its presenter prints them
     clock = pairs("The clock", method.clock_rows(few))
     tables = [thread_table(view.unfolded), clock, method.clock_table(calibrations)]
-    tables += [table for step in few.steps for table in hardware_tables(step, few.labels[step.id])]
+    tables += [table for step in few.steps for table in hardware_tables(step, few.labels[step.id], few.steps)]
     sightings = sighting_table(gathered_marks(view))
     print_tables([table for table in (*tables, sightings) if table is not None and table.rows], console)
     console.print()

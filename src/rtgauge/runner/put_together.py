@@ -30,7 +30,7 @@ from rtgauge.record.watched_loop import loops_of
 from rtgauge.record.windows import Windows, largest, least
 from rtgauge.runner.context import Abandoned, StepInProgress, now_utc
 from rtgauge.system.changes import marks as change_marks
-from rtgauge.system.cpu_frequency import frequency_marks
+from rtgauge.system.cpu_counters import frequency_marks
 from rtgauge.system.runtime import runtime_of
 from rtgauge.system.scheduling import throttled
 from rtgauge.target.engine_path import engine_hash

@@ -187,3 +187,22 @@ def test_what_is_unknown_is_no_zero(step: Step) -> None:
     assert hardware_rows(step, changes=unknown, results=[], cpus=[0]) == [
         ["CPU 0", "–", "–", "–", "1.00 → 1.00", "0"]
     ]
+
+
+def test_work_that_got_slower_is_compared_with_idle(step: Step) -> None:
+    def counted(load: str, cycles: int, misses: int) -> Step:
+        values = {"cycles": cycles, "instructions": 10**6, "llc_misses": misses, "span_ns": 1}
+        result = Result(name="instructions", labels={"cpu": 0}, values=dict(values))
+        key = step.key.model_copy(update={"load": load})
+        return step.model_copy(update={"key": key, "results": [result], "cpus": [0]})
+
+    idle, loaded = counted("idle", 10**6, 1000), counted("memory", 3 * 10**6, 9000)
+    (table,) = hardware_tables(loaded, "memory", [idle, loaded])
+    assert table.title == "Hardware, memory"
+    assert table.rows[0][-2:] == ["3.00", "9.00"]
+    assert table.notes[-1] == (
+        "CPU 0, compared with idle: an instruction took 3.0 times as many cycles, with 1.0 → 9.0 last-level "
+        "misses per 1,000: cache or memory bandwidth."
+    )
+    (table,) = hardware_tables(idle, "idle", [idle, loaded])
+    assert not [note for note in table.notes if "compared" in note]
