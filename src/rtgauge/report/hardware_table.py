@@ -20,7 +20,7 @@ NOTE = (
     "idle, and the nominal frequency, by the CPU's counters; without them, before and after the step."
 )
 
-WORK_NOTE = "Cycles and last-level misses are of all that ran on the CPU, also of a load."
+WORK_NOTE = "Cycles and last-level misses include everything that ran on the CPU, also a load."
 
 
 def hardware_tables(step: Step, name: str = "", among: Sequence[Step] = ()) -> list[Table]:

@@ -115,7 +115,7 @@ def test_without_frequencies_only_cycles_count() -> None:
     "broken",
     [{"cycles": 0}, {"instructions": 0}, {"instructions": None}, {"llc_misses": -1}, {"cycles": "x"}],
 )
-def test_damaged_counters_are_left_out(broken: dict[str, int | str | None]) -> None:
+def test_damaged_counters_are_left_out(broken: dict[str, bool | int | float | str | None]) -> None:
     whole = {"cycles": 100, "instructions": 50, "llc_misses": 0, "span_ns": 1}
     assert cpu_work([Result(name="instructions", labels={"cpu": 2}, values=dict(whole))]) == {
         2: CpuWork(100, 50, 0)
