@@ -36,7 +36,7 @@ from rtgauge.verdict.run_verdict import judge_run
 from tests.support.explained import add_moments, moment_document, real_formats, real_moment
 from tests.support.published import check_published
 from tests.support.records import Shape, write_record
-from tests.unit.explain.made_events import LOWER, MEASURED, Story
+from tests.unit.explain.made_events import LOWER, MEASURED, RELEASE, Story
 
 if TYPE_CHECKING:
     from rtgauge.explain.trace.moment import Moment
@@ -217,6 +217,17 @@ def test_a_failure_is_mended_at_what_took_most_of_the_time(path: Path) -> None:
     assert irq.next is not None
     assert hog.next == "run chrt -f -p 79 28716, or give hog another CPU, then repeat the measurement"
     assert "/proc/irq/31/smp_affinity_list" in irq.next
+
+
+def test_what_nothing_changes_is_no_next_step(path: Path) -> None:
+    """The interrupt of the thread's own timer took most of the time."""
+    story = Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(0, 1)
+    story.events[-1] = story.events[-1]._replace(time_ns=RELEASE + 900_000)
+    late = story.switch(905, 1, LOWER, MEASURED, state=1).moment(910)
+    record, step = watched_threads(path, [replace(late, series=0)], control=2_000_000)
+    blame = blame_of(record, step, parse_requirement("latency<=50us"))
+    assert blame is not None
+    assert (blame.name, blame.remedy) == ("local timer interrupt", None)
 
 
 def watched_threads(path: Path, moments: list[Moment], **periods_ns: int) -> tuple[Record, Step]:

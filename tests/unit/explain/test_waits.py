@@ -10,9 +10,12 @@ from dataclasses import replace
 import pytest
 
 from rtgauge.explain.analysis.attribution import explain
-from rtgauge.explain.analysis.explanation import Explanation, Kind, sentence
+from rtgauge.explain.analysis.culprits import remedy_of
+from rtgauge.explain.analysis.explanation import Explanation, Kind, culprit_name, sentence
+from rtgauge.explain.analysis.ranking import ranked_culprits
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.explain.trace.moment import Moment
+from rtgauge.record.facts import Facts
 from tests.unit.explain.made_events import HIGHER, IDLE, LOWER, MEASURED, MINE, RELEASE, THREAD, Story
 
 BASH = ("bash", 400, 120)
@@ -141,6 +144,41 @@ def test_a_sleep_for_a_disk_needs_no_traced_switch_to_the_thread() -> None:
     ]
     _, found = explained(story.moment(1000))
     assert found[Kind.BLOCKED, ""] == pytest.approx(850)
+
+
+def test_a_waker_that_slept_is_named_with_its_call() -> None:
+    """The thread waits for a semaphore, as for a lock of Python, which has no owner."""
+    story = Story().switch(-500, 1, MEASURED, IDLE, state=SLEEPS).switch(-100, 0, IDLE, PRODUCER)
+    story.at(10, 0, "sys_enter_fsync", fd=3).switch(15, 0, PRODUCER, IDLE, state=DISK)
+    story.at(700, 0, "block_rq_complete").at(700, 0, "sched_waking", comm="producer", pid=500, prio=60)
+    story.events[-1] = story.events[-1]._replace(flags=8)
+    story.switch(702, 0, IDLE, PRODUCER).at(705, 0, "sys_exit_fsync", ret=0)
+    story.at(710, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
+    moment = replace(story.moment(710), kind="waited")
+    explanation, found = explained(moment)
+    assert found[Kind.WAKER_ASLEEP, "producer"] == pytest.approx(685, abs=5)
+    assert "its waker producer (real-time priority 39, pid 500) slept in fsync" in sentence(explanation)
+    remedy = remedy_of(ranked_culprits([explanation])[0], Facts())
+    assert remedy is not None
+    assert remedy.what.startswith("let producer wake the thread, or release the lock")
+    assert remedy.what.endswith("before it calls fsync")
+
+
+@pytest.mark.parametrize(("timeout", "interprets"), [(4096, True), (0, False)])
+def test_only_a_wait_with_a_time_out_is_for_pythons_interpreter_lock(timeout: int, interprets: bool) -> None:
+    story = Story().switch(-500, 0, IDLE, ("python3", 400, 120))
+    story.switch(-500, 1, MEASURED, IDLE, state=SLEEPS).timer(2, 1).switch(10, 1, IDLE, MEASURED)
+    story.at(40, 1, "sys_enter_futex", uaddr=4096, op=128 + 9, val=0, utime=timeout)
+    story.switch(50, 1, MEASURED, IDLE, state=SLEEPS)
+    story.at(900, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
+    story.switch(910, 1, IDLE, MEASURED).at(911, 1, "sys_exit_futex", ret=0)
+    explanation, _ = explained(story.moment(1000))
+    ranked = ranked_culprits([explanation])[0]
+    assert culprit_name(ranked.culprit) == "blocked in futex until python3 woke it"
+    remedy = remedy_of(ranked, Facts())
+    assert remedy is not None
+    assert ("setswitchinterval" in remedy.what) is interprets
+    assert remedy.what.startswith("shorten what python3 does") is not interprets
 
 
 def test_what_kept_the_waker_is_named_from_its_wake_up() -> None:

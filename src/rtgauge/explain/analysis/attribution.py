@@ -11,7 +11,7 @@ from heapq import nlargest
 from itertools import pairwise
 
 from rtgauge.explain.analysis.calls import TIMER_CALLS, Call, Calls, Lock, LockSpin
-from rtgauge.explain.analysis.explanation import COPY_ON_WRITE, OR, Culprit, Explanation, Kind, Part
+from rtgauge.explain.analysis.explanation import COPY_ON_WRITE, OR, UNTIMED, Culprit, Explanation, Kind, Part
 from rtgauge.explain.analysis.host_time import run_times
 from rtgauge.explain.analysis.ranking import LEAST_SHARE, OWN
 from rtgauge.explain.analysis.stall import LateTimers, stood_still
@@ -354,6 +354,14 @@ def _owner(scene: _Scene, link: Link, piece: Piece, culprit: Culprit) -> Culprit
     Without a lock, blame the waker.
     """
     locked = scene.locked
+    if not locked and culprit.kind is Kind.BLOCKED:
+        return Culprit(
+            Kind.WAKER_ASLEEP,
+            link.path.name,
+            call=culprit.name,
+            priority=link.path.priority,
+            pid=link.thread,
+        )
     asleep = locked and piece.phase in SLEEPS and culprit.kind is not Kind.UNATTRIBUTED
     if not asleep and not (culprit.kind is Kind.OWN or (locked and culprit.kind is Kind.FAULT_OR_OWN)):
         return replace(culprit, owner=link.path.name) if locked and culprit.kind is Kind.TASK else culprit
@@ -566,7 +574,8 @@ def _blocked(scene: _Scene, piece: Piece) -> Culprit:
     held = scene.moment.held
     calls = [name for since_ns, name in held if abs(since_ns - piece.since_ns) <= INSTANCES_APART_NS]
     name = call.name if call is not None else calls[0] if calls else ""
-    return Culprit(Kind.BLOCKED, name, until=until)
+    untimed = UNTIMED if call is not None and call.untimed else ""
+    return Culprit(Kind.BLOCKED, name, mechanism=untimed, until=until)
 
 
 def _until(scene: _Scene, piece: Piece) -> str:

@@ -36,7 +36,7 @@ class Lock(StrEnum):
 @dataclass(frozen=True)
 class Call:
     """A system call of a thread. `begin_ns` and `end_ns` are None if the trace does not show them. `address`:
-    the futex; None for another call.
+    the futex; None for another call. `untimed`: whether it is known to wait for the futex without a time-out.
     """
 
     name: str
@@ -45,6 +45,7 @@ class Call:
     lock: Lock = Lock.NONE
     address: int | None = None
     unlocks: bool = False
+    untimed: bool = False
 
     @property
     def is_futex(self) -> bool:
@@ -134,4 +135,10 @@ def _entered(event: Event) -> Call:
     else:
         plain = command in {_WAIT, _WAIT_BITSET} and event.number("val") == CONTENDED
         lock = Lock.PLAIN if plain else Lock.NONE
-    return replace(call, lock=lock, address=event.number("uaddr"), unlocks=command == _UNLOCK_PI)
+    return replace(
+        call,
+        lock=lock,
+        address=event.number("uaddr"),
+        unlocks=command == _UNLOCK_PI,
+        untimed=command in {_WAIT, _WAIT_BITSET} and event.number("utime", 1) == 0,
+    )

@@ -15,6 +15,7 @@ from rtgauge.explain.analysis.explanation import (
     CARD,
     COPY_ON_WRITE,
     SELF,
+    UNTIMED,
     Culprit,
     Explanation,
     Kind,
@@ -270,7 +271,8 @@ def _for_blocked(ranked: RankedCulprit) -> str | None:
             "allocate less memory in the program, or let Java collect it in shorter pauses (-XX:+UseZGC or "
             "-XX:+UseShenandoahGC)"
         )
-    if culprit.name == "futex" and culprit.until.startswith("python"):
+    may_interpret = culprit.until.startswith("python") and culprit.mechanism != UNTIMED
+    if culprit.name == "futex" and may_interpret:
         return PYTHON_SWITCHES if ranked.worst_ns < PYTHON_SWITCHES_NS else PYTHON_HOLDS
     if culprit.name == "futex":
         return f"shorten what {culprit.until} does before it wakes the thread" if culprit.until else None
@@ -315,6 +317,11 @@ def _of_program(ranked: RankedCulprit, threads: Collection[str]) -> str | None:
     if culprit.kind is Kind.OWNER_ASLEEP:
         return (
             f"release the lock before {culprit.name} {f'calls {culprit.call}' if culprit.call else 'sleeps'}"
+        )
+    if culprit.kind is Kind.WAKER_ASLEEP:
+        return (
+            f"let {culprit.name} wake the thread, or release the lock that the thread waits for, before it "
+            f"{f'calls {culprit.call}' if culprit.call else 'sleeps'}"
         )
     if culprit.kind in {Kind.LOCK_OWNER, Kind.LOCK_SPIN}:
         return f"let {culprit.name or 'the owner'} hold the lock for a shorter time, or avoid the lock"
@@ -430,6 +437,8 @@ def blame_of(record: Record, step: Step, requirement: Requirement, task: str | N
     first = ranked[0]
     facts = record.system(step.key.targets.get("self", ""))
     remedy = remedy_of(first, facts, {loop.task for loop in loops})
+    if remedy is not None and remedy.what == OWN_TIMER:
+        remedy = None  # nothing can be changed about it
     return Blame(
         culprit_name(first.culprit),
         first.time_share,

@@ -53,6 +53,7 @@ class Kind(StrEnum):
     LOCK_SPIN = "lock spin"
     LOCK_OWNER = "lock owner"
     OWNER_ASLEEP = "lock owner asleep"
+    WAKER_ASLEEP = "waker asleep"
     OWN = "own work"
     SEND_QUEUE = "send queue"
     DRIVER = "network driver"
@@ -65,17 +66,21 @@ class Kind(StrEnum):
     UNATTRIBUTED = "unattributed"
 
 
+UNTIMED = "without a time-out"
+"""The mechanism of a wait for a futex without a time-out. Python waits for its interpreter lock with one."""
+
+
 @dataclass(frozen=True)
 class Culprit:
     """A cause with its kind and name, equal in every latency that it lengthens.
 
     `number`: the IRQ's. `priority`: the task's, in the kernel's numbers. `mechanism`: the throttling
-    mechanism, if it is known, RPS, or the event that shows that a timer was programmed late. `until`: the
-    task that ended a sleep, or held the kernel's lock; for packets, how they waited, or what should have
-    polled them; for the softirq that receives packets, their interface. `call`: the system call in which a
-    lock's owner slept. `owner`: the lock's owner that a task delayed; empty if the task delayed the thread
-    itself. `user`: the task that used up the budget of real-time tasks. `side`: for a path through a network,
-    one of SIDES; otherwise empty.
+    mechanism, if it is known, RPS, the event that shows that a timer was programmed late, or UNTIMED.
+    `until`: the task that ended a sleep, or held the kernel's lock; for packets, how they waited, or what
+    should have polled them; for the softirq that receives packets, their interface. `call`: the system call
+    in which a lock's owner, or the task that ended the sleep, slept. `owner`: the lock's owner that a task
+    delayed; empty if the task delayed the thread itself. `user`: the task that used up the budget of
+    real-time tasks. `side`: for a path through a network, one of SIDES; otherwise empty.
     """
 
     kind: Kind
@@ -223,6 +228,8 @@ def culprit_name(culprit: Culprit) -> str:
             return f"CPU quota of {name}"
         case Kind.WAKER:
             return f"waker {name}"
+        case Kind.WAKER_ASLEEP:
+            return f"waker {name} asleep{f' in {culprit.call}' if culprit.call else ''}"
         case Kind.OWN:
             return f"thread {name} itself" if name else "the measured thread itself"
         case Kind.LOCK_OWNER:
@@ -329,6 +336,8 @@ def part_words(part: Part) -> str:
             return f"{task} slept{f' in {culprit.call}' if culprit.call else ''} with the lock"
         case Kind.WAKER:
             return f"its waker {task} ran"
+        case Kind.WAKER_ASLEEP:
+            return f"its waker {task} slept{f' in {culprit.call}' if culprit.call else ''}"
         case Kind.WAKEUP:
             return "the wake-up itself"
         case Kind.PAGE_FAULT:

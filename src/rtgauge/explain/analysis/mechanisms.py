@@ -38,6 +38,7 @@ WORDS: dict[Kind, str] = {
     Kind.THROTTLED: "it was throttled",
     Kind.QUOTA: "its CPU quota was used up",
     Kind.WAKER: "the thread that wakes it was late",
+    Kind.WAKER_ASLEEP: "the thread that wakes it was late",
     Kind.WAKEUP: "waking it took long",
     Kind.SWITCH: "the context switch took long",
     Kind.PAGE_FAULT: "page faults",
