@@ -80,6 +80,7 @@ EXTENSION = Extension(
         "memory": "rtgauge.load.memory:MemoryLoad",
         "network": "rtgauge.load.network:Network",
         "scheduler": "rtgauge.load.scheduler:Scheduler",
+        "cache": "rtgauge.load.cache:Cache",
         "papers": "rtgauge.load.papers:Papers",
     },
     presets="rtgauge.plan",

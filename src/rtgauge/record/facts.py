@@ -242,6 +242,11 @@ class Processors(FactPart):
     smt_active: bool | None = None
     smt_control: str | None = None
     features: list[str] | None = None
+    resource_control: list[str] | None = Field(
+        default=None,
+        description="what the kernel can divide among groups of tasks (resctrl): the caches L2 and L3, and "
+        "MB, the memory's bandwidth",
+    )
     frequency: Frequency = Field(default_factory=Frequency)
     idle: Idle = Field(default_factory=Idle)
     topology: Topology = Field(default_factory=Topology)

@@ -89,6 +89,9 @@ FEATURES = (
     "hypervisor",
 )
 """Flags in /proc/cpuinfo that affect timing."""
+RESCTRL = "/sys/fs/resctrl"
+ALLOCATION_FLAGS = {"cat_l2": "L2", "cat_l3": "L3", "mba": "MB"}
+"""Flags in /proc/cpuinfo of what can be divided among groups of tasks."""
 PATHS = [
     *TOPOLOGY_PATHS,
     CPUINFO,
@@ -106,6 +109,8 @@ PATHS = [
     *(f"{CPU}/cpuidle/{name}" for name in ("current_driver", "current_governor", "current_governor_ro")),
     *(f"{CPU}/cpu[0-9]*/cpuidle/state[0-9]*/{name}" for name in ("name", "latency", "disable")),
     "/proc/device-tree/model",
+    f"{RESCTRL}/info/*/cbm_mask",
+    f"{RESCTRL}/info/*/min_bandwidth",
 ]
 
 
@@ -130,6 +135,19 @@ def features(cpuinfo: str | None) -> list[str] | None:
     """Return the FEATURES that an x86 processor has and the kernel uses; None on other architectures."""
     flags = re.search(r"^flags\s*:([^\n]*)$", cpuinfo or "", re.MULTILINE)
     return [name for name in FEATURES if name in flags[1].split()] if flags else None
+
+
+def resource_control(files: Files) -> list[str] | None:
+    """Return the resources that resctrl can divide: L2, L3 and MB (Documentation/filesystems/resctrl). If it
+    is not mounted, an x86 processor's flags say so; otherwise None.
+    """
+    found = {
+        match[1] for match, _ in files.matching(rf"{RESCTRL}/info/(L2|L3|MB)/(?:cbm_mask|min_bandwidth)")
+    }
+    if found:
+        return sorted(found)
+    flags = re.search(r"^flags\s*:([^\n]*)$", files.text(CPUINFO) or "", re.MULTILINE)
+    return [name for flag, name in ALLOCATION_FLAGS.items() if flag in flags[1].split()] if flags else None
 
 
 def by_value(values: Iterable[tuple[int, str]]) -> dict[str, str]:
@@ -232,6 +250,7 @@ def facts(files: Files) -> Processors:
         smt_active=None if smt is None else smt == 1,
         smt_control=files.text(f"{CPU}/smt/control"),
         features=features(files.text(CPUINFO)),
+        resource_control=resource_control(files),
         frequency=frequency(files),
         idle=idle(files),
         topology=topology(files),

@@ -23,7 +23,7 @@ def option(argv: list[str], name: str) -> str:
 
 
 def test_the_names() -> None:
-    own = ["idle", "cpu", "memory", "network", "scheduler", "papers"]
+    own = ["idle", "cpu", "memory", "network", "scheduler", "cache", "papers"]
     assert registry.names()[: len(own)] == own
     assert all(registry.get(name).name == name for name in registry.names())
 
@@ -53,6 +53,12 @@ def test_left_out_says_what_to_install() -> None:
     out = registry.get("scheduler").left_out(LocalTarget(hidden=["hackbench"]))
     assert out is not None
     assert (out.reason, out.remedy) == ("hackbench is not installed", "apt-get install rt-tests")
+
+
+def test_cache_has_a_worker_for_each_cpu_and_stays_where_it_may_run() -> None:
+    (part,) = registry.get("cache").parts(context())
+    assert option(part.argv, "--cache") == "4"
+    assert "--cache-no-affinity" in part.argv
 
 
 def test_cpu_takes_every_cpu_and_every_method() -> None:

@@ -99,6 +99,13 @@ def test_cpu(log: Path) -> None:
     assert b"stress-ng" in log.read_bytes()
 
 
+def test_cache(log: Path) -> None:
+    needs("stress-ng")
+    (part,) = run(registry.get("cache"), log, busy="stress-ng").parts
+    assert part.ended_early is None
+    assert part.reached["cpu_s"] > 0
+
+
 def test_memory(log: Path) -> None:
     needs("stress-ng")
     (part,) = run(registry.get("memory"), log).parts

@@ -292,6 +292,29 @@ def test_the_scheduler_extension_at_work(files: dict[str, dict[str, str]], name:
     assert facts(tree)["scheduling"]["scheduler_extension"] == name
 
 
+@pytest.mark.parametrize(
+    ("files", "found"),
+    [
+        ({"/proc/cpuinfo": "flags : fpu cat_l3 cdp_l3 mba tsc"}, ["L3", "MB"]),
+        ({"/proc/cpuinfo": "flags : fpu cat_l2 tsc"}, ["L2"]),
+        ({"/proc/cpuinfo": "flags : fpu cat_l30"}, []),
+        ({"/proc/cpuinfo": "CPU part : 0xd4f"}, "unknown"),
+        (
+            {
+                "/proc/cpuinfo": "CPU part : 0xd4f",
+                "/sys/fs/resctrl/info/L3/cbm_mask": "fff",
+                "/sys/fs/resctrl/info/MB/min_bandwidth": "10",
+                "/sys/fs/resctrl/info/L3_MON/cbm_mask": "1",
+            },
+            ["L3", "MB"],
+        ),
+    ],
+)
+def test_what_resctrl_can_divide(files: dict[str, str], found: list[str] | str) -> None:
+    """Recorded from documentation; no machine with resctrl was here."""
+    assert facts(machines.texts(files))["cpu"]["resource_control"] == found
+
+
 def test_a_configuration_that_is_cut_off_says_nothing() -> None:
     whole = machines.packed("CONFIG_PREEMPT_NONE=y\n" * 1000)
     files = machines.texts({VERSION: "#1 SMP PREEMPT_DYNAMIC"})
