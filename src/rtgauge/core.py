@@ -80,7 +80,7 @@ EXTENSION = Extension(
         "memory": "rtgauge.load.memory:MemoryLoad",
         "network": "rtgauge.load.network:Network",
         "scheduler": "rtgauge.load.scheduler:Scheduler",
-        "cache": "rtgauge.load.cache:Cache",
+        "cache": "rtgauge.load.cache:CacheLoad",
         "papers": "rtgauge.load.papers:Papers",
     },
     presets="rtgauge.plan",

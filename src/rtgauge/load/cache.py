@@ -8,7 +8,7 @@ from typing import ClassVar
 from rtgauge.load.load import Load, LoadContext, PartSpec, stress_ng
 
 
-class Cache(Load):
+class CacheLoad(Load):
     """Runs a cache stressor for each online CPU, which stays on the CPUs that it is allowed to use."""
 
     name = "cache"

@@ -15,7 +15,14 @@ if TYPE_CHECKING:
 
 POSSIBLE = {0, 1, 2, 3}
 MACHINES = {"x86-64": "x86_64", "arm64": "aarch64", "armhf": "armv7l"}
-LISTS = ("cpu.features", "firmware.mitigated", "interrupts.on_isolated", "memory.swaps", "network.gathers")
+LISTS = (
+    "cpu.resource_control",
+    "cpu.features",
+    "firmware.mitigated",
+    "interrupts.on_isolated",
+    "memory.swaps",
+    "network.gathers",
+)
 NUMBERS = (
     "timers.resolution_ns",
     "scheduling.cgroup.rt_runtime_us",
