@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <pthread.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
@@ -25,6 +26,8 @@ static bool listening, going;
 static int wakes = -1;
 static char line[LINE_MAX_BYTES];
 static size_t line_length;
+static struct moment_request requests[MOMENT_REQUESTS];
+static unsigned int request_count;
 
 static void on_signal(int number)
 {
@@ -64,6 +67,29 @@ void commands_leave_to_main(void)
 	pthread_sigmask(SIG_BLOCK, &set, NULL);
 }
 
+/* Takes `moment TIME_NS TID NUMBER`. Anything else is not a command. */
+static void take_moment(const char *words)
+{
+	struct moment_request request;
+	char *end;
+
+	request.time_ns = strtoll(words, &end, 10);
+	request.tid = (pid_t)strtol(end, &end, 10);
+	request.number = strtoll(end, &end, 10);
+	if (!*end && request.time_ns > 0 && request.number > 0 && request.tid >= 0 &&
+	    request_count < MOMENT_REQUESTS)
+		requests[request_count++] = request;
+}
+
+bool commands_moment(struct moment_request *request)
+{
+	if (!request_count)
+		return false;
+	*request = requests[0];
+	memmove(requests, requests + 1, --request_count * sizeof(*requests));
+	return true;
+}
+
 static void take_byte(char byte)
 {
 	if (byte != '\n') {
@@ -80,6 +106,10 @@ static void take_byte(char byte)
 		atomic_store(&commands_watched, true);
 	else if (line_length == 7 && !memcmp(line, "unwatch", 7))
 		atomic_store(&commands_watched, false);
+	else if (line_length > 7 && line_length < sizeof(line) && !memcmp(line, "moment ", 7)) {
+		line[line_length] = '\0';
+		take_moment(line + 7);
+	}
 	line_length = 0;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT */
-/* The host's commands on standard input (go, stop, watch, unwatch), and signals that mean stop. */
+/* The host's commands on standard input (go, stop, watch, unwatch, moment), and signals that mean stop. */
 #ifndef RTGAUGE_COMMANDS_H
 #define RTGAUGE_COMMANDS_H
 
@@ -7,12 +7,25 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 /* Set by `stop`, by the end of input and by SIGINT, SIGTERM, SIGHUP. */
 extern _Atomic bool commands_stopped;
 
 /* Set between `watch` and `unwatch`, while somebody watches the probe's display. */
 extern _Atomic bool commands_watched;
+
+/* `moment TIME_NS TID NUMBER`: the host wants the events around this time. tid 0: of any thread. */
+struct moment_request {
+	int64_t time_ns, number;
+	pid_t tid;
+};
+
+/* Sets the oldest request, which is forgotten then. Returns false if there is none. Requests that come
+ * while MOMENT_REQUESTS wait are forgotten. */
+bool commands_moment(struct moment_request *request);
+
+#define MOMENT_REQUESTS 16
 
 /*
  * Set in a thread whose sleep SIGUSR1 interrupts. The harness sends it so that a sleeping thread sees the

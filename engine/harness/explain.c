@@ -27,6 +27,7 @@
 #define BEFORE_NS (2 * NS_PER_S / 1000) /* what a moment includes before the release and after the end */
 #define AFTER_NS (NS_PER_S / 2000)
 #define PAUSE_NS (NS_PER_S / 50)
+#define TRIGGERED_MAX 16
 #define AT_ONCE 32 /* latencies between two looks */
 #define HURRY_NS (60 * NS_PER_S)
 /* Beyond these limits, only new maxima of each series and the longest sleeps of each thread are kept, up to
@@ -126,15 +127,16 @@ const struct option_entry explain_options_table[] = {
 	{0},
 };
 
-enum kind { KIND_MAXIMUM, KIND_ABOVE, KIND_BLOCKED, KIND_WAITED };
+enum kind { KIND_MAXIMUM, KIND_ABOVE, KIND_BLOCKED, KIND_WAITED, KIND_TRIGGERED };
 
-static const char *const kinds[] = {"maximum", "above", "blocked", "waited"};
+static const char *const kinds[] = {"maximum", "above", "blocked", "waited", "triggered"};
 
 struct candidate {
 	unsigned int series;
 	enum kind kind;
 	bool above; /* the threshold */
 	int64_t release_ns, latency_ns;
+	int64_t request; /* its number */
 	struct explained who;
 };
 
@@ -159,6 +161,8 @@ static struct {
 	int64_t *maximum_ns;	       /* the largest of each series */
 	struct candidate candidates[AT_ONCE];
 	unsigned int candidate_count;
+	struct candidate triggered[TRIGGERED_MAX]; /* the events after them have not come yet */
+	unsigned int triggered_count;
 
 	int64_t hurries_until_ns; /* after events of a latency were overwritten */
 	int64_t moments, bytes, copy_max_ns;
@@ -449,7 +453,9 @@ static void add_candidate(const struct candidate *candidate)
 	struct candidate *smallest;
 
 	/* If a maximum was exceeded within a few ms, only the larger one is reported. */
-	for (unsigned int i = 0; i < explain.candidate_count && candidate->kind != KIND_ABOVE; i++) {
+	bool each = candidate->kind == KIND_ABOVE || candidate->kind == KIND_TRIGGERED;
+
+	for (unsigned int i = 0; i < explain.candidate_count && !each; i++) {
 		struct candidate *before = &explain.candidates[i];
 
 		if (before->series == candidate->series && before->kind == candidate->kind &&
@@ -502,6 +508,50 @@ void explain_sleep(const struct series *s, int64_t from_ns, int64_t slept_ns, bo
 
 	if (explain.on)
 		add_candidate(&candidate);
+}
+
+static struct ring_window window_of(const struct candidate *c)
+{
+	if (c->kind == KIND_TRIGGERED)
+		return (struct ring_window){c->release_ns - BEFORE_NS,
+					    c->release_ns + c->latency_ns + TRIGGERED_NS};
+	int64_t end_ns = c->release_ns + c->latency_ns, from_ns = c->release_ns - BEFORE_NS;
+
+	if (from_ns < end_ns - EVENTS_MAX_NS)
+		from_ns = end_ns - EVENTS_MAX_NS;
+	return (struct ring_window){from_ns, end_ns + AFTER_NS};
+}
+
+void explain_trigger(const struct series *s, int64_t time_ns, int64_t number, const struct explained *who)
+{
+	const struct candidate candidate = {.series = s->id,
+					    .kind = KIND_TRIGGERED,
+					    .release_ns = time_ns - TRIGGERED_NS,
+					    .latency_ns = TRIGGERED_NS,
+					    .request = number,
+					    .who = *who};
+
+	if (!explain.on)
+		return;
+	quota_follow(who->tid);
+	if (explain.triggered_count < TRIGGERED_MAX)
+		explain.triggered[explain.triggered_count++] = candidate;
+	else
+		explain.too_many++;
+}
+
+/* Takes the triggers whose events after them have come. */
+static void take_triggered(int64_t until_ns)
+{
+	unsigned int left = 0;
+
+	for (unsigned int i = 0; i < explain.triggered_count; i++) {
+		if (window_of(&explain.triggered[i]).to_ns <= until_ns)
+			add_candidate(&explain.triggered[i]);
+		else
+			explain.triggered[left++] = explain.triggered[i];
+	}
+	explain.triggered_count = left;
 }
 
 void explain_open(explain_who who, const struct harness *h)
@@ -570,15 +620,6 @@ int64_t explain_pause_ns(int64_t pause_ns)
 bool explain_hurries(int64_t now_ns)
 {
 	return explain.candidate_count > AT_ONCE / 4 || now_ns < explain.hurries_until_ns;
-}
-
-static struct ring_window window_of(const struct candidate *c)
-{
-	int64_t end_ns = c->release_ns + c->latency_ns, from_ns = c->release_ns - BEFORE_NS;
-
-	if (from_ns < end_ns - EVENTS_MAX_NS)
-		from_ns = end_ns - EVENTS_MAX_NS;
-	return (struct ring_window){from_ns, end_ns + AFTER_NS};
 }
 
 static bool overlaps(const struct ring_page *page, const struct ring_window *window)
@@ -738,6 +779,8 @@ static void write_moment(const struct candidate *c, const struct ring_page *page
 	json_int(j, "release_ns", c->release_ns);
 	json_int(j, "end_ns", c->release_ns + c->latency_ns);
 	json_int(j, "latency_ns", c->latency_ns);
+	if (c->kind == KIND_TRIGGERED)
+		json_int(j, "request", c->request);
 	json_int(j, "copy_ns", copy_ns);
 	if (explain.steals)
 		steal_write("steal_ms", j);
@@ -779,6 +822,10 @@ void explain_take(struct json *j)
 		steal_look();
 	quota_look(clock_now_ns(CLOCK_MONOTONIC));
 	begin_quota_timers();
+	take_triggered(clock_now_ns(CLOCK_MONOTONIC));
+	/* Reading the rings drops all but their newest pages, which a trigger still needs. */
+	if (explain.triggered_count && explain.candidate_count < AT_ONCE / 2)
+		return;
 	apply_budget();
 	if (!explain.candidate_count)
 		return;
@@ -790,7 +837,8 @@ void explain_take(struct json *j)
 	if (copy_ns > explain.copy_max_ns)
 		explain.copy_max_ns = copy_ns;
 	for (unsigned int i = 0; i < explain.candidate_count; i++) {
-		bool overwritten = !cut && is_overwritten(&explain.candidates[i], pages, count);
+		const struct candidate *each = &explain.candidates[i];
+		bool overwritten = !cut && each->kind != KIND_TRIGGERED && is_overwritten(each, pages, count);
 
 		explain.no_room += cut;
 		explain.overwritten += overwritten;
@@ -826,6 +874,7 @@ void explain_end(struct json *j)
 {
 	if (!explain.on)
 		return;
+	take_triggered(INT64_MAX); /* nothing more will come */
 	explain_take(j);
 	explain.on = false;
 	series_taken = NULL;

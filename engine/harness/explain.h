@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/clock.h"
 #include "base/json.h"
 #include "base/options.h"
 #include "base/series.h"
@@ -33,6 +34,7 @@ struct held {
 };
 
 #define HELD_MAX 4
+#define TRIGGERED_NS (NS_PER_S / 10)
 
 struct harness;
 
@@ -76,6 +78,10 @@ bool explain_hurries(int64_t now_ns);
  * the waker released a lock and has a lower priority. */
 void explain_sleep(const struct series *s, int64_t from_ns, int64_t slept_ns, bool inverted,
 		   const struct explained *who);
+
+/* Keeps the events of TRIGGERED_NS before time_ns and after it, as soon as they have come. number: the
+ * host's; 0: the program has ended. */
+void explain_trigger(const struct series *s, int64_t time_ns, int64_t number, const struct explained *who);
 
 /* Call after samples were taken: copies the moments of the samples that are worth it. */
 void explain_take(struct json *j);

@@ -101,8 +101,9 @@ class Triggers:
         list[str] | None,
         typer.Option(
             metavar="ACTION",
-            help="What to do if a cycle breaks the requirement, a thread is silent or the program ends: a "
-            "program (the whole path of root's file), signal:NAME, or freeze, which ends the recording.",
+            help="What to do at a trigger, such as a cycle that breaks the requirement, or the end of the "
+            "program: a program (the whole path of root's file), signal:NAME, or freeze, which ends the "
+            "recording.",
         ),
     ] = None
     trigger_every: Annotated[
@@ -111,6 +112,20 @@ class Triggers:
     socket: Annotated[
         Path | None,
         typer.Option(metavar="PATH", help="Trigger at a datagram that the program sends to this socket."),
+    ] = None
+    trigger_marker: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="Trigger if the program writes a line that begins with TEXT into trace_marker (Linux 6.16).",
+        ),
+    ] = None
+    trigger_file: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="PATH>N",
+            help="Trigger if the number in a file is above N, or with PATH+N if it has grown by N.",
+        ),
     ] = None
     silent: Annotated[
         int | None,
@@ -151,6 +166,7 @@ def _options(program: ProgramOptions, keep: Keep, triggers: Triggers) -> Options
     from rtgauge_ext.recorder.program import WantedProgram
     from rtgauge_ext.recorder.recorder import Options
     from rtgauge_ext.recorder.session import engine_arguments
+    from rtgauge_ext.recorder.thresholds import Threshold
     from rtgauge_ext.recorder.triggers import Silence, bounds
 
     requirement = None if program.require is None else parse_requirement(program.require)
@@ -178,6 +194,8 @@ def _options(program: ProgramOptions, keep: Keep, triggers: Triggers) -> Options
         silent=Silence(triggers.silent, period_ns) if triggers.silent and period_ns else None,
         bounds=bound,
         socket=triggers.socket,
+        marker=triggers.trigger_marker,
+        files=tuple(map(Threshold.parse, triggers.trigger_file or ())),
     )
 
 

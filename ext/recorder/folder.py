@@ -54,6 +54,8 @@ BLOCK = 4096
 LOG_SHARE = 4
 """The logs may take one part in this many of the room."""
 MOST_EVENTS = 1000
+TRIGGERED = "trigger"
+"""The metric of a moment of triggers."""
 HOUR_NS = 3600 * NS_PER_S
 DAY_NS, MONTH_NS = 24 * HOUR_NS, 30 * 24 * HOUR_NS
 MOST_MOMENT, MOST_SOURCE, MOST_SETTINGS = 64 << 20, 64 << 20, 1 << 20
@@ -82,6 +84,9 @@ class MomentHead(Model):
     source: str
     wall_ns: int
     triggers: list[str] = Field(default_factory=list[str])
+    details: list[str] = Field(
+        default_factory=list[str], description="the line of each trigger, for a moment of triggers"
+    )
 
 
 class KeptMoment(NamedTuple):
@@ -358,7 +363,8 @@ class RecorderFolder:
 
     def _kept(self, number: int, head: MomentHead, size: int) -> Kept:
         culprit = self.keeping.culprit(head.task, head.culprit)
-        return Kept(head.latency_ns, number, head.task, culprit, on_disk(size), head.source)
+        trigger = head.triggers[0] if head.metric == TRIGGERED else ""
+        return Kept(head.latency_ns, number, head.task, culprit, on_disk(size), head.source, trigger)
 
     def _room(self) -> int:
         """The bytes that moments may take: what the logs may still grow by until they are folded is kept

@@ -28,11 +28,15 @@ class Kept:
     culprit: str
     bytes: int
     source: str
+    trigger: str = ""
+    """The name of the trigger before which the events are; empty: the moment is a latency."""
 
     @property
     def key(self) -> tuple[str, str]:
-        """What competes for the same room: the thread and its culprit."""
-        return self.task, self.culprit
+        """What competes for the same room: the thread and its culprit, or the trigger. Of a trigger, the
+        newest stay.
+        """
+        return self.task, f"trigger {self.trigger}" if self.trigger else self.culprit
 
 
 @dataclass

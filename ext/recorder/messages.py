@@ -7,18 +7,26 @@ import os
 import socket
 import stat
 import struct
+import time
 from contextlib import suppress
 from pathlib import Path
 
 from rtgauge.errors import InputError
 from rtgauge.escape import one_line
+from rtgauge.units import NS_PER_S
 from rtgauge_ext.recorder.program import Program
 from rtgauge_ext.recorder.triggers import Trigger
 
 MESSAGE = "message"
 MOST_BYTES = 100
+SO_TIMESTAMPNS = 35
+"""The kernel adds the time at which a datagram was sent (socket(7)); Python has no name for it."""
+TIME = struct.Struct("2q")
 CREDENTIALS = struct.Struct("3i")
 """A sender's process, user and group, as the kernel adds them (unix(7), SCM_CREDENTIALS)."""
+
+
+ANCILLARY = socket.CMSG_SPACE(CREDENTIALS.size) + socket.CMSG_SPACE(TIME.size)
 
 
 class Messages:
@@ -29,6 +37,7 @@ class Messages:
         self._path = path
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK)
         self._socket.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        self._socket.setsockopt(socket.SOL_SOCKET, SO_TIMESTAMPNS, 1)
         try:
             if path.is_socket():
                 path.unlink()  # a recorder that was killed left it
@@ -52,10 +61,10 @@ class Messages:
         found: list[Trigger] = []
         with suppress(BlockingIOError):
             while True:
-                data, ancillary, _, _ = self._socket.recvmsg(MOST_BYTES, socket.CMSG_SPACE(CREDENTIALS.size))
+                data, ancillary, _, _ = self._socket.recvmsg(MOST_BYTES, ANCILLARY)
                 if _may(ancillary, program):
                     text = one_line(data.decode(errors="replace").strip())
-                    found.append(Trigger(MESSAGE, text or "an empty message"))
+                    found.append(Trigger(MESSAGE, text or "an empty message", _sent_ns(ancillary)))
                 else:
                     self.refused += 1
         return found
@@ -67,6 +76,16 @@ class Messages:
             about = self._path.lstat()
             if stat.S_ISSOCK(about.st_mode) and about.st_ino == self._made:
                 self._path.unlink()
+
+
+def _sent_ns(ancillary: list[tuple[int, int, bytes]]) -> int:
+    """Return when the datagram was sent (CLOCK_MONOTONIC), by its distance to now; 0: unknown."""
+    for level, kind, data in ancillary:
+        if (level, kind, len(data)) == (socket.SOL_SOCKET, SO_TIMESTAMPNS, TIME.size):
+            seconds, ns = TIME.unpack(data)
+            ago_ns = time.clock_gettime_ns(time.CLOCK_REALTIME) - (seconds * NS_PER_S + ns)
+            return time.clock_gettime_ns(time.CLOCK_MONOTONIC) - max(0, ago_ns)
+    return 0
 
 
 def _may(ancillary: list[tuple[int, int, bytes]], program: Program | None) -> bool:

@@ -52,6 +52,8 @@ def culprit_of(source: EntrySource, moment: dict[str, Any]) -> str:
         return UNKNOWN
     if source.facts:
         explanation = with_names(explanation, _facts(source.facts), watched=True)
+    if explanation.moment.is_triggered:
+        return explanation.trigger_words
     return culprit_name(general(explanation.main.culprit))
 
 

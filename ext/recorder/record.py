@@ -30,10 +30,11 @@ from rtgauge.record.windows import Windows
 from rtgauge.record.writer import RecordWriter
 from rtgauge.units import NS_PER_S
 from rtgauge_ext.recorder.entries import PeriodSummary, SeriesMark, SessionEnd, folded
-from rtgauge_ext.recorder.folder import MomentHead, RecorderFolder
+from rtgauge_ext.recorder.folder import TRIGGERED, MomentHead, RecorderFolder
 from rtgauge_ext.recorder.sessions import folded_sessions
 
 MOST_OUTLIERS = 20
+MOST_TRIGGER_TEXT = 1000
 LOCAL = "local"
 
 
@@ -97,8 +98,11 @@ def _write_moments(
             continue
         document = json.loads(line)
         document |= {"number": number, "series": _series_of(head, part)}
+        if head.metric == TRIGGERED:
+            lines = (f"{name}: {detail}" for name, detail in zip(head.triggers, head.details, strict=True))
+            document["trigger"] = "; ".join(lines)[:MOST_TRIGGER_TEXT]
         writer.add(json.dumps(document, separators=(",", ":")).encode() + b"\n")
-        if head.metric != "wait":
+        if head.metric not in {"wait", TRIGGERED}:
             outliers.append(
                 Outlier(
                     series=document["series"],
@@ -113,7 +117,7 @@ def _write_moments(
 
 
 def _series_of(head: MomentHead, part: _Part) -> int:
-    return part.series[head.task, "latency" if head.metric == "wait" else head.metric]
+    return part.series[head.task, "latency" if head.metric in {"wait", TRIGGERED} else head.metric]
 
 
 def _kept_and_not(folder: RecorderFolder, part: _Part, not_captured: dict[str, int]) -> dict[str, Any]:

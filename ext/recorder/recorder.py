@@ -22,11 +22,13 @@ from rtgauge.units import NS_PER_S, format_share
 from rtgauge_ext.recorder.actions import Actions
 from rtgauge_ext.recorder.clocks import clocks
 from rtgauge_ext.recorder.folder import HOUR_NS, RecorderFolder
+from rtgauge_ext.recorder.markers import Markers
 from rtgauge_ext.recorder.messages import Messages
 from rtgauge_ext.recorder.naming import Namer
 from rtgauge_ext.recorder.program import PROC, Program, WantedProgram
 from rtgauge_ext.recorder.recording import MINUTE_NS, Recording, State, Taker
 from rtgauge_ext.recorder.session import EngineSession
+from rtgauge_ext.recorder.thresholds import Threshold
 from rtgauge_ext.recorder.tracing import remove_leftovers
 from rtgauge_ext.recorder.triggers import ENDED, Silence, Trigger, slices_of
 
@@ -55,6 +57,8 @@ class Options:
     silent: Silence | None = None
     socket: Path | None = None
     bounds: dict[str, int] | None = None
+    marker: str | None = None
+    files: tuple[Threshold, ...] = ()
 
 
 class RunningEngine(NamedTuple):
@@ -93,6 +97,9 @@ class Recorder:
         self._messages = None if options.socket is None else Messages(options.socket)
         if self._messages is not None:
             self._selector.register(self._messages, selectors.EVENT_READ, self._take_messages)
+        self._markers: Markers | None = None
+        self._threads: set[int] = set()
+        """The threads of the program, also ones that have ended."""
         self._now: RunningEngine | None = None
         self._next: RunningEngine | None = None
         self._sessions = 0
@@ -102,7 +109,7 @@ class Recorder:
         self._stop = False
         self._suspends = 0
         self._cpu_ns = self._cpu_used_ns()
-        self._cpu_looked_ns = self._silent_looked_ns = 0
+        self._cpu_looked_ns = self._silent_looked_ns = self._triggers_looked_ns = 0
 
     def run(self) -> None:
         """Record until the time is over, a signal comes, or a trigger freezes the folder."""
@@ -128,8 +135,12 @@ class Recorder:
         return self._stop or over or gone or self._actions.frozen
 
     def _begin(self) -> None:
-        """Account for the time since the last recorder of this folder."""
+        """Account for the time since the last recorder of this folder, and open what can trigger."""
         remove_leftovers()
+        if self._options.marker is not None:
+            self._markers = Markers(self._options.marker)
+            for ring in self._markers.descriptors.values():
+                self._selector.register(ring, selectors.EVENT_READ, self._take_markers)
         last = [event for event in self._folder.events if event.what in {STARTED, STOPPED}]
         stretches = self._folder.minutes or self._folder.stretches
         if last and stretches:
@@ -151,6 +162,9 @@ class Recorder:
         self._actions.close()
         if self._messages is not None:
             self._messages.close()
+        if self._markers is not None:
+            self._markers.close()
+        self._recording.forget_requests(all_of=True)
         self._look_at_cpu()
         self._recording.tick("absent")
         self._recording.flush()
@@ -178,9 +192,33 @@ class Recorder:
         if self._messages is None:
             return
         for trigger in self._messages.read(self._now.session.program if self._now is not None else None):
-            self._recording.trigger(trigger)
+            self._ask(trigger)
         self._count("messages_refused", self._messages.refused)
         self._messages.refused = 0
+
+    def _ask(self, trigger: Trigger) -> None:
+        """Pull a trigger whose events the engine has."""
+        self._recording.ask(trigger, lambda word: self._now is not None and self._now.session.say(word))
+
+    def _take_markers(self) -> None:
+        """Let the lines of trace_marker that have come pull the trigger."""
+        if self._markers is None:
+            return
+        program = self._now.session.program if self._now is not None else None
+        for trigger in self._markers.read(program, lambda: self._threads):
+            self._ask(trigger)
+        self._count("markers_refused", self._markers.refused)
+        self._markers.refused = 0
+
+    def _look_for_triggers(self) -> None:
+        """Look at the files, and at the program's threads, whose markers may come after their end."""
+        for threshold in self._options.files:
+            if (trigger := threshold.look()) is not None:
+                self._ask(trigger)
+        if self._markers is not None and self._now is not None:
+            tasks = (PROC / str(self._now.session.program.pid) / "task").glob("[0-9]*")
+            self._threads.update(int(place.name) for place in tasks)
+        self._recording.forget_requests()
 
     def _pause_s(self) -> float:
         silent = self._options.silent
@@ -196,6 +234,9 @@ class Recorder:
         now_ns = clocks().monotonic_ns
         self._recording.tick(self._state())
         self._actions.look(time.monotonic())
+        if now_ns - self._triggers_looked_ns >= LOOK_NS:
+            self._triggers_looked_ns = now_ns
+            self._look_for_triggers()
         if self._now is None and now_ns >= self._again_ns:
             self._again_ns = now_ns + LOOK_NS
             self._now = self._found(now_ns)
@@ -209,7 +250,7 @@ class Recorder:
             self._silent_looked_ns = now_ns
             slices = slices_of(self._now.session.program, self._now.taker.tasks)
             for trigger in silent.look(slices, now_ns):
-                self._recording.trigger(trigger)
+                self._ask(trigger)
         if now_ns - self._cpu_looked_ns >= MINUTE_NS // 2:
             self._cpu_looked_ns = now_ns
             self._look_at_cpu()
@@ -297,7 +338,7 @@ class Recorder:
         elif taker.end.reason == "program-ended" and self._next is None and self._now is None:
             self._wait_ns = FIRST_WAIT_NS
             self._count("program_ends")
-            self._recording.trigger(Trigger(ENDED, self._how_it_ended(taker)))
+            self._recording.ended(taker, Trigger(ENDED, self._how_it_ended(taker)))
         self._recording.flush()  # a kill must not lose these counts
 
     def _how_it_ended(self, taker: Taker) -> str:

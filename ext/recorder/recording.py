@@ -38,9 +38,10 @@ from rtgauge_ext.recorder.entries import (
     folded,
     folded_figures,
 )
-from rtgauge_ext.recorder.folder import EntrySource, MomentHead, RecorderFolder
+from rtgauge_ext.recorder.folder import TRIGGERED, EntrySource, MomentHead, RecorderFolder
 from rtgauge_ext.recorder.keeping import UNNAMED
 from rtgauge_ext.recorder.naming import Namer
+from rtgauge_ext.recorder.requests import Requests
 from rtgauge_ext.recorder.triggers import OnTrigger, Trigger, late
 
 MINUTE_NS = 60 * NS_PER_S
@@ -71,6 +72,8 @@ class Taker:
         self._marks: list[MarkLine] = []
         self._symbols: dict[str, str] = {}
         self.moments = self.moment_bytes = 0
+        self.last: tuple[SeriesLine, dict[str, Any], bytes] | None = None
+        """The events before the end of the program."""
         self.armed = False
         self.end: End | None = None
         self.error: ErrorLine | None = None
@@ -171,8 +174,15 @@ class Taker:
         self.moment_bytes += len(text) * 3 // 4
         document = json.loads(text)
         series = self.series.get(document.get("series"))
-        if series is not None:
+        if series is None:
+            return
+        if document.get("kind") != "triggered":
             self._recording.take_moment(self.source, series, document, text)
+        elif document.get("request"):
+            triggers = self._recording.requests.answered(document["request"])
+            self._recording.keep_triggers(self.source, series, triggers, document, text)
+        else:
+            self.last = series, document, text
 
 
 class Recording:
@@ -195,6 +205,8 @@ class Recording:
         self._before = self._minute = clock()
         self._takers: list[Taker] = []
         self._source = ""
+        self.requests = Requests()
+        """What the engine was asked for because of triggers."""
         self.counts: Counter[str] = Counter()
         """What was counted since the last entry."""
         self._waiting: list[PeriodSummary] = []
@@ -250,19 +262,64 @@ class Recording:
             wall_ns=self.clock().wall_ns,
             triggers=[trigger.name] if trigger is not None else [],
         )
+        self._add(head, text)
+        if trigger is not None:
+            self.trigger(trigger._replace(detail=f"{trigger.detail}; {culprit or 'not explained yet'}"))
+
+    def _add(self, head: MomentHead, text: bytes) -> None:
         try:
             self._removed(len(self.folder.add_moment(head, text)))
-            if culprit == UNNAMED:
+            if head.culprit == UNNAMED:
                 self._unnamed.add(max(self.folder.keeping.moments, default=0))
         except OSError:
             self.counts["moments_not_written"] += 1
-        if trigger is not None:
-            self.trigger(trigger._replace(detail=f"{trigger.detail}; {culprit or 'not explained yet'}"))
 
     def trigger(self, trigger: Trigger) -> None:
         """Count a trigger, and let it act."""
         self.counts[f"trigger_{trigger.name}"] += 1
         self._on_trigger(trigger)
+
+    def ask(self, trigger: Trigger, say: Callable[[str], bool]) -> None:
+        """Pull a trigger, and ask the engine for the events around it. `say`: sends the engine a line."""
+        if not self.requests.ask(trigger, say, self.clock().monotonic_ns):
+            self.counts["triggers_without_events"] += 1
+        self.trigger(trigger)
+
+    def forget_requests(self, *, all_of: bool = False) -> None:
+        """Count the triggers whose events did not come. `all_of`: no more will come."""
+        now_ns = None if all_of else self.clock().monotonic_ns
+        self.counts["triggers_without_events"] += len(self.requests.without_answer(now_ns))
+
+    def ended(self, taker: Taker, trigger: Trigger) -> None:
+        """Pull the trigger that the program has ended, and keep the events before it."""
+        if taker.last is None:
+            self.counts["triggers_without_events"] += 1
+        else:
+            series, document, text = taker.last
+            self.keep_triggers(taker.source, series, [trigger], document, text)
+        self.trigger(trigger)
+
+    def keep_triggers(
+        self, source: str, series: SeriesLine, triggers: list[Trigger], document: dict[str, Any], text: bytes
+    ) -> None:
+        """Keep the events around triggers that came at the same time."""
+        if not triggers:
+            return
+        culprit = UNNAMED
+        if self._namer.may():
+            culprit = self._namer.name(self.folder.source(source), document)
+        now = self.clock()
+        head = MomentHead(
+            task=str(series.labels.get("task")),
+            metric=TRIGGERED,
+            culprit=culprit,
+            latency_ns=0,
+            source=source,
+            wall_ns=now.wall_ns - (now.monotonic_ns - int(document["end_ns"])),
+            triggers=[trigger.name for trigger in triggers],
+            details=[trigger.detail for trigger in triggers],
+        )
+        self._add(head, text)
 
     def tick(self, state: State) -> None:
         """Account for the time since the last call, all in this state. Write a minute that is over."""

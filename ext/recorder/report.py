@@ -6,8 +6,11 @@ last hours.
 from __future__ import annotations
 
 from collections import defaultdict
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
+from rtgauge.errors import RecordError
+from rtgauge.escape import one_line
 from rtgauge.record.stream import Window
 from rtgauge.record.summary import distribution
 from rtgauge.record.windows import Windows, merge
@@ -21,7 +24,7 @@ if TYPE_CHECKING:
     from rtgauge_ext.recorder.folder import RecorderFolder
     from rtgauge_ext.recorder.keeping import Kept
 
-HOURS_SHOWN, CULPRITS_SHOWN, EVENTS_SHOWN = 24, 20, 10
+HOURS_SHOWN, CULPRITS_SHOWN, EVENTS_SHOWN, TRIGGERS_SHOWN = 24, 20, 10, 10
 TIMES = {
     "watched_ns": "watched",
     "absent_ns": "the program did not run",
@@ -48,6 +51,8 @@ NUMBERS = {
     "sessions_not_written": "end of a session that could not be written",
     "events_not_written": "event that could not be written",
     "messages_refused": "message of somebody else than the program or root",
+    "markers_refused": "line in trace_marker of somebody else than the program or root",
+    "triggers_without_events": "trigger without events",
     "triggers_without_action": "trigger without action, because another one had just acted",
     "commands_done": "command done",
     "commands_failed": "command failed",
@@ -100,7 +105,8 @@ def culprits_table(folder: RecorderFolder) -> Table:
     """Return a row for each culprit with its worst latency, the worst first."""
     groups: dict[tuple[str, str], list[Kept]] = defaultdict(list)
     for kept in folder.keeping.moments.values():
-        groups[kept.key].append(kept)
+        if not kept.trigger:
+            groups[kept.key].append(kept)
     rows = [
         [
             task,
@@ -112,6 +118,23 @@ def culprits_table(folder: RecorderFolder) -> Table:
     ]
     columns = (*texts("thread", "culprit"), *numbers("worst (us)", "kept"))
     return Table("The worst of each culprit", columns, rows[:CULPRITS_SHOWN])
+
+
+def triggers_table(folder: RecorderFolder) -> Table:
+    """Return a row for each of the last triggers whose events are kept."""
+    from rtgauge_ext.recorder.record import utc
+
+    rows: list[list[str]] = []
+    for number in sorted(number for number, kept in folder.keeping.moments.items() if kept.trigger):
+        with suppress(RecordError):  # the recorder has just removed it
+            head = folder.moment(number).head
+            cause = head.culprit or "not explained yet"
+            rows += [
+                [utc(head.wall_ns), head.task, name, one_line(detail), cause]
+                for name, detail in zip(head.triggers, head.details, strict=True)
+            ]
+    columns = texts("at (UTC)", "thread", "trigger", "line", "longest cause in the 100 ms before")
+    return Table("The last triggers", columns, rows[-TRIGGERS_SHOWN:])
 
 
 def hours_table(folder: RecorderFolder) -> Table:

@@ -18,7 +18,13 @@ def _show(path: Path, json: bool) -> None:
     from rtgauge.report.terminal_table import print_tables
     from rtgauge_ext.recorder.folder import RecorderFolder
     from rtgauge_ext.recorder.record import utc
-    from rtgauge_ext.recorder.report import EVENTS_SHOWN, culprits_table, hours_table, lines
+    from rtgauge_ext.recorder.report import (
+        EVENTS_SHOWN,
+        culprits_table,
+        hours_table,
+        lines,
+        triggers_table,
+    )
 
     folder = RecorderFolder.open(path)
     if json:
@@ -37,7 +43,9 @@ def _show(path: Path, json: bool) -> None:
         return
     for line in lines(folder):
         typer.echo(line)
-    print_tables([culprits_table(folder), hours_table(folder)], Console())
+    triggers = triggers_table(folder)
+    tables = [culprits_table(folder), *([triggers] if triggers.rows else []), hours_table(folder)]
+    print_tables(tables, Console())
     for event in folder.events[-EVENTS_SHOWN:]:
         typer.echo(f"{utc(event.wall_ns)} {event.what}: {event.detail}")
     typer.echo(f"make a record of it: rtgauge recorder import {path}")

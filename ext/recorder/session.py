@@ -51,6 +51,7 @@ def engine_arguments(options: dict[str, str | int], pid: int, trace: str, explai
         f"--look-ns={LOOK_NS}",
         f"--explain-buffer-kb={room_kb}",
         f"--drain-ns={room_kb * BUFFER_NS // LEAST_BUFFER_KB}",
+        "--keep-end",
         f"--pid={pid}",
         f"--trace-instance={trace}",
         f"--explain-instance={explain}",
@@ -98,11 +99,13 @@ class EngineSession:
         *whole, self._rest = (self._rest + piece).split(b"\n")
         return iter(whole)
 
-    def say(self, word: str) -> None:
-        """Send the engine a command; do nothing if it has ended."""
+    def say(self, word: str) -> bool:
+        """Send the engine a command; return False if it has ended."""
         assert self._process.stdin is not None  # noqa: S101 - Popen was asked for a pipe
         with suppress(OSError, ValueError):
             os.write(self._process.stdin.fileno(), f"{word}\n".encode())
+            return True
+        return False
 
     def stop(self) -> None:
         """Let the engine end in order."""

@@ -30,6 +30,11 @@ def check_tracing() -> None:
     _folder()
 
 
+def instance_folder(name: str) -> Path:
+    """Return the folder of an instance. Raises MeasureError if there is no tracefs."""
+    return _folder() / name
+
+
 def make_instance(name: str) -> str:
     """Make an instance; return its name, which begins with PREFIX and this process. Raises MeasureError."""
     whole = f"{PREFIX}{os.getpid()}-{name}"

@@ -18,10 +18,14 @@ LEAST_LOOK_NS = NS_PER_S // 20
 
 
 class Trigger(NamedTuple):
-    """One trigger: its name, and a line about it."""
+    """One trigger: its name, a line about it, when it came (CLOCK_MONOTONIC; 0: now), and in which thread (0:
+    any).
+    """
 
     name: str
     detail: str
+    time_ns: int = 0
+    thread: int = 0
 
 
 OnTrigger = Callable[[Trigger], None]
@@ -88,9 +92,8 @@ class Silence:
                 self._told.discard(thread)
             elif now_ns - since_ns >= self._limit_ns and thread not in self._told:
                 self._told.add(thread)
-                found.append(
-                    Trigger(SILENT, f"{thread} did not get a CPU for {plural(self._periods, 'period')}")
-                )
+                detail = f"{thread} did not get a CPU for {plural(self._periods, 'period')}"
+                found.append(Trigger(SILENT, detail, now_ns, int(thread.rpartition("(")[2].rstrip(")"))))
         for gone in set(self._seen) - set(slices):
             del self._seen[gone]
         return found

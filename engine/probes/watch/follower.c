@@ -188,17 +188,17 @@ static void count_waker(struct follower *f, const struct sched_event *event, int
 }
 
 /* The thread is stopped, or sleeps within its activation. */
-static void note_held(struct follower *f, int64_t time_ns)
+static void note_held(struct explained *who, const struct waits *waits, int64_t time_ns)
 {
-	bool in_call = f->waits.waiting && f->waits.now.call.number >= 0;
+	bool in_call = waits->waiting && waits->now.call.number >= 0;
 	struct held *held;
 	char room[sizeof(held->call)];
 
-	f->who.held_count += f->who.held_count < HELD_MAX; /* if there are more calls, the last one is kept */
-	held = &f->who.held[f->who.held_count - 1];
+	who->held_count += who->held_count < HELD_MAX; /* if there are more calls, the last one is kept */
+	held = &who->held[who->held_count - 1];
 	held->since_ns = time_ns;
 	snprintf(held->call, sizeof(held->call), "%s",
-		 in_call ? blocking_call_name(&f->waits.now.call, room, sizeof(room)) : "");
+		 in_call ? blocking_call_name(&waits->now.call, room, sizeof(room)) : "");
 }
 
 /* A real-time thread that can run gives way to a task of a lower class only if it is throttled: by the
@@ -270,7 +270,16 @@ static void take_sleep(struct follower *f, const struct sched_event *event)
 {
 	/* The freezer of cgroup v2 stops a thread outside a system call. */
 	if (f->outside_call || f->waits.state == WAIT_HELD || (f->cycles.active && !waits_for_release(f)))
-		note_held(f, event->time_ns);
+		note_held(&f->who, &f->waits, event->time_ns);
+}
+
+struct explained follower_now(const struct follower *f)
+{
+	struct explained now = {.cpu = f->waits.cpu, .tid = f->thread.tid};
+
+	if (f->waits.state == WAIT_ASLEEP || f->waits.state == WAIT_HELD)
+		note_held(&now, &f->waits, f->waits.since_ns);
+	return now;
 }
 
 void follower_take(struct follower *f, const struct sched_event *event, const struct clock_offsets *offsets)

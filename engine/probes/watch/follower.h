@@ -83,6 +83,9 @@ void follower_begin(struct follower *f, const struct phase *phase, const struct 
 /* Takes an event of the thread. */
 void follower_take(struct follower *f, const struct sched_event *event, const struct clock_offsets *offsets);
 
+/* Returns the thread as it is now, with the sleep in which it is. */
+struct explained follower_now(const struct follower *f);
+
 /* Events were lost in this time. */
 void follower_lost(struct follower *f, int64_t from_ns, int64_t until_ns);
 

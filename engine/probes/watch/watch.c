@@ -17,6 +17,7 @@
 
 #include "agent/process.h"
 #include "base/clock.h"
+#include "base/commands.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/pid_namespace.h"
@@ -43,6 +44,7 @@ static struct {
 	const char *program, *threads, *instance, *cycle, *parts;
 	struct point_options points;
 	int64_t period_ns, look_ns, drain_ns;
+	bool keep_end;
 } options = {.points = {.budget_ns = 5000}, .look_ns = NS_PER_S};
 
 static const struct option_entry table[] = {
@@ -106,6 +108,10 @@ static const struct option_entry table[] = {
 	 .max = NS_PER_S,
 	 .help = "time between two readings of the kernel's events in the measured phase, in ns; 0: the "
 		 "usual one"},
+	{.name = "keep-end",
+	 .kind = OPTION_FLAG,
+	 .value = &options.keep_end,
+	 .help = "keep the kernel's events before the end of the program"},
 	{.shared = harness_option_duration},
 	{.shared = harness_option_warm_up},
 	{.shared = harness_options_machine},
@@ -661,6 +667,30 @@ static bool is_settled(const struct state *state, int64_t now_ns)
 	return now_ns >= state->phase.from_ns + SETTLES_NS;
 }
 
+/* Keeps the events around a time for a thread; tid 0, or a thread that is not watched: the first that lives.
+ */
+static void keep_moment(const struct state *state, pid_t tid, int64_t time_ns, int64_t number)
+{
+	const struct follower *f = tid ? find_follower(state, tid) : NULL;
+	struct explained who;
+
+	for (int i = 0; i < state->count && !f; i++)
+		f = state->followers[i]->ended_ns ? NULL : state->followers[i];
+	f = f || !state->count ? f : state->followers[0];
+	if (!f)
+		return;
+	who = follower_now(f);
+	explain_trigger(&f->series[LATENCY], time_ns, number, &who);
+}
+
+static void take_requests(const struct state *state)
+{
+	struct moment_request request;
+
+	while (commands_moment(&request))
+		keep_moment(state, request.tid, request.time_ns, request.number);
+}
+
 static bool drain(struct harness *h, struct json *j)
 {
 	struct state *state = h->state;
@@ -681,6 +711,7 @@ static bool drain(struct harness *h, struct json *j)
 	}
 	state->taken_ns = now_ns;
 	if (goes_on) {
+		take_requests(state);
 		look(h, now_ns);
 		learn(h, now_ns);
 		count_in_phase(state, now_ns);
@@ -695,8 +726,11 @@ static bool drain(struct harness *h, struct json *j)
 			      : explain_pause_ns(DRAIN_NS);
 	if (goes_on && now_ns >= state->phase.until_ns)
 		harness_end_by(h, "duration");
-	else if (goes_on && !process_lives((pid_t)options.pid, state->program.start))
+	else if (goes_on && !process_lives((pid_t)options.pid, state->program.start)) {
+		if (options.keep_end)
+			keep_moment(state, 0, now_ns, 0);
 		harness_end_by(h, "program-ended");
+	}
 	return goes_on;
 }
 

@@ -208,7 +208,11 @@ class MomentLine(Line):
     series: int = Field(ge=0)
     thread: int
     process: int = Field(default=0, description="ID of the thread's process; 0: unknown")
-    kind: Literal["maximum", "above", "blocked", "waited"]
+    kind: Literal["maximum", "above", "blocked", "waited", "triggered"]
+    request: int = Field(
+        default=0, ge=0, description="for `triggered`, the host's number; 0: the program has ended"
+    )
+    trigger: str = Field(default="", description="for `triggered`, what the recorder knows about it")
     release_ns: int
     end_ns: int
     latency_ns: int

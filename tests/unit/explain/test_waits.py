@@ -84,6 +84,50 @@ def test_a_stop_that_began_before_all_events_is_known_by_its_end() -> None:
     assert Kind.STOPPED not in {kind for kind, _ in found}
 
 
+def test_a_stop_whose_switch_was_not_traced_is_a_stop() -> None:
+    """The signal wakes the thread, which then leaves its CPU without an event until a signal continues it."""
+    story = Story().switch(-3000, 0, IDLE, BASH).switch(-3000, 1, IDLE, LOWER)
+    story.at(-2000, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
+    story.at(-1990, 0, "sched_wakeup", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
+    story.at(-1980, 0, "signal_generate", sig=19, comm="measured", pid=THREAD)
+    story.at(900, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
+    story.at(915, 0, "signal_generate", sig=18, comm="measured", pid=THREAD)
+    _, found = explained(story.switch(910, 1, LOWER, MEASURED).moment(1000))
+    assert found[Kind.STOPPED, "SIGSTOP from bash"] == pytest.approx(900)
+
+
+def triggered(story: Story, us: float, held: tuple[tuple[int, str], ...] = ()) -> Explanation:
+    """The explanation of the time before a trigger."""
+    return explained(replace(story.moment(us), kind="triggered", held=held))[0]
+
+
+def test_a_sleep_before_a_trigger_is_no_late_timer() -> None:
+    story = Story().switch(-500, 1, MEASURED, LOWER, state=SLEEPS).timer(400, 1)
+    story.switch(410, 1, LOWER, MEASURED).switch(500, 1, MEASURED, LOWER, state=SLEEPS)
+    explanation = triggered(story, 1000, ((RELEASE + 500_000, "clock_nanosleep"),))
+    assert Kind.TIMER_LATE not in {part.culprit.kind for part in explanation.parts}
+    assert explanation.trigger_cause is None and explanation.trigger_words == "nothing unusual"
+    assert not explanation.doubts
+
+
+def test_the_longest_stretch_before_a_trigger_is_its_cause() -> None:
+    story = Story().switch(-500, 1, MEASURED, IDLE, state=SLEEPS).timer(10, 1).switch(20, 1, IDLE, MEASURED)
+    story.switch(100, 1, MEASURED, HIGHER).switch(700, 1, HIGHER, MEASURED)
+    assert triggered(story, 1000).trigger_words == "task hog"
+
+
+def test_a_thread_that_never_got_a_cpu_before_a_trigger_was_ready() -> None:
+    story = Story().switch(-500, 1, IDLE, HIGHER).at(500, 1, "irq_handler_entry", irq=3, name="disk")
+    story.at(501, 1, "irq_handler_exit", irq=3)
+    assert triggered(story, 1000).trigger_words == "task hog"
+
+
+def test_a_thread_that_slept_all_the_time_is_blocked_in_its_call() -> None:
+    story = Story().switch(-500, 1, IDLE, HIGHER)
+    explanation = triggered(story, 1000, ((RELEASE - 10**9, "read"),))
+    assert culprit_name(explanation.main.culprit) == "blocked in read"
+
+
 def test_a_thread_frozen_asleep_is_blocked_until_woken() -> None:
     """Its timer does not wake it meanwhile."""
     for call, kind in (("clock_nanosleep", Kind.BLOCKED), ("epoll_wait", Kind.WAKER)):

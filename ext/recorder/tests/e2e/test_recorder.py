@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import os
 import signal
+import socket
 import subprocess
 from contextlib import contextmanager
 from pathlib import Path
@@ -142,3 +143,35 @@ def test_a_thread_that_hangs_is_silent(program: Path, tmp_path: Path) -> None:
         process.send_signal(signal.SIGSTOP)
         wait_until(lambda: "trigger silent" in events(folder), "the silence to be noticed")
         process.send_signal(signal.SIGCONT)
+
+
+def triggers(folder: Path) -> dict[str, bool]:
+    """The triggers whose events are kept, and whether there are events."""
+    opened = RecorderFolder.open(folder)
+    found: dict[str, bool] = {}
+    for number in sorted(opened.keeping.moments):
+        head, line = opened.moment(number)
+        document = json.loads(line)
+        if document["kind"] == "triggered":
+            found |= dict.fromkeys(head.triggers, any(document["pages"].values()))
+    return found
+
+
+def test_each_trigger_keeps_its_events(program: Path, tmp_path: Path) -> None:
+    folder, number, path = tmp_path / "folder", tmp_path / "errors", tmp_path / "trigger"
+    number.write_text("1")
+    copies = Path("/sys/kernel/tracing/options/copy_trace_marker").exists()
+    marker = ("--trigger-marker", "rtgauge-test") if copies else ()
+    words = ("--require", "period=5ms latency<=1s", "--socket", str(path), "--trigger-file", f"{number}+1")
+    with loop(program, tmp_path) as process, recorder(folder, *words, *marker):
+        wait_until(lambda: moments(folder) > 0, "the first moment")
+        with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as sender:
+            sender.connect(str(path))
+            sender.send(b"torque limit 7")
+        Path("/sys/kernel/tracing/trace_marker").write_text("rtgauge-test 12")
+        number.write_text("2")
+        expected = {"message", "file", "marker"} if copies else {"message", "file"}
+        wait_until(lambda: expected <= set(triggers(folder)), "the events of the triggers")
+        process.kill()
+        wait_until(lambda: "ended" in triggers(folder), "the events before the end")
+    assert all(triggers(folder).values())

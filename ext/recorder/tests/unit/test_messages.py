@@ -4,9 +4,12 @@
 from __future__ import annotations
 
 import os
+import shutil
 import socket
 import subprocess
 import sys
+import time
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,11 +17,9 @@ import pytest
 from rtgauge.errors import InputError
 from rtgauge_ext.recorder.messages import Messages
 from rtgauge_ext.recorder.program import Program
-from rtgauge_ext.recorder.triggers import Trigger
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-    from pathlib import Path
 
 SENDS = """
 import os, socket, sys
@@ -49,9 +50,10 @@ def test_the_program_pulls_the_trigger_with_one_line(messages: Messages, tmp_pat
     send(tmp_path / "socket", b"two\nlines \x1b[31m " + b"x" * 500)
     send(tmp_path / "socket", b"")
     first, second, third = messages.read(own)
-    assert first == Trigger("message", "torque limit 7")
+    assert first[:2] == ("message", "torque limit 7")
+    assert 0 < first.time_ns <= time.clock_gettime_ns(time.CLOCK_MONOTONIC)
     assert "\n" not in second.detail and "\x1b" not in second.detail and len(second.detail) < 150
-    assert third == Trigger("message", "an empty message")
+    assert third[:2] == ("message", "an empty message")
     assert messages.read(own) == [] and messages.refused == 0
 
 
@@ -81,3 +83,25 @@ def test_only_a_killed_recorders_socket_is_replaced(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="Address already in use"):
         Messages(tmp_path / "file")
     assert (tmp_path / "file").read_text() == "mine"
+
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+COMPILED = {"c": ("gcc", "-Wall", "-Werror"), "cpp": ("g++", "-Wall", "-Werror"), "rs": ("rustc",)}
+
+
+@pytest.mark.parametrize("language", ["py", *COMPILED])
+def test_the_examples_pull_the_trigger(messages: Messages, tmp_path: Path, language: str) -> None:
+    source, command = EXAMPLES / f"trigger.{language}", [sys.executable, EXAMPLES / "trigger.py"]
+    if language in COMPILED:
+        compiler, *options = COMPILED[language]
+        if shutil.which(compiler) is None:
+            pytest.skip(f"{compiler} is not installed")
+        command = [tmp_path / "trigger"]
+        subprocess.run([compiler, *options, source, "-o", *command], check=True, timeout=300)
+    marker = tmp_path / "trace_marker"
+    marker.touch()
+    for path in (tmp_path / "socket", marker):
+        subprocess.run([*command, path, "torque limit 7"], check=True, timeout=60)
+    assert marker.read_text() == "torque limit 7"
+    if os.geteuid() == 0:  # the senders are processes of their own
+        assert [trigger.detail for trigger in messages.read(None)] == ["torque limit 7"]

@@ -137,6 +137,8 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
         calls.of.get(moment.thread, []),
         moment,
     )
+    if moment.is_triggered:
+        path = _without_release(path, moment)
     lines = timelines(table, symbols)
     traced = any(event.name == "irq_disable" for event in table.events)
     scene = _Scene(
@@ -252,10 +254,10 @@ def _not_waiting_for_release(path: ThreadPath, calls: Sequence[Call], moment: Mo
         path,
         pieces=[
             replace(piece, phase=Phase.BLOCKED)
-            if piece.phase is Phase.LATE
-            and (
-                _continued(moment, piece)
-                or any(
+            if (piece.phase in {Phase.LATE, Phase.UNKNOWN} and _continued(moment, piece))
+            or (
+                piece.phase is Phase.LATE
+                and any(
                     call.covers(piece.since_ns)
                     and (call.lock not in by_task or (_by_task(piece.woken_by) and call.covers(piece.end_ns)))
                     for call in locked
@@ -265,6 +267,22 @@ def _not_waiting_for_release(path: ThreadPath, calls: Sequence[Call], moment: Mo
             for piece in path.pieces
         ],
     )
+
+
+def _without_release(path: ThreadPath, moment: Moment) -> ThreadPath:
+    """Return the path before a trigger, which is no release: the thread sleeps, even from before the first
+    event or until after the last one, or it is ready without getting a CPU.
+    """
+    asleep_ns = moment.held[-1][0] if moment.held else None
+    pieces = [
+        replace(piece, phase=Phase.BLOCKED) if piece.phase is Phase.LATE else piece for piece in path.pieces
+    ]
+    last = pieces[-1] if pieces else None
+    if last is not None and last.phase is Phase.UNKNOWN and (asleep_ns is not None or len(pieces) == 1):
+        phase = Phase.READY if asleep_ns is None else Phase.BLOCKED
+        since_ns = last.since_ns if asleep_ns is None else min(asleep_ns, last.start_ns)
+        pieces[-1] = replace(last, phase=phase, since_ns=since_ns)
+    return replace(path, pieces=pieces)
 
 
 def _waits_for_lock(calls: Calls, thread: int, path: ThreadPath) -> bool:
@@ -314,7 +332,7 @@ def _seen_running(moment: Moment) -> Running | None:
     Return None unless the thread was woken and no later switch shows it running. A switch to the thread up to
     INSTANCES_APART_NS after the end is the end itself.
     """
-    if moment.is_wait or moment.thread <= 0:
+    if moment.is_wait or moment.is_triggered or moment.thread <= 0:
         return None
     woken = False
     for event in moment.table.events:
@@ -616,7 +634,7 @@ def _stop_signal(scene: _Scene, piece: Piece) -> str:
     stopped = {scene.moment.thread, scene.moment.process}
     for event in reversed(scene.moment.table.events):
         sent = event.name == "signal_generate" and event.number("pid") in stopped
-        if sent and event.number("sig") in STOP_SIGNALS and event.time_ns <= piece.since_ns:
+        if sent and event.number("sig") in STOP_SIGNALS and event.time_ns <= piece.end_ns:
             return f"{STOP_SIGNALS[event.number('sig')]} from {scene.names.label(event.pid)}"
     return "a signal"
 
@@ -721,6 +739,8 @@ def _ready(scene: _Scene, piece: Piece, span: Span) -> Culprit:
         and task.priority <= max(priority, LOWEST if priority >= FAIR else priority)
     ):
         return _of_task(Kind.TASK, task)
+    if scene.moment.is_triggered and priority is None and not task.idle:
+        return _of_task(Kind.TASK, task)  # the thread did not get a CPU, so no event has its priority
     passed = next(((start, end) for start, end in scene.throttled_ns if start <= span.start_ns < end), None)
     if passed is not None:
         if priority is not None and priority >= 0 and task.priority is not None and task.priority < FAIR:

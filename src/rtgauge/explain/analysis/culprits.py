@@ -50,12 +50,14 @@ class ExplainedStep:
 
     There are no explanations if no latency was frozen. `blocked`, for a user's program, holds sleeps that
     another thread ended: sleeps for locks of owners with a lower priority, and the longest other sleeps.
+    `triggered` holds the times before the triggers of a recorder.
     """
 
     step: Step
     explanations: Sequence[Explanation]
     symbols: Symbols
     blocked: Sequence[Explanation] = ()
+    triggered: Sequence[Explanation] = ()
 
     @property
     def culprits(self) -> list[RankedCulprit]:
@@ -107,9 +109,12 @@ def explained_steps(record: Record, steps: Sequence[Step] | None = None) -> list
             facts, watched = record.system(step.key.targets.get("self", "local")), probe_of(step).watches
             host = host_may_have_run(step, facts)
             named = [with_names(known, facts, watched=watched, host=host) for known in explanations]
-            latencies = [known for known in named if not known.moment.is_wait]
+            triggered = [known for known in named if known.moment.is_triggered]
+            latencies = [
+                known for known in named if not known.moment.is_wait and not known.moment.is_triggered
+            ]
             blocked = [known for known in named if known.moment.is_wait and known.latency_ns > 0]
-            found.append(ExplainedStep(step, latencies, symbols, blocked))
+            found.append(ExplainedStep(step, latencies, symbols, blocked, triggered))
     return found
 
 
@@ -185,7 +190,10 @@ def _explanations(file: MomentFile, divides: str) -> tuple[tuple[Explanation, ..
     for document in file.moments():
         found = explain(read_moment(formats, document), formats.symbols)
         explanations.append(found if divided is None else divided(found, formats.symbols))
-        worst = max(explanations, key=lambda known: (not known.moment.is_wait, known.latency_ns))
+        worst = max(
+            explanations,
+            key=lambda known: (not known.moment.is_wait and not known.moment.is_triggered, known.latency_ns),
+        )
         # A moment's events take megabytes, and the figure needs only the events of the worst moment.
         explanations = [known if known is worst else known.without_events() for known in explanations]
     return tuple(with_joint_stalls(explanations)), formats.symbols

@@ -117,6 +117,11 @@ class Part:
     """If an interrupt of the network card ended the part: the time since its previous one."""
 
     @property
+    def longest_ns(self) -> int:
+        """The part's longest piece; 0 if there is none."""
+        return max((end - start for start, end, _ in self.spans), default=0)
+
+    @property
     def begin_ns(self) -> int:
         """The beginning of the part's first piece; 0 if there is none."""
         return min((start for start, _, _ in self.spans), default=0)
@@ -132,6 +137,16 @@ class RunTime:
     start_ns: int
     end_ns: int
     lost_ns: int
+
+
+LEAST_CAUSE_NS = 100_000
+"""A shorter stretch in the 100 ms before a trigger is nothing unusual."""
+
+
+def _of_itself(culprit: Culprit) -> bool:
+    """Return whether the thread ran, or slept until a time, a device or for ever."""
+    is_sleep = culprit.kind is Kind.BLOCKED and not culprit.until
+    return is_sleep or culprit.kind in {Kind.OWN, Kind.UNATTRIBUTED, Kind.EITHER}
 
 
 @dataclass(frozen=True)
@@ -176,6 +191,22 @@ class Explanation:
     def main(self) -> Part:
         """The part that took the most time."""
         return max(self.parts, key=lambda part: part.ns, default=Part(Culprit(Kind.UNATTRIBUTED)))
+
+    @property
+    def trigger_cause(self) -> Part | None:
+        """The part before a trigger with the longest stretch in which the thread neither ran nor slept of
+        itself; None if no stretch was as long as LEAST_CAUSE_NS.
+        """
+        causes = [
+            part for part in self.parts if part.longest_ns >= LEAST_CAUSE_NS and not _of_itself(part.culprit)
+        ]
+        return max(causes, key=lambda part: part.longest_ns, default=None)
+
+    @property
+    def trigger_words(self) -> str:
+        """The cause before a trigger in words."""
+        cause = self.trigger_cause
+        return "nothing unusual" if cause is None else culprit_name(cause.culprit)
 
     @property
     def unattributed_ns(self) -> int:

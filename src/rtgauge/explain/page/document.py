@@ -74,6 +74,13 @@ class BlockedEntry(LatencyEntry):
     lent: str = Field(description="priority that the lock's owner inherited; empty if it inherited none")
 
 
+class TriggeredEntry(LatencyEntry):
+    """The time before one trigger of a recorder, explained like a latency."""
+
+    trigger: str = Field(description="the trigger's name and its line")
+    cause: str = Field(description="what kept the thread longest")
+
+
 class ExplainedStepEntry(Model):
     """One explained step."""
 
@@ -83,6 +90,9 @@ class ExplainedStepEntry(Model):
     blocked: list[BlockedEntry] = Field(
         description="explained sleeps that another thread ended: waits for a lock whose owner had a "
         "lower priority, and the longest of the other sleeps"
+    )
+    triggered: list[TriggeredEntry] = Field(
+        default_factory=list[TriggeredEntry], description="the 100 ms before each trigger of a recorder"
     )
 
 
@@ -118,6 +128,14 @@ def _step(explained: ExplainedStep) -> ExplainedStepEntry:
         blocked=[
             BlockedEntry(**_latency(known), owners=list(known.owners), lent=known.lent)
             for known in explained.blocked
+        ],
+        triggered=[
+            TriggeredEntry(
+                **_latency(known),
+                trigger=known.moment.trigger,
+                cause=known.trigger_words,
+            )
+            for known in explained.triggered
         ],
     )
 

@@ -150,6 +150,12 @@ def _longest_blocked(explained: ExplainedStep) -> list[Explanation]:
     return sorted(longest.values(), key=_size)
 
 
+def _triggered(explanation: Explanation) -> str:
+    """Return "before the trigger message: torque limit 7: task hog; 100,000.000 us on CPU 1: ..."."""
+    before = f"before the trigger {explanation.moment.trigger}: {explanation.trigger_words}"
+    return f"{before}; {sentence(explanation)}"
+
+
 def _size(explanation: Explanation) -> int:
     return -explanation.latency_ns
 
@@ -261,6 +267,9 @@ def print_latencies(view: RecordView, steps: Sequence[ExplainedStep], console: C
         console.print(Text(printable(f"{name}: {_summary(explained)}"), style="bold"))
         for known in [*sorted(explained.activations, key=_size), *sorted(explained.blocked, key=_size)]:
             print_text(console, sentence(known), 2)
+            print_text(console, sum_words(known), 5, style="dim")
+        for known in explained.triggered:
+            print_text(console, _triggered(known), 2)
             print_text(console, sum_words(known), 5, style="dim")
         console.print()
 

@@ -57,7 +57,8 @@ class Field:
         if self.offset + self.size > len(record):
             return None
         if self.kind == "text":
-            return _text(record[self.offset : self.offset + self.size])
+            end = self.offset + self.size if self.size else len(record)  # `char buf[]` ends with the record
+            return _text(record[self.offset : end])
         if self.number is None:
             return None
         number = int(self.number.unpack_from(record, self.offset)[0])

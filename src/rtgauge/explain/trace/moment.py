@@ -259,6 +259,13 @@ class Moment:
     """Whether the timers that end throttling are among the events."""
     process: int = 0
     """The thread's process, which a signal for the whole program names; 0 if unknown."""
+    trigger: str = ""
+    """What the recorder knows about its trigger; empty if it is none, or if nothing is known."""
+
+    @property
+    def is_triggered(self) -> bool:
+        """Whether this is the time before a trigger, and not a latency."""
+        return self.kind == "triggered"
 
     @property
     def is_blocked(self) -> bool:
@@ -303,4 +310,5 @@ def read_moment(formats: TraceFormats, document: Mapping[str, object]) -> Moment
         tuple(group for group in line.throttled if group.times > 0 and 0 < group.ns < LONGEST_NS),
         line.quota_timers,
         line.process,
+        line.trigger,
     )
