@@ -10,7 +10,7 @@ from rtgauge.units import NS_PER_S
 from rtgauge_ext.recorder.triggers import Trigger
 
 TOGETHER_NS = NS_PER_S // 20
-"""Triggers share the events of the first one if they come so soon after it."""
+"""Triggers share the events of the first one if they come so close to it."""
 MOST_TOGETHER = 1000
 """Triggers that share the events of one. Later ones are counted."""
 LONGEST_NS = 60 * NS_PER_S
@@ -41,11 +41,12 @@ class Requests:
         Return False if the trigger cannot have events.
         """
         time_ns = trigger.time_ns or now_ns
-        last = self._waiting.get(self._number)
-        if last is not None and 0 <= time_ns - last.time_ns <= TOGETHER_NS:
-            if len(last.triggers) >= MOST_TOGETHER:
+        near = (known for known in self._waiting.values() if abs(time_ns - known.time_ns) <= TOGETHER_NS)
+        together = next(near, None)
+        if together is not None:
+            if len(together.triggers) >= MOST_TOGETHER:
                 return False
-            last.triggers.append(trigger)
+            together.triggers.append(trigger)
             return True
         if not say(f"moment {time_ns} {trigger.thread} {self._number + 1}"):
             return False

@@ -52,7 +52,7 @@ def answer(taker: Taker, clock: DrivenClock, said: str, culprit: str = "task hog
     taker.take(json.dumps(line, separators=(",", ":")).encode())
 
 
-@pytest.mark.parametrize("apart_ns", [20_000, 70_000_000])
+@pytest.mark.parametrize("apart_ns", [20_000, pytest.param(70_000_000, marks=pytest.mark.slow)])
 def test_each_of_1000_triggers_is_kept_with_its_events(tmp_path: Path, apart_ns: int) -> None:
     clock = DrivenClock()
     folder = folder_of(tmp_path / "folder")
@@ -69,6 +69,7 @@ def test_each_of_1000_triggers_is_kept_with_its_events(tmp_path: Path, apart_ns:
     for word in said:
         answer(taker, clock, word)
     recording.forget_requests(all_of=True)
+    recording.name_more()
     assert told == sent
     folder.close()
     again = RecorderFolder.open(tmp_path / "folder")
@@ -107,6 +108,7 @@ def test_the_end_of_the_program_keeps_the_events_before_it(tmp_path: Path) -> No
     taker = begin(recording, clock)
     answer(taker, clock, f"moment {clock.now.monotonic_ns} 7 0", "blocked in exit")
     recording.ended(taker, Trigger("ended", "the program was ended by SIGSEGV"))
+    recording.name_more()
     head = folder.moment(1).head
     assert (head.metric, head.triggers, head.culprit) == ("trigger", ["ended"], "blocked in exit")
     recording.ended(begin(recording, clock), Trigger("ended", "the engine did not see it"))
