@@ -16,12 +16,12 @@ from rtgauge.record.facts import UNKNOWN
 from rtgauge.system.cpus import knows_nohz_full
 from rtgauge.system.deployment.apply import Refused, read_machine
 from rtgauge.system.deployment.apply import apply as apply_deployment
-from rtgauge.system.deployment.boot_parameters import command_line, not_by_boot
 from rtgauge.system.deployment.current import read_held, run_id
 from rtgauge.system.deployment.definition import AS_IS, NAMED, parse_deployment, why_not
 from rtgauge.system.deployment.stages import preview
 from rtgauge.system.facts import facts_by
 from rtgauge.target.open_target import open_target, reader
+from rtgauge_ext.deploy.boot_parameters import command_line, not_by_boot
 from rtgauge_ext.deploy.terminal import print_applied, print_deployments, print_settings
 
 app = typer.Typer(

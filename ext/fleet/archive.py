@@ -24,11 +24,11 @@ from typing import IO, Protocol
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.record.files import LEFTOVER
-from rtgauge.record.labels import LABELS
 from rtgauge.record.model import Run
 from rtgauge.record.reader import PAGE, PARTIAL, RUN, Record, opened_folder, read_model
 from rtgauge.record.record_folder import RecordFolder, damaged
 from rtgauge.target.address import parse_address
+from rtgauge_ext.store.labels import LABELS
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,200}")
 PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,200}(?:/[A-Za-z0-9][A-Za-z0-9._+-]{0,200}){0,4}")

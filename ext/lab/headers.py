@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from rtgauge.errors import MeasureError
-from rtgauge.system.module_file import STRIP
 from rtgauge.user_cache import check_private, private_folder
 from rtgauge_ext.lab import paths
 from rtgauge_ext.lab.guest import SUITE, built_in
@@ -23,6 +22,7 @@ from rtgauge_ext.lab.image import build
 from rtgauge_ext.lab.kernel_image import Architecture
 from rtgauge_ext.lab.packages import DEBIAN, fetch_archive
 from rtgauge_ext.lab.qemu import same_architecture
+from rtgauge_ext.signal.module_file import STRIP
 
 FLAVOURS = ("", "-rt")
 TOOLS = (

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from rtgauge.errors import MeasureError
-from rtgauge.system.module_file import module_content, module_information
+from rtgauge_ext.signal.module_file import module_content, module_information
 
 WANTED = (
     "virtio_pci",

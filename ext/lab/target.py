@@ -91,6 +91,12 @@ class LabGuests(GuestKind):
 
         return GuestReboots(name, engines, say)
 
+    def boot_deployments(self) -> Callable[..., object]:
+        """Return the class that boots a guest for each deployment."""
+        from rtgauge_ext.lab.boot_deployments import BootDeployments
+
+        return BootDeployments
+
     def stopped_now_and_then(
         self, name: str, length_s: float
     ) -> AbstractContextManager[list[tuple[int, int]]]:

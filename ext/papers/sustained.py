@@ -11,7 +11,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from rtgauge.analysis.period_searches import period_series
 from rtgauge.errors import InputError
 from rtgauge.plan.plan import Overrides, Plan, make_plan
 from rtgauge.probe import registry as probes
@@ -21,6 +20,7 @@ from rtgauge.record.reader import Record
 from rtgauge.suggest import nearest
 from rtgauge.units import format_duration, parse_duration_ns
 from rtgauge_ext.papers.frequency.sustained import RESOLUTION, next_period, point_of, repeat_result
+from rtgauge_ext.signal.period_searches import period_series
 
 GRID = ("10ms", "5ms", "2ms", "1ms", "500us", "200us", "100us", "50us", "20us")
 """The periods of the grid, from the paper's 10 ms downwards."""

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING
 
 import rtgauge
 from rtgauge.system.kernel_modules import OWN, ModuleKernel, NoModules
-from rtgauge.system.module_file import STRIP, module_content, module_information
 from rtgauge.target.kind import guest_kind, name_in_scheme
 from rtgauge.user_cache import cache_folder, check_private, private_folder
+from rtgauge_ext.signal.module_file import STRIP, module_content, module_information
 
 if TYPE_CHECKING:
     from rtgauge.target.target import Target

@@ -11,13 +11,13 @@ from typing import NamedTuple
 from rtgauge.errors import InputError, MeasureError, RtgaugeError
 from rtgauge.input_file import real_path
 from rtgauge.record.files import clear_errors
-from rtgauge.record.labels import Labels, read_labels, write_labels
 from rtgauge.record.model import Run
 from rtgauge.record.reader import RUN, Record, opened_folder, read_model, record_folders
 from rtgauge.record.record_folder import RecordFolder, damaged
 from rtgauge_ext.store import postgresql
 from rtgauge_ext.store.database import BUSY_S, DamagedError, Place, clear_problems, place_of
 from rtgauge_ext.store.digest import checksum_of, digest_of
+from rtgauge_ext.store.labels import Labels, read_labels, write_labels
 from rtgauge_ext.store.postgresql import Server
 from rtgauge_ext.store.store import AddingOutcome, Store
 

@@ -12,12 +12,12 @@ from typing import Any
 
 from rtgauge.analysis.differing_settings import flat
 from rtgauge.record.facts import Facts
-from rtgauge.record.labels import LABELS, Labels, read_labels
 from rtgauge.record.model import Distribution, SeriesSummary, Step
 from rtgauge.record.reader import Record, described_in
 from rtgauge.record.record_folder import RecordFolder
 from rtgauge.record.watched_loop import definitions_of
 from rtgauge.system.hardware import SHARED
+from rtgauge_ext.store.labels import LABELS, Labels, read_labels
 from rtgauge_ext.store.tables import FIGURES
 
 Row = dict[str, Any]

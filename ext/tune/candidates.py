@@ -12,7 +12,6 @@ from rtgauge.errors import InputError
 from rtgauge.record.facts import UNKNOWN, Facts
 from rtgauge.suggest import nearest
 from rtgauge.system.deployment.apply import read_machine
-from rtgauge.system.deployment.boot_parameters import why_not_by_boot
 from rtgauge.system.deployment.daemons import FOUGHT_BY, running
 from rtgauge.system.deployment.definition import kept_cpus, parse_deployment, why_not
 from rtgauge.system.deployment.machine_state import Machine
@@ -25,6 +24,7 @@ from rtgauge_ext.audit.audit import Finding, judge, purpose_of
 from rtgauge_ext.audit.checks import CheckedMachine
 from rtgauge_ext.audit.protected import interface_of, why_kept
 from rtgauge_ext.audit.trial_settings import trial_settings
+from rtgauge_ext.deploy.boot_parameters import why_not_by_boot
 
 NEVER = (
     "the network connection through which you reach the machine",

@@ -12,10 +12,9 @@ from rtgauge.plan.plan import Overrides, Plan, make_plan
 from rtgauge.record.model import Run, StepKey
 from rtgauge.record.pairs import BLOCK
 from rtgauge.record.strict_model import Model
-from rtgauge.runner.deployments import BOOT_S
 from rtgauge.runner.step_loop import expected_s
 from rtgauge.system.rules import tried_rules
-from rtgauge.target.kind import guest_kind
+from rtgauge.target.kind import BOOT_S, guest_kind
 from rtgauge.units import NS_PER_S, format_duration, format_span, plural
 from rtgauge.verdict.requirement import Requirement, parse_requirement
 from rtgauge.verdict.run_verdict import check_answerable

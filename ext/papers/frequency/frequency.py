@@ -18,7 +18,6 @@ from pydantic import Field
 from rtgauge.analysis.comparison_scope import timing_scopes
 from rtgauge.analysis.dependent_quantile import cautious_error_of_sum
 from rtgauge.analysis.frequency_options import HALF, FrequencyOptions
-from rtgauge.analysis.period_searches import without_searches
 from rtgauge.analysis.sides import Scope, Side, sides_of
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.model import Model, Severity
@@ -27,6 +26,7 @@ from rtgauge.record.summary import nearest_rank
 from rtgauge_ext.papers.extreme_value import estimate as estimate_tail
 from rtgauge_ext.papers.frequency.order_statistics import Quantile, Ranked, quantile, ranked
 from rtgauge_ext.papers.frequency.sustained import SustainedCurve
+from rtgauge_ext.signal.period_searches import without_searches
 
 HARDNESS = (Fraction(95, 100), Fraction(1))
 """The two shares of activations in time that the paper uses."""

@@ -10,7 +10,6 @@ from collections.abc import Container, Sequence
 
 from rich.console import Console
 
-from rtgauge.analysis.period_searches import without_searches
 from rtgauge.record.model import COKERNELS, SEGMENT, Result, SeriesSummary, Step
 from rtgauge.record.reader import Record
 from rtgauge.report.figures.vega import Figure
@@ -22,6 +21,7 @@ from rtgauge.report.text import NONE, us, whole
 from rtgauge.units import format_time
 from rtgauge_ext.signal.page.outer_view import instrument_grids, instrument_line, views_figure, views_grid
 from rtgauge_ext.signal.parameters import other_role
+from rtgauge_ext.signal.period_searches import without_searches
 from rtgauge_ext.signal.response import PROBE as RESPONSE
 
 PARTS = {

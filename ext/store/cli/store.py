@@ -60,8 +60,8 @@ def _print_json(document: BaseModel) -> None:
 def _said(
     commit: str | None, labels: list[str] | None, machines: list[str] | None, *, relabel: bool
 ) -> GivenLabels:
-    from rtgauge.record.labels import MOST_LABELS, check_word
     from rtgauge_ext.store.adding import GivenLabels
+    from rtgauge_ext.store.labels import MOST_LABELS, check_word
 
     named = {target: name for name, _, target in (text.partition("@") for text in machines or [])}
     said = GivenLabels(commit, label_pairs("--label", labels), named, relabel)

@@ -245,6 +245,18 @@ class DeploymentStrategy(Protocol):
         ...
 
 
+class BootingStrategy(DeploymentStrategy, Protocol):
+    """A strategy that boots the target for each deployment."""
+
+    def leave(self) -> None:
+        """Give the target its own boot parameters back. Raises MeasureError if it does not come up."""
+        ...
+
+
+BootsDeployments = Callable[[Target, Interrupt, Callable[[str], None]], BootingStrategy]
+"""Makes the strategy of a target. The function is called with the name of each phase."""
+
+
 def _save_nothing(_state: StepState | None) -> None:
     """Save nothing, for a target whose programs all end with this process."""
 

@@ -11,7 +11,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Self, cast
 
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError, RtgaugeError
 from rtgauge.plan.plan import Plan
@@ -25,6 +25,7 @@ from rtgauge.record.stream import StreamResult, parse_line
 from rtgauge.record.writer import RecordWriter
 from rtgauge.runner.context import (
     Abandoned,
+    BootsDeployments,
     DeploymentStrategy,
     Interrupt,
     RunContext,
@@ -42,7 +43,7 @@ from rtgauge.runner.scope import with_cokernels
 from rtgauge.system.deployment.auditor import auditor
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.system.facts import facts_by
-from rtgauge.target.kind import NotUpError, name_in_scheme
+from rtgauge.target.kind import NotUpError, guest_kind, name_in_scheme
 from rtgauge.target.open_target import TargetOpener, console
 from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.target import Target
@@ -168,11 +169,10 @@ def _deployments(plan: Plan, target: Target, run: RunContext, stack: ExitStack) 
     """
     if not plan.by_boot or target.name not in plan.targets:
         return LiveDeployments(target)
-    from rtgauge.runner.deployments import BootDeployments
-    from rtgauge.target.ssh import SshTarget
-
-    assert isinstance(target, SshTarget)  # noqa: S101 - a plan with deployments by boot has guests only
-    deployments = BootDeployments(target, run.interrupt, run.progress.phase)
+    guests = guest_kind(target.name)
+    assert guests is not None  # noqa: S101 - a plan with deployments by boot has guests only
+    boots = cast("BootsDeployments", guests.boot_deployments())
+    deployments = boots(target, run.interrupt, run.progress.phase)
     stack.callback(deployments.leave)
     return deployments
 

@@ -77,6 +77,10 @@ class TargetKind:
         return None
 
 
+BOOT_S = 12.0
+"""About how long an emulated guest takes to reboot (s)."""
+
+
 class Reboots(Protocol):
     """Reboots a running target with other kernel parameters, and at the end with the original parameters."""
 
@@ -108,6 +112,10 @@ class GuestKind(TargetKind):
 
         Raises InputError if the guest does not run.
         """
+        raise NotImplementedError
+
+    def boot_deployments(self) -> Callable[..., object]:
+        """Return the class that boots a guest for each deployment, a `runner.context.BootsDeployments`."""
         raise NotImplementedError
 
     def stopped_now_and_then(

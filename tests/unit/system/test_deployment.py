@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from rtgauge.errors import InputError
 from rtgauge.record.facts import Idle, Nothing, Processors, Topology
 from rtgauge.system.cpus import knows_nohz_full
-from rtgauge.system.deployment.boot_parameters import command_line
 from rtgauge.system.deployment.current import recognise
 from rtgauge.system.deployment.definition import (
     NAMED,
@@ -334,42 +333,6 @@ def test_any_machine_is_looked_at_without_failing(name: str, files: dict[str, An
 )
 def test_masks_are_written_as_the_kernel_takes_them(cpus: list[int], text: str) -> None:
     assert format_cpu_mask(cpus) == text
-
-
-NO_C_STATES, FAST = (
-    "intel_idle.max_cstate=0 processor.max_cstate=1 idle=poll",
-    "cpufreq.default_governor=performance",
-)
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("CHM", FAST),
-        ("HM", f"{NO_C_STATES} {FAST}"),
-        (
-            "HMI",
-            f"{NO_C_STATES} isolcpus=managed_irq,domain,1-3 nohz_full=1-3 rcu_nocbs=1-3 irqaffinity=0 {FAST}",
-        ),
-        ("Single", f"{NO_C_STATES} nosmt maxcpus=1 {FAST}"),
-    ],
-)
-def test_boot_parameters(name: str, words: str) -> None:
-    assert " ".join(command_line(NAMED[name], machine(DELGADO), architecture="x86_64")) == words
-
-
-def test_boot_parameters_elsewhere() -> None:
-    here = machine(DELGADO)
-    assert "cpuidle.off=1" in command_line(NAMED["HM"], here, architecture="aarch64")
-    assert not any(
-        word.startswith("nohz_full=")
-        for word in command_line(NAMED["MI"], here, architecture="x86_64", tickless=False)
-    )
-    assert "xenomai.supported_cpus=0xe" in command_line(
-        NAMED["HMI"], here, architecture="x86_64", xenomai=True
-    )
-    with pytest.raises(InputError, match="one must remain"):
-        command_line(NAMED["MI"], machine([[0]]), architecture="x86_64")
 
 
 def cpu_facts(deepest: int | Nothing | None, threads: int, cores: int, isolated: str) -> Processors:

@@ -12,11 +12,10 @@ from tests.unit.system.test_deployment import CPU, machine
 
 from rtgauge.errors import MeasureError
 from rtgauge.record.model import StepKey
-from rtgauge.runner import deployments
 from rtgauge.runner.context import Abandoned, Interrupt
-from rtgauge.runner.deployments import BootDeployments, NotBooted
 from rtgauge.target.file_batch import Files
-from rtgauge_ext.lab import boot_guest
+from rtgauge_ext.lab import boot_deployments
+from rtgauge_ext.lab.boot_deployments import BootDeployments, NotBooted
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -86,8 +85,8 @@ class Guest:
 def boots(
     guest: Guest, monkeypatch: pytest.MonkeyPatch, interrupt: Interrupt | None = None
 ) -> BootDeployments:
-    monkeypatch.setattr(boot_guest, "GuestReboots", lambda name, engines, say: guest)
-    monkeypatch.setattr(deployments, "where_now", lambda name: None)
+    monkeypatch.setattr(boot_deployments, "GuestReboots", lambda name, engines, say: guest)
+    monkeypatch.setattr(boot_deployments, "where_now", lambda name: None)
     return BootDeployments(guest, interrupt or Interrupt(), lambda text: None)  # pyright: ignore[reportArgumentType]
 
 

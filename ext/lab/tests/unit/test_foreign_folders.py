@@ -9,10 +9,10 @@ from pathlib import Path
 import pytest
 
 from rtgauge.errors import MeasureError
-from rtgauge.system.module_file import module_content
 from rtgauge_ext.lab import paths
 from rtgauge_ext.lab.guest import guests
 from rtgauge_ext.lab.kernel_image import architecture_of
+from rtgauge_ext.signal.module_file import module_content
 
 
 @pytest.mark.root

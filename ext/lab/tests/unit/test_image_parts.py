@@ -15,13 +15,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtgauge.errors import InputError, MeasureError
-from rtgauge.system.module_file import module_content
 from rtgauge_ext.lab.cpio import CpioWriter
 from rtgauge_ext.lab.image import kernel_in
 from rtgauge_ext.lab.kernel_image import architecture_of, bootable
 from rtgauge_ext.lab.modules import find_modules, module_name, module_needs, with_needs
 from rtgauge_ext.lab.qemu import check_append
 from rtgauge_ext.lab.userland import needed_libraries, resolve
+from rtgauge_ext.signal.module_file import module_content
 
 
 def entries(archive: bytes) -> dict[str, tuple[int, bytes]]:

@@ -12,7 +12,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.timing import Drawn, Series, record
 
-from rtgauge.analysis.period_searches import period_series, without_searches
 from rtgauge.errors import InputError
 from rtgauge.plan.plan import Overrides, load_plan
 from rtgauge.record.model import Mark, Result, Severity
@@ -29,6 +28,7 @@ from rtgauge_ext.papers.frequency.sustained import (
 )
 from rtgauge_ext.papers.frequency.tables import sustained_grids
 from rtgauge_ext.papers.sustained import GRID, REPEATS, STUDY, next_keys
+from rtgauge_ext.signal.period_searches import period_series, without_searches
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -10,9 +10,9 @@ from jsonschema import Draft202012Validator
 
 from ext.store.tests.stored import asked, contents, run, small
 from rtgauge.errors import InputError
-from rtgauge.record.labels import read_labels
 from rtgauge.record.model import VerdictWord
 from rtgauge.record.reader import Record, opened_folder
+from rtgauge_ext.store.labels import read_labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,19 +10,20 @@ import contextlib
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.unit.system.test_deployment import DELGADO, machine
 
 from rtgauge.errors import InputError
 from rtgauge.record.facts import Idle, Nothing, Processors
-from rtgauge.system.deployment.boot_parameters import (
+from rtgauge.system.deployment.definition import NAMED, Deployment, parse_deployment, why_not
+from rtgauge_ext.deploy.boot_parameters import (
     boot_words,
+    command_line,
     differs,
     left_to_set,
     not_in_effect,
     other_words,
     why_not_by_boot,
 )
-from rtgauge.system.deployment.definition import NAMED, Deployment, parse_deployment, why_not
-from tests.unit.system.test_deployment import machine
 
 GUEST = [[0, 1], [2, 3]]
 X86, ARM = "x86_64", "aarch64"
@@ -159,3 +160,39 @@ def test_rules_that_take_a_boot_become_their_parameters() -> None:
     assert "takes effect only after a boot" in cannot.reason
     with pytest.raises(InputError, match="boot has no 'thp'"):
         parse_deployment("boot=thp")
+
+
+NO_C_STATES, FAST = (
+    "intel_idle.max_cstate=0 processor.max_cstate=1 idle=poll",
+    "cpufreq.default_governor=performance",
+)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("CHM", FAST),
+        ("HM", f"{NO_C_STATES} {FAST}"),
+        (
+            "HMI",
+            f"{NO_C_STATES} isolcpus=managed_irq,domain,1-3 nohz_full=1-3 rcu_nocbs=1-3 irqaffinity=0 {FAST}",
+        ),
+        ("Single", f"{NO_C_STATES} nosmt maxcpus=1 {FAST}"),
+    ],
+)
+def test_the_words_of_a_deployment(name: str, words: str) -> None:
+    assert " ".join(command_line(NAMED[name], machine(DELGADO), architecture="x86_64")) == words
+
+
+def test_the_words_on_other_machines() -> None:
+    here = machine(DELGADO)
+    assert "cpuidle.off=1" in command_line(NAMED["HM"], here, architecture="aarch64")
+    assert not any(
+        word.startswith("nohz_full=")
+        for word in command_line(NAMED["MI"], here, architecture="x86_64", tickless=False)
+    )
+    assert "xenomai.supported_cpus=0xe" in command_line(
+        NAMED["HMI"], here, architecture="x86_64", xenomai=True
+    )
+    with pytest.raises(InputError, match="one must remain"):
+        command_line(NAMED["MI"], machine([[0]]), architecture="x86_64")
