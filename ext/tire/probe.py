@@ -315,14 +315,12 @@ does the same and keeps a record.""",
     missed="steps whose release passed before the threads waited for it",
     command=CommandTrait(
         search=Search(
-            study=TIRE_SEARCH,
+            run="rtgauge_ext.tire.search_command:run_search",
             help=(
                 "Search for the largest size that meets every deadline, for each solver in --solver and each "
                 "number in --threads (comma-separated lists)."
             ),
             repeats_help="With --search: number of bisections, and of runs that confirm the result.",
-            finds="the largest size that meets every deadline",
-            decides=("nodes", "steps", "warm-up", "without", "free-running", "samples", "state"),
         ),
     ),
     shown=Shown(folded_above=12, needs_windows=True),

@@ -18,6 +18,7 @@ from annotated_types import Ge, Le
 from rtgauge.cli.added_options import AddedValues, added_to
 from rtgauge.cli.options import Details, Target, WaitForLock, parameters_of, wait_s
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError
+from rtgauge.extension import imported
 from rtgauge.load.registry import names as load_names
 from rtgauge.probe.notation import SAMPLES, metavar_of, written
 from rtgauge.record.reader import Record
@@ -27,7 +28,6 @@ from rtgauge.units import format_duration
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-    from rtgauge.probe.descriptor import Search
     from rtgauge.probe.registry import AnyProbe
 
 ADDED_TO = "probe"
@@ -169,7 +169,8 @@ def make_command(probe: AnyProbe) -> Callable[..., None]:
     def command(**given: Any) -> None:
         search = probe.command.search if probe.command is not None else None
         if search is not None and given["search"]:
-            raise typer.Exit(_search(probe, search, given))
+            run = cast("Callable[[dict[str, Any], Mapping[str, Any]], int]", imported(search.run))
+            raise typer.Exit(run(_values(probe, given), given))
         if given.get("repeats") is not None:
             raise InputError("--repeats needs --search")
         raise typer.Exit(measure_probe(probe, given))
@@ -183,22 +184,6 @@ def _values(probe: AnyProbe, given: Mapping[str, Any]) -> dict[str, Any]:
         str(field.alias): given[name] for name, field in _fields(probe).items() if given[name] is not None
     }
     return values | {name: True for name in _files(probe) if given[name] is not None}
-
-
-def _search(probe: AnyProbe, search: Search, given: Mapping[str, Any]) -> int:
-    """Run the probe's search, and return the exit status."""
-    from rtgauge.cli.search import run_search
-
-    if given.get("require") is not None:
-        raise InputError(
-            f"--search finds {search.finds}, so it cannot check a requirement; leave out --require"
-        )
-    if given["save"]:
-        raise InputError(
-            f"--search does not keep a record; leave out --save, or use: rtgauge run {search.study}"
-        )
-    shared = {name: given[name] for name in ("load", "target", "repeats", "details", "wait")}
-    return run_search(probe.name, search, _values(probe, given), as_json=given["json"], **shared)
 
 
 def measure_probe(

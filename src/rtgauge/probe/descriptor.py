@@ -106,16 +106,14 @@ class KeptFile:
 
 @dataclass(frozen=True, kw_only=True)
 class Search:
-    """A study that the probe's command runs with `--search`, without keeping its record."""
+    """A search that the probe's command runs with `--search`, without keeping its record."""
 
-    study: str
-    """The name of the study."""
+    run: str
+    """`module:function`. It takes the parameters as in a plan, and the values of all options, and returns the
+    exit status. Raises InputError for an option that does not fit.
+    """
     help: str
     repeats_help: str
-    finds: str
-    """What the search finds without a requirement, such as `the size that keeps every deadline`."""
-    decides: tuple[str, ...]
-    """Parameters that the study sets itself."""
 
 
 @dataclass(frozen=True, kw_only=True)

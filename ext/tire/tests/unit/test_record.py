@@ -18,7 +18,6 @@ from typer.testing import CliRunner
 
 from ext.tire.tests.synthetic import Machine
 from ext.tire.tests.tire_records import PERIOD_NS, fast_step, tire_step, write_study
-from rtgauge.cli import search
 from rtgauge.cli.main import app
 from rtgauge.errors import RecordError
 from rtgauge.record.reader import Record
@@ -26,6 +25,7 @@ from rtgauge.report.marks import gathered_marks
 from rtgauge.report.page import html
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.terminal import print_summary
+from rtgauge_ext.tire import search_command
 from rtgauge_ext.tire.analysis.runs import fast_runs, paced_runs, too_short
 from rtgauge_ext.tire.analysis.searches import searched
 from rtgauge_ext.tire.page.map_figures import bounds, drop_of, share_class
@@ -154,7 +154,7 @@ def test_a_search_says_the_same_in_both_forms(record: Record, monkeypatch: pytes
     def measured(*_: object) -> tuple[Path, Run, None]:
         return record.path, record.run, None
 
-    monkeypatch.setattr(search, "start_run", measured)
+    monkeypatch.setattr(search_command, "start_run", measured)
     words = ("probe", "tire", "--search")
     text, document = (
         CliRunner().invoke(app, [*words, *more], catch_exceptions=False).stdout for more in ((), ("--json",))

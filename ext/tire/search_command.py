@@ -1,9 +1,10 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge probe NAME --search` runs the probe's study and keeps no record."""
+"""`rtgauge probe tire --search` runs the study and keeps no record."""
 
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,6 @@ from rtgauge.cli.options import wait_s
 from rtgauge.cli.progress import make_display
 from rtgauge.errors import EXIT_INTERRUPTED, InputError
 from rtgauge.plan.plan import Overrides
-from rtgauge.probe.descriptor import Search
 from rtgauge.record.facts import Facts
 from rtgauge.record.model import Run
 from rtgauge.record.reader import Record
@@ -27,6 +27,7 @@ from rtgauge.runner.context import Interrupt
 from rtgauge.runner.run import RunOptions, start_run
 from rtgauge.study import registry
 from rtgauge.verdict.worst import exit_status
+from rtgauge_ext.tire.probe import TIRE_SEARCH
 
 
 class SearchDocument(BaseModel):
@@ -38,37 +39,41 @@ class SearchDocument(BaseModel):
     systems: dict[str, Facts]
 
 
-def run_search(
-    probe: str,
-    search: Search,
-    parameters: dict[str, Any],
-    *,
-    load: str,
-    target: str,
-    repeats: int | None,
-    as_json: bool,
-    details: bool,
-    wait: str,
-) -> int:
-    """Search with a probe, print the result, and return the exit status.
+DECIDES = ("nodes", "steps", "warm-up", "without", "free-running", "samples", "state")
+"""The parameters that the study sets itself."""
 
-    `parameters`: as in a plan; `wait`: the value of --wait. Raises InputError for a parameter that the search
-    sets.
+
+def run_search(parameters: dict[str, Any], given: Mapping[str, Any]) -> int:
+    """Search, print the result, and return the exit status.
+
+    `parameters`: as in a plan; `given`: the values of all options. Raises InputError for an option that does
+    not fit.
     """
-    for name in search.decides:
+    if given.get("require") is not None:
+        raise InputError(
+            "--search finds the largest size that meets every deadline, so it cannot check a requirement; "
+            "leave out --require"
+        )
+    if given["save"]:
+        raise InputError(
+            f"--search does not keep a record; leave out --save, or use: rtgauge run {TIRE_SEARCH}"
+        )
+    for name in DECIDES:
         if name in parameters:
             raise InputError(f"--search sets --{name} itself; leave out --{name}")
-    overrides = Overrides(parameters=parameters, loads=[load], repeats=repeats, targets=[target])
-    study = registry.adaptive_study(search.study, overrides)
+    overrides = Overrides(
+        parameters=parameters, loads=[given["load"]], repeats=given["repeats"], targets=[given["target"]]
+    )
+    study = registry.adaptive_study(TIRE_SEARCH, overrides)
     plan = study.plan()
     display = make_display(later_s=study.later_s)
     with tempfile.TemporaryDirectory(prefix=".rtgauge-") as folder:
         with Interrupt(display.stopping) as interrupt, display:
-            command = ["rtgauge", "probe", probe, "--search"]
-            options = RunOptions(Path(folder), command, kept=False, wait_s=wait_s(wait))
+            command = ["rtgauge", "probe", "tire", "--search"]
+            options = RunOptions(Path(folder), command, kept=False, wait_s=wait_s(given["wait"]))
             path, run, _ = start_run(plan, options, display, interrupt, study)
         record = Record.open(path)
-        if as_json:
+        if given["json"]:
             view = RecordView(record)
             results = [
                 result for presenter, _ in presenters(record.steps) for result in presenter.results(view)
@@ -79,5 +84,5 @@ def run_search(
                 ).model_dump_json(indent=1)
             )
         else:
-            print_summary(record, Console(), kept=False, details=details)
+            print_summary(record, Console(), kept=False, details=given["details"])
     return EXIT_INTERRUPTED if run.state == "interrupted" else exit_status(record.run.verdicts, record.steps)
