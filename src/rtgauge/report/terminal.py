@@ -53,8 +53,8 @@ def _print_conclusion(view: RecordView, console: Console, *, details: bool = Fal
             print_labelled("cause", conclusion.cause, console)
         if view.record.run.state != "complete":
             print_labelled("next", f"rtgauge resume {quote(_known_as(view.record))}", console)
-        elif (example := _example(view)) is not None:
-            print_labelled("next", f'for a verdict, add --require "{example}"', console)
+        elif (following := _next(view)) is not None:
+            print_labelled("next", following, console)
         return
     word = conclusion.word.value.upper()
     width = max(LABEL, len(word) + 2)
@@ -71,9 +71,16 @@ def _print_conclusion(view: RecordView, console: Console, *, details: bool = Fal
             print_labelled("measured", conclusion.exposure, console, width=width)
 
 
-def _example(view: RecordView) -> str | None:
-    """Return a requirement that a run without one could have had."""
-    return example_requirement(view.record.steps) if view.singly is view else None
+def _next(view: RecordView) -> str | None:
+    """Return what to do after a run without a requirement: mend what made all of it invalid, or give one."""
+    invalid = [
+        next((mark for mark in step.marks if mark.severity is Severity.INVALID), None)
+        for step in view.record.steps
+    ]
+    if (first := next(iter(invalid), None)) is not None and None not in invalid:
+        return first.remedy or None
+    example = example_requirement(view.record.steps) if view.singly is view else None
+    return None if example is None else f'for a verdict, add --require "{example}"'
 
 
 def _ends(view: RecordView, *, kept: bool) -> list[Text]:

@@ -215,7 +215,7 @@ class NextStep:
         replaced = (
             {other for group in probe.parameters.alternatives if group & options.keys() for other in group}
             | options.keys()
-            | {"require"}
+            | {"require", "deadline"}
         )
         given = self.past_run.command
         end = given.index("--") if "--" in given else len(given)  # The watched program comes after `--`.

@@ -59,6 +59,16 @@ def on_cobalt(record: Record, counts: list[int | None]) -> Record:
     return replace(record, steps=[*steps, *record.steps[len(steps) :]])
 
 
+def test_what_measured_nothing_is_mended_before_it_is_judged(tmp_path: Path) -> None:
+    record = Record.open(write_record(tmp_path, Shape(loads=("idle",), seconds=2, marks=False)))
+    record.run.verdicts = []
+    assert 'for a verdict, add --require "' in summary(record, 200)
+    record.steps[0].marks.append(Mark(name="load-died", severity=Severity.INVALID, detail="stress-ng ended"))
+    text = summary(record, 200)
+    assert "for a verdict" not in text
+    assert "next    load.log in the folder of the step says why the load ended" in text
+
+
 @pytest.mark.parametrize(
     ("counts", "line"),
     [

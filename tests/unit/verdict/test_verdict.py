@@ -534,6 +534,8 @@ def test_the_next_command_keeps_probe_and_target(probe, target, said):
             ["probe", "wakeup", "--count", "200", "--load=cpu"],
             "rtgauge probe wakeup --load=cpu --duration 10s",
         ),
+        (["run", "--deadline", "400us", "--json"], "rtgauge run --json --duration 10s"),
+        (["run", "--deadline=400us", "--json"], "rtgauge run --json --duration 10s"),
         (["import", "cyclictest", "old.txt"], "rtgauge run --duration 10s"),
     ],
 )
