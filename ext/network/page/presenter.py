@@ -13,7 +13,7 @@ from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.record_view import RecordView
-from rtgauge.report.table import Table, numbers, texts
+from rtgauge.report.table import Table, numbers, ranked, texts
 from rtgauge.report.terminal_table import print_tables, print_text
 from rtgauge.report.text import NONE, us, whole
 from rtgauge.units import format_bound, plural
@@ -47,7 +47,7 @@ PART_NOTES = (
     "between the kernel's time stamps of departure and arrival, so it contains this machine's network card."
 )
 CYCLE_NOTES = (
-    "Each cycle is counted once. An answer is late after the next release. In the last three columns, this "
+    "Each cycle is counted once. An answer is late after the next release. In the last three rows, this "
     "machine itself was late, so they say nothing about the far end."
 )
 
@@ -83,19 +83,21 @@ def parts_grid(steps: Sequence[Step], labels: Mapping[str, str]) -> Table | None
         for name, part in parts_of(step).items():
             figures = map(us, (part.min_ns, part.p50_ns, part.p99_ns, part.max_ns))
             rows.append([f"{begin}{PARTS[name]}", whole(part.count), *figures])
-    columns = [*texts("part"), *numbers("cycles", "min", "50 %", "99 %", "max")]
+    columns = ranked(
+        [*texts("part"), *numbers("cycles", "min", "50 %", "99 %", "max")], "cycles", "min", "99 %"
+    )
     return Table("Parts of a response", columns, rows, [PART_NOTES]) if rows else None
 
 
 def cycles_grid(steps: Sequence[Step], labels: Mapping[str, str]) -> Table | None:
     """Return the table of what became of the cycles; None if there are no counts."""
-    rows: list[list[str]] = []
-    for step in steps:
-        counts = counts_of(step)
-        if counts is not None:
-            rows.append([labels[step.id], *(whole(_count(counts, name)) for name in ("cycles", *OUTCOMES))])
-    columns = [*texts("load"), *numbers("cycles", *OUTCOMES.values())]
-    return Table("Cycles", columns, rows, [CYCLE_NOTES]) if rows else None
+    counted = {labels[step.id]: counts for step in steps if (counts := counts_of(step)) is not None}
+    rows = [
+        [words, *(whole(_count(counts, name)) for counts in counted.values())]
+        for name, words in {"cycles": "all", **OUTCOMES}.items()
+    ]
+    columns = [*texts("cycles"), *numbers(*counted)]
+    return Table("Cycles", columns, rows, [CYCLE_NOTES]) if counted else None
 
 
 def cycle_words(step: Step) -> str | None:
@@ -159,20 +161,15 @@ def clock_words(step: Step) -> str | None:
 
 def clock_grid(steps: Sequence[Step], labels: Mapping[str, str]) -> Table | None:
     """Return the table of the devices' own clocks; None if there are none."""
-    rows: list[list[str]] = []
-    for step in steps:
-        clock = clock_of(step)
-        if clock is not None:
-            period, beat = us(clock.period_ns, digits=3), whole(round(clock.beat_cycles))
-            rows.append([labels[step.id], period, _ppm_words(clock), beat, clock.slips])
-    columns = [
-        *texts("load"),
-        *numbers("period (us)"),
-        *texts("than this loop"),
-        *numbers("cycles between slips"),
-        *texts("slips in cycle"),
+    clocks = {labels[step.id]: clock for step in steps if (clock := clock_of(step)) is not None}
+    rows = [
+        ["period (us)", *(us(clock.period_ns, digits=3) for clock in clocks.values())],
+        ["than this loop", *map(_ppm_words, clocks.values())],
+        ["cycles between slips", *(whole(round(clock.beat_cycles)) for clock in clocks.values())],
+        ["slips in cycle", *(clock.slips for clock in clocks.values())],
     ]
-    return Table("The device's own clock", columns, rows, [CLOCK_NOTES]) if rows else None
+    columns = [*texts("clock"), *texts(*clocks)]
+    return Table("The device's own clock", columns, rows, [CLOCK_NOTES]) if clocks else None
 
 
 def _counted(counts: Result, kinds: Mapping[str, str]) -> list[str]:

@@ -79,7 +79,7 @@ def test_a_device_with_a_clock_of_its_own() -> None:
     )
     grid = clock_grid([slower], {"1": "idle"})
     assert grid is not None
-    assert grid.rows == [["idle", "1,000.500", "500.0 ppm slower", "2,001", "1,110, 3,115"]]
+    assert [row[1] for row in grid.rows] == ["1,000.500", "500.0 ppm slower", "2,001", "1,110, 3,115"]
     faster = with_clock(249_900, [400], more=30, parts=4)
     assert clock_of(faster) is not None
     words = clock_words(faster) or ""
@@ -100,7 +100,8 @@ def test_tables_and_a_figure_of_the_parts() -> None:
     assert grid.rows[2][1:] == ["10", "40.0", "80.0", "160.0", "240.0"]
     cycles = cycles_grid([shown], {"1": "idle"})
     assert cycles is not None
-    assert cycles.rows == [["idle", "10", "10", "0", "0", "0", "0", "0"]]
+    assert cycles.rows[:2] == [["all", "10"], ["answered in time", "10"]]
+    assert [row[1] for row in cycles.rows[2:]] == ["0"] * 5
     figure = parts_figure([shown], {"1": "idle"})
     assert figure is not None
     (text,) = figure.specs[0]["datasets"].values()
