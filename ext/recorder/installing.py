@@ -10,6 +10,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from rtgauge.errors import InputError, MeasureError
@@ -19,6 +20,11 @@ from rtgauge.record.files import write_whole
 FOLDERS = Path("/var/lib/rtgauge/recorder")
 """The folders of recorders, one for each service or program."""
 UNITS = Path("/etc/systemd/system")
+RUNTIME = "rtgauge-recorder-"
+"""The service can make sockets only in the folder of this name and its own in /run."""
+RING = "boot_map"
+RING_PARAMETERS = "reserve_mem=20M:32M:trace trace_instance=boot_map@trace"
+"""The boot parameters of a kernel with a persistent ring (README.md, After a crash)."""
 SYSTEMD = Path("/run/systemd/system")
 """Exists if systemd runs (sd_booted(3))."""
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,60}")
@@ -33,6 +39,7 @@ HARDENING = (
     *("ProtectSystem=strict", "ProtectHome=read-only", "ProtectControlGroups=yes", "ProtectClock=yes"),
     *("ProtectKernelModules=yes", "ProtectHostname=yes", "LockPersonality=yes", "RestrictNamespaces=yes"),
     *("RestrictSUIDSGID=yes", "SystemCallArchitectures=native", "UMask=0077", "KeyringMode=private"),
+    *("LimitCORE=0", "TasksMax=64", "MemoryMax=1G", "IPAddressDeny=any"),
     f"CapabilityBoundingSet={CAPABILITIES}",
 )
 """What the service may not do. /sys stays writable, because tracefs is there; /proc shows the program."""
@@ -45,20 +52,25 @@ def unit_name(name: str) -> str:
     return f"rtgauge-recorder-{name}.service"
 
 
-def unit_text(name: str, command: Sequence[str]) -> str:
-    """Return the unit, whose service runs this command. `command`: the program's path and its arguments."""
+def unit_text(name: str, command: Sequence[str], before: Sequence[str] = ()) -> str:
+    """Return the unit, whose service runs this command. `command`: the program's path and its arguments.
+    `before`: a command that runs first, whether it fails or not.
+    """
     lines = [
         "[Unit]",
         f"Description=rtgauge recorder {name}",
         "",
         "[Service]",
         "Type=exec",
+        *([f"ExecStartPre=-{' '.join(map(_quoted, before))}"] if before else []),
         f"ExecStart={' '.join(map(_quoted, command))}",
         "Restart=always",
         "RestartSec=5",
         "KillMode=mixed",
-        f"StateDirectory=rtgauge/recorder/{name}",
+        f"StateDirectory=rtgauge/recorder/{name}{' rtgauge/last-boot' if before else ''}",
         "StateDirectoryMode=0700",
+        f"RuntimeDirectory={RUNTIME}{name}",
+        "RuntimeDirectoryMode=0755",
         *HARDENING,
         "",
         "[Install]",
@@ -74,6 +86,31 @@ def _quoted(word: str) -> str:
         raise InputError(f"the option {word!r} has characters that a unit cannot have")
     escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
     return f'"{escaped}"'
+
+
+def _socket(name: str, options: Sequence[str]) -> None:
+    """Raise InputError for a --socket at a place where the service cannot make one."""
+    given = [word.partition("=")[2] for word in options if word.startswith("--socket=")]
+    given += [value for word, value in pairwise(options) if word == "--socket"]
+    folder = Path("/run") / f"{RUNTIME}{name}"
+    for path in given:
+        if Path(path).parent != folder:
+            raise InputError(
+                f"--socket {path}: the service can make it only in {folder}; give {folder}/trigger"
+            )
+
+
+def _arms_ring() -> Sequence[str]:
+    """Return the command that reads the last boot from the kernel's persistent ring and arms it; empty if the
+    kernel has none. Raises InputError if others than root can change the engine.
+    """
+    from rtgauge.target.engine_path import engine_path
+    from rtgauge_ext.recorder.actions import check_roots_file
+    from rtgauge_ext.recorder.tracing import INSTANCES
+
+    if not any((folder / RING / "last_boot_info").exists() for folder in INSTANCES):
+        return ()
+    return (str(check_roots_file(engine_path())), "last-boot", "--arm")
 
 
 def _own_program() -> Path:
@@ -108,20 +145,29 @@ def install(name: str, options: Sequence[str]) -> list[str]:
         raise InputError(f"{there[0]} already exists; remove it first: rtgauge recorder uninstall {name}")
     if any(word == "--folder" or word.startswith("--folder=") for word in options):
         raise InputError(f"leave out --folder; the service records into {FOLDERS / name}")
+    _socket(name, options)
     command = [str(_own_program()), "recorder", "run", *options, "--folder", str(FOLDERS / name)]
+    arms = _arms_ring()
+    ring = (
+        "it also records what runs before a crash; see it at the next boot with: rtgauge recorder last-boot"
+        if arms
+        else "after a crash, nothing will be known of it, because the kernel has no persistent ring; boot "
+        f"Linux 6.12 or newer with {RING_PARAMETERS}, and install the service again"
+    )
     try:
-        write_whole(unit, unit_text(name, command).encode(), mode=0o644)
+        write_whole(unit, unit_text(name, command, arms).encode(), mode=0o644)
         link.parent.mkdir(mode=0o755, exist_ok=True)
         link.symlink_to(f"../{unit.name}")
     except OSError as error:
         unit.unlink(missing_ok=True)
         raise MeasureError(f"the service was not installed: {error}") from None
     if not SYSTEMD.is_dir():
-        return [f"installed {unit}; it starts at the next boot with systemd"]
+        return [f"installed {unit}; it starts at the next boot with systemd", ring]
     subprocess.run(["systemctl", "daemon-reload"], check=False)
     if subprocess.run(["systemctl", "start", unit.name], check=False).returncode:
-        return [f"installed {unit}, but it did not start; see: systemctl status {unit.name}"]
-    return [f"installed and started {unit.name}; see what it records with: rtgauge show {FOLDERS / name}"]
+        return [f"installed {unit}, but it did not start; see: systemctl status {unit.name}", ring]
+    done = f"installed and started {unit.name}; see what it records with: rtgauge show {FOLDERS / name}"
+    return [done, ring]
 
 
 def uninstall(name: str, *, with_folder: bool = False) -> list[str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rtgauge.errors import InputError
-from rtgauge_ext.recorder import installing
+from rtgauge_ext.recorder import actions, installing, tracing
 from rtgauge_ext.recorder.installing import install, uninstall, unit_text
 
 if TYPE_CHECKING:
@@ -27,6 +27,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(installing, "FOLDERS", tmp_path / "var/lib/rtgauge/recorder")
     monkeypatch.setattr(installing, "SYSTEMD", tmp_path / "no systemd")
     monkeypatch.setattr(installing, "_own_program", lambda: tmp_path / "usr/bin/rtgauge")
+    monkeypatch.setattr(tracing, "INSTANCES", (tmp_path / "instances",))
     (tmp_path / "etc/systemd/system").mkdir(parents=True)
     return tmp_path
 
@@ -124,3 +125,43 @@ def test_systemd_understands_the_unit(tmp_path: Path) -> None:
         ["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, check=False
     )
     assert unit.name not in found.stderr and found.returncode == 0, found.stderr
+
+
+def test_the_service_arms_the_ring_of_a_kernel_that_has_one(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "reserve_mem=20M:32M:trace trace_instance=boot_map@trace" in install("without", OPTIONS)[1]
+    unit = machine / "etc/systemd/system/rtgauge-recorder-without.service"
+    assert "ExecStartPre" not in unit.read_text()
+    (machine / "instances/boot_map").mkdir(parents=True)
+    (machine / "instances/boot_map/last_boot_info").touch()
+    monkeypatch.setenv("RTGAUGE_ENGINE", "/bin/true")
+
+    def engine(_path: Path) -> Path:
+        return machine / "engine"
+
+    monkeypatch.setattr(actions, "check_roots_file", engine)
+    assert "rtgauge recorder last-boot" in install("control", OPTIONS)[1]
+    text = (machine / "etc/systemd/system/rtgauge-recorder-control.service").read_text().splitlines()
+    assert f'ExecStartPre=-"{machine}/engine" "last-boot" "--arm"' in text
+    assert "StateDirectory=rtgauge/recorder/control rtgauge/last-boot" in text
+
+
+@pytest.mark.parametrize("words", [["--socket", "/run/control.trigger"], ["--socket=/tmp/trigger"]])
+def test_a_socket_that_the_service_cannot_make_is_refused(machine: Path, words: list[str]) -> None:
+    with pytest.raises(InputError, match="/run/rtgauge-recorder-control/trigger"):
+        install("control", [*OPTIONS, *words])
+    assert files(machine) == set()
+    install("control", [*OPTIONS, "--socket", "/run/rtgauge-recorder-control/trigger"])
+
+
+SYSTEMD_ANALYZE = shutil.which("systemd-analyze")
+
+
+@pytest.mark.skipif(SYSTEMD_ANALYZE is None, reason="systemd-analyze is not installed")
+def test_systemd_calls_the_service_no_worse_than_medium(machine: Path) -> None:
+    install("control", ["--program", "control"])
+    unit = machine / "etc/systemd/system/rtgauge-recorder-control.service"
+    command = [str(SYSTEMD_ANALYZE), "security", "--offline=true", "--no-pager", str(unit)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert float(done.stdout.rsplit(": ", 1)[1].split()[0]) <= 5
