@@ -6,6 +6,7 @@ the short options of cyclictest and rtla.
 from __future__ import annotations
 
 import re
+import sys
 from collections.abc import Callable, Sequence
 
 from rtgauge.errors import InputError
@@ -115,6 +116,13 @@ def rewritten(arguments: Sequence[str]) -> list[str]:
         if takes:
             next(rest)
     return result
+
+
+def given_command() -> list[str]:
+    """Return this process's command line as typer reads it, with long options only, so that a later command
+    can repeat it with other values.
+    """
+    return ["rtgauge", *rewritten(sys.argv[1:])]
 
 
 def _deadline(text: str, words: Sequence[str]) -> str:

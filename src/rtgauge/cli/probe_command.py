@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import inspect
-import sys
 import tempfile
 import textwrap
 from collections.abc import Callable, Mapping
@@ -16,6 +15,7 @@ import typer
 from annotated_types import Ge, Le
 
 from rtgauge.cli.added_options import AddedValues, added_to
+from rtgauge.cli.arguments import given_command
 from rtgauge.cli.options import Details, Target, WaitForLock, parameters_of, wait_s
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError
 from rtgauge.extension import imported
@@ -229,7 +229,7 @@ def measure_probe(
             folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix=".rtgauge-", dir=beside)))
         options = RunOptions(
             folder,
-            ["rtgauge", *sys.argv[1:]],
+            given_command(),
             kept=kept,
             # Writing windows imports polars, which takes longer than everything else.
             with_windows=not as_json or kept or require is not None or probe.shown.needs_windows,

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ import typer
 
 from rtgauge.cli import completion
 from rtgauge.cli.added_options import AddedValues
+from rtgauge.cli.arguments import given_command
 from rtgauge.cli.options import (
     LONGEST_WAIT_NS,
     MACHINE,
@@ -370,9 +370,7 @@ def run(
 
     if over.require is not None:
         parse_requirement(over.require)
-    options = RunOptions(
-        out=out, command=["rtgauge", *sys.argv[1:]], hold_ns=hold_ns(hold), wait_s=wait_s(wait)
-    )
+    options = RunOptions(out=out, command=given_command(), hold_ns=hold_ns(hold), wait_s=wait_s(wait))
     overrides = added.changed(over.overrides())
     study = registry.adaptive_study(plan, overrides) if plan in registry.studies() else None
     if study is not None and (given := given_options(turns)):

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from rtgauge.cli.arguments import rewritten
+from rtgauge.cli.arguments import given_command, rewritten
 from rtgauge.errors import InputError
 from tests.support.command_line import refused
 
@@ -111,6 +111,14 @@ def test_habits_are_read(typed: str, read: str) -> None:
 def test_a_deadline_is_a_requirement(command: str, bound: str) -> None:
     assert rewritten([*command.split(), "--deadline", "1ms"])[-1] == f"--require=period=1ms {bound}"
     assert rewritten([*command.split(), "--deadline=1ms"])[-1] == f"--require=period=1ms {bound}"
+
+
+def test_a_record_keeps_the_command_with_long_options(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The next command repeats it, and gives some of the options anew."""
+    monkeypatch.setattr("sys.argv", ["/usr/bin/rtgauge", "probe", "wakeup", "-D", "10", "-i", "1000"])
+    assert given_command() == ["rtgauge", "probe", "wakeup", "--duration=10s", "--interval=1000us"]
+    monkeypatch.setattr("sys.argv", ["rtgauge", "watch", "--deadline", "1ms", "--", "loop", "-D", "9"])
+    assert given_command()[2:] == ["--require=period=1ms response<=1ms", "--", "loop", "-D", "9"]
 
 
 def test_a_wrong_deadline_is_refused() -> None:
