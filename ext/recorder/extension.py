@@ -16,5 +16,6 @@ EXTENSION = Extension(
             "rtgauge_ext.recorder.command:app",
         )
     },
+    keepers={"recorder": "rtgauge_ext.recorder.installing:KEPT"},
     resumers={"recorder.json": "rtgauge_ext.recorder.resumer:RECORDER"},
 )

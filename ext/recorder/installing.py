@@ -13,6 +13,9 @@ from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
 
+import typer
+
+from rtgauge.cli.kept_settings import Keeper
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.input_file import MOST_TOML, read_regular
 from rtgauge.record.files import write_whole
@@ -170,6 +173,13 @@ def install(name: str, options: Sequence[str]) -> list[str]:
     return [done, ring]
 
 
+def installed() -> list[str]:
+    """Return the names of the services on this machine."""
+    prefix, suffix = unit_name("x").split("x")
+    names = [unit.name.removeprefix(prefix).removesuffix(suffix) for unit in UNITS.glob(f"{prefix}*{suffix}")]
+    return sorted(name for name in names if NAME.fullmatch(name))
+
+
 def uninstall(name: str, *, with_folder: bool = False) -> list[str]:
     """Stop the service and remove what `install` wrote, and with `with_folder` what it recorded. Return lines
     on what was done and what was left.
@@ -202,6 +212,24 @@ def uninstall(name: str, *, with_folder: bool = False) -> list[str]:
     elif folder.exists():
         done.append(f"{folder} stays with what was recorded; remove it with --folder")
     return done
+
+
+def uninstall_all() -> bool:
+    """Uninstall every service, and print what was done. Return False: no settings were restored."""
+    for line in (line for name in installed() for line in uninstall(name)):
+        typer.echo(line)
+    return False
+
+
+def _kept() -> list[str]:
+    """Return a line for each service."""
+    return [
+        f"{unit_name(name)} records at each boot; remove it with: rtgauge recorder uninstall {name}"
+        for name in installed()
+    ]
+
+
+KEPT = Keeper(uninstall_all, _kept)
 
 
 def _is_own(unit: Path) -> bool:

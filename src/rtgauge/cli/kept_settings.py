@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""What an extension tells `rtgauge restore --applied` about settings that it keeps at each boot."""
+"""What an extension tells `rtgauge restore` about what it keeps on this machine at each boot."""
 
 from __future__ import annotations
 
@@ -12,10 +12,14 @@ from rtgauge.extension import load, registered
 
 @dataclass(frozen=True)
 class Keeper:
-    """Keeps settings at each boot."""
+    """Keeps settings, or a service, at each boot."""
 
     undo: Callable[[], bool]
-    """Undoes what is kept on this machine. Returns whether there was something to undo."""
+    """Undoes what is kept on this machine, for --applied. Returns whether that has also restored the settings
+    in the journal.
+    """
+    kept: Callable[[], list[str]] = list
+    """Returns a line for each service that is kept on this machine, and how to remove it."""
 
 
 def keepers() -> list[Keeper]:

@@ -44,7 +44,10 @@ def restore(
     target: Target = "local",
     applied: Annotated[
         bool,
-        typer.Option("--applied", help="Also undo `rtgauge deploy apply` and settings kept at each boot."),
+        typer.Option(
+            "--applied",
+            help="Also undo `rtgauge deploy apply`, and settings and services kept at each boot.",
+        ),
     ] = False,
     release: Annotated[
         bool,
@@ -56,8 +59,8 @@ def restore(
 ) -> None:
     """Put back everything that a killed run left changed: settings, deployments and locks.
 
-    This also works after a power failure. Settings made by `rtgauge deploy apply`, and settings that are kept
-    at each boot, stay unless you add --applied.
+    This also works after a power failure. Settings made by `rtgauge deploy apply`, and settings and services
+    that are kept at each boot, stay unless you add --applied.
 
     \b
     Examples:
@@ -68,7 +71,7 @@ def restore(
       rtgauge restore --release --target ssh://root@board
           end a run on that machine if its host is gone
       rtgauge restore --applied
-          also undo `rtgauge deploy apply` and settings kept at each boot
+          also undo `rtgauge deploy apply`, and settings and services kept at each boot
 
     \b
     Exit status 3: something could not be restored, or the run could not be ended.
@@ -76,7 +79,9 @@ def restore(
     if release:
         run = release_target(target)
         typer.echo(f"ended    run {run}" if run is not None else "no run is using this machine")
-    undone = [keeper.undo() for keeper in keepers()] if applied and target == LOCAL else []
-    if any(undone):
-        return
-    _put_back(target, *(("--stale", "--held") if applied else ()))
+    here = keepers() if target == LOCAL else []
+    restored = [keeper.undo() for keeper in here] if applied else []
+    if not any(restored):
+        _put_back(target, *(("--stale", "--held") if applied else ()))
+    for line in (line for keeper in here for line in keeper.kept()):
+        typer.echo(line)

@@ -12,7 +12,7 @@ import pytest
 
 from rtgauge.errors import InputError
 from rtgauge_ext.recorder import actions, installing, tracing
-from rtgauge_ext.recorder.installing import install, uninstall, unit_text
+from rtgauge_ext.recorder.installing import KEPT, install, uninstall, unit_text
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -110,6 +110,21 @@ def test_options_that_break_the_unit_are_refused(machine: Path) -> None:
     with pytest.raises(InputError, match="leave out --folder"):
         install("control", ["--folder=/tmp/x"])
     assert files(machine) == set()
+
+
+def test_restore_names_the_services_and_removes_them(
+    machine: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    install("control", OPTIONS)
+    install("x", OPTIONS)
+    (machine / "etc/systemd/system/other.service").write_text("mine")
+    assert [line.rpartition(": ")[2] for line in KEPT.kept()] == [
+        "rtgauge recorder uninstall control",
+        "rtgauge recorder uninstall x",
+    ]
+    assert not KEPT.undo(), "the journal is still to be restored"
+    assert capsys.readouterr().out.count("removed") == 4
+    assert KEPT.kept() == [] and files(machine) == {"etc/systemd/system/other.service"}
 
 
 def test_what_is_not_installed_cannot_be_removed(machine: Path) -> None:
