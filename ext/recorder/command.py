@@ -242,6 +242,11 @@ def run(*, program: ProgramOptions, keep: Keep, triggers: Triggers) -> None:
       rtgauge recorder run --pid 812 --folder /tmp/flight --silent 5 \\
           --require "period=1ms" --on-trigger signal:USR1
     """
+    record(program, keep, triggers)
+
+
+def record(program: ProgramOptions, keep: Keep, triggers: Triggers) -> None:
+    """Record until the time is over, or until stopped. Raises InputError or MeasureError."""
     from rtgauge_ext.recorder.folder import RecorderFolder, Settings
     from rtgauge_ext.recorder.recorder import Recorder
     from rtgauge_ext.recorder.tracing import check_tracing

@@ -16,6 +16,7 @@ EXTENSION = Extension(
             "rtgauge_ext.recorder.command:app",
         )
     },
+    options={"watch": "rtgauge_ext.recorder.watch_option:WatchFor"},
     keepers={"recorder": "rtgauge_ext.recorder.installing:KEPT"},
     resumers={"recorder.json": "rtgauge_ext.recorder.resumer:RECORDER"},
 )

@@ -41,6 +41,16 @@ class WhileMeasuring(AddedOptions):
         """
 
 
+class InsteadOfWatching(AddedOptions):
+    """For `watch`: does something else with the program than to measure it once."""
+
+    @abstractmethod
+    def instead(self, given: Mapping[str, Any]) -> Callable[[], None] | None:
+        """Return what to do; None if the options do not ask for it. `given`: what the command got, of all its
+        options that differ from their defaults. Raises InputError if an option is wrong.
+        """
+
+
 class ChangesPlan(AddedOptions):
     """For `run`: changes the plan."""
 

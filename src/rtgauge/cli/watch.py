@@ -3,17 +3,20 @@
 
 from __future__ import annotations
 
+import inspect
 import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from rtgauge.cli.added_options import AddedValues, InsteadOfWatching, added_to
+from rtgauge.cli.options import parameters_of
 from rtgauge.cli.probe_command import measure_probe, with_options
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.probe.points import SEPARATOR
@@ -21,6 +24,8 @@ from rtgauge.probe.watch import PROBE, named
 from rtgauge.target.address import parse_address
 from rtgauge.target.ssh_program import program_on
 
+ADDED_TO = "watch"
+"""The command, for extensions that add options to it alone."""
 SETTLE_S = 2.0
 """How long a started program may take to begin its real-time threads."""
 NAMED_S = 30.0
@@ -127,7 +132,18 @@ def _points(given: dict[str, Any]) -> str | None:
     return SEPARATOR.join(points) or None
 
 
+def _do_instead(given: Mapping[str, Any]) -> None:
+    """If an option asks for something else than to measure, do it and exit."""
+    defaults = {name: each.default for name, each in inspect.signature(watch).parameters.items()}
+    differing = {name: value for name, value in given.items() if value != defaults[name]}
+    for group in AddedValues.given(ADDED_TO, given).of(InsteadOfWatching):
+        if (instead := group.instead(differing)) is not None:
+            instead()
+            raise typer.Exit
+
+
 def _watch(command: list[str] | None, **given: Any) -> None:
+    _do_instead({"command": command, **given})
     given["points"] = _points(given)
     if sum((given["pid"] is not None, given["program"] is not None, bool(command))) != 1:
         raise InputError(
@@ -154,5 +170,10 @@ watch = with_options(
         "end": (END, None),
         "explain": (EXPLAIN, True),
         "command": (COMMAND, None),
+        **{
+            each.name: (each.annotation, each.default)
+            for group in added_to(ADDED_TO)
+            for each in parameters_of(group)
+        },
     },
 )

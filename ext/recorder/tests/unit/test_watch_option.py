@@ -1,0 +1,58 @@
+# SPDX-License-Identifier: MIT
+"""`rtgauge watch --for` records as `rtgauge recorder run` does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import pytest
+from tests.support.cli import invoke
+
+from rtgauge.errors import EXIT_INPUT, EXIT_OK
+from rtgauge_ext.recorder import command
+from rtgauge_ext.recorder.command import Keep, ProgramOptions, Triggers
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+REQUIRE = "period=1ms latency<=200us"
+
+
+@pytest.fixture
+def recorded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """What is recorded, instead of recording it."""
+    calls: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(command, "record", lambda *options: calls.append(options))
+    return calls
+
+
+def test_watch_records_with_the_options_of_the_recorder(recorded: list[tuple[Any, ...]]) -> None:
+    words = ("--threads", "loop", "--cycle", "read", "--require", REQUIRE, "--keep", "20MiB")
+    done = invoke("watch", "--program", "control", "--for", "30d", "--budget-cpu", "1%", *words)
+    assert done.returncode == EXIT_OK, done.stderr
+    program = ProgramOptions(program="control", threads="loop", cycle="read", require=REQUIRE)
+    assert recorded == [(program, Keep(for_="30d", keep="20MiB", budget_cpu="1%"), Triggers())]
+
+
+def test_what_is_not_given_is_the_recorders_own(recorded: list[tuple[Any, ...]]) -> None:
+    assert invoke("watch", "--pid", "812", "--for", "1h").returncode == EXIT_OK
+    assert recorded == [(ProgramOptions(pid=812), Keep(for_="1h"), Triggers())]
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--keep", "20MiB"), "need --for"),
+        (("--for", "30d", "--save"), "does not take --save"),
+        (("--for", "30d", "--duration", "1min"), "does not take --duration"),
+        (("--for", "30d", "--no-explain"), "does not take --no-explain"),
+        (("--for", "30d", "--target", "ssh://board"), "does not take --target"),
+        (("--for", "30d", "--", "true"), "does not take a command"),
+    ],
+)
+def test_what_does_not_go_together_is_refused(
+    words: Sequence[str], message: str, recorded: list[tuple[Any, ...]]
+) -> None:
+    done = invoke("watch", "--pid", "812", *words)
+    assert done.returncode == EXIT_INPUT and message in done.stderr
+    assert recorded == []

@@ -1,0 +1,69 @@
+# SPDX-License-Identifier: MIT
+"""The options `--for`, `--keep` and `--budget-cpu` of `rtgauge watch`, which record as `rtgauge recorder run`
+does.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, fields
+from typing import Annotated, Any
+
+import typer
+
+from rtgauge.cli.added_options import InsteadOfWatching
+from rtgauge.errors import InputError
+
+OF_THE_PROGRAM = ("program", "pid", "threads", "cycle", "require")
+
+
+@dataclass(frozen=True)
+class WatchFor(InsteadOfWatching):
+    """Records the program instead of measuring it once."""
+
+    for_: Annotated[
+        str | None,
+        typer.Option(
+            "--for",
+            metavar="TIME",
+            help="Record for so long (e.g. 30d), as rtgauge recorder run does, which has more options.",
+        ),
+    ] = None
+    keep: Annotated[
+        str | None,
+        typer.Option(metavar="SIZE", help="With --for: the most that the folder may take. [default: 50MiB]"),
+    ] = None
+    budget_cpu: Annotated[
+        str | None,
+        typer.Option(
+            metavar="SHARE", help="With --for: share of a CPU that recording may take. [default: 0.5%]"
+        ),
+    ] = None
+
+    def instead(self, given: Mapping[str, Any]) -> Callable[[], None] | None:
+        """Return what records; see InsteadOfWatching."""
+        if self.for_ is None:
+            if self.keep is not None or self.budget_cpu is not None:
+                raise InputError("--keep and --budget-cpu need --for, such as --for 30d")
+            return None
+        known = {*OF_THE_PROGRAM, *(each.name for each in fields(self))}
+        for name in given:
+            if name not in known:
+                raise InputError(
+                    f"--for records, so it does not take {_written(name)}; see: rtgauge recorder run --help"
+                )
+        return lambda: self._record({name: given[name] for name in OF_THE_PROGRAM if name in given})
+
+    def _record(self, program: Mapping[str, Any]) -> None:
+        from rtgauge_ext.recorder.command import Keep, ProgramOptions, Triggers, record
+
+        wanted = {"for_": self.for_, "keep": self.keep, "budget_cpu": self.budget_cpu}
+        keep = Keep(**{name: value for name, value in wanted.items() if value is not None})
+        record(ProgramOptions(**program), keep, Triggers())
+
+
+def _written(name: str) -> str:
+    """Return an option of `watch` as it is written."""
+    if name == "command":
+        return "a command"
+    return "--no-explain" if name == "explain" else f"--{name.removesuffix('_ns').replace('_', '-')}"
