@@ -619,7 +619,8 @@ int64_t explain_pause_ns(int64_t pause_ns)
 
 bool explain_hurries(int64_t now_ns)
 {
-	return explain.candidate_count > AT_ONCE / 4 || now_ns < explain.hurries_until_ns;
+	return (explain.candidate_count > AT_ONCE / 4 && explain.moments < MOMENTS_MAX) ||
+	       now_ns < explain.hurries_until_ns;
 }
 
 static bool overlaps(const struct ring_page *page, const struct ring_window *window)

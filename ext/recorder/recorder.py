@@ -10,6 +10,7 @@ import resource
 import selectors
 import signal
 import time
+from collections import Counter
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -18,9 +19,10 @@ from typing import NamedTuple
 
 from rtgauge.errors import MeasureError, RecordError, RtgaugeError
 from rtgauge.runner.put_together import signal_name
-from rtgauge.units import NS_PER_S, format_share
+from rtgauge.units import NS_PER_S
 from rtgauge_ext.recorder.actions import Actions
 from rtgauge_ext.recorder.clocks import clocks
+from rtgauge_ext.recorder.cpu_budget import CpuBudget
 from rtgauge_ext.recorder.folder import HOUR_NS, RecorderFolder
 from rtgauge_ext.recorder.markers import Markers
 from rtgauge_ext.recorder.messages import Messages
@@ -109,6 +111,7 @@ class Recorder:
         self._stop = False
         self._suspends = 0
         self._cpu_ns = self._cpu_used_ns()
+        self._budget = CpuBudget(options.budget, self._counts())
         self._cpu_looked_ns = self._silent_looked_ns = self._triggers_looked_ns = 0
 
     def run(self) -> None:
@@ -232,7 +235,10 @@ class Recorder:
 
     def _tick(self) -> None:
         now_ns = clocks().monotonic_ns
+        before_ns = self._recording.counts["watched_ns"]
         self._recording.tick(self._state())
+        if self._now is not None and self._now.session.spares:
+            self._count("spared_ns", max(0, self._recording.counts["watched_ns"] - before_ns))
         self._actions.look(time.monotonic())
         if now_ns - self._triggers_looked_ns >= LOOK_NS:
             self._triggers_looked_ns = now_ns
@@ -272,7 +278,7 @@ class Recorder:
     def _started(self, program: Program, now_ns: int) -> RunningEngine | None:
         self._sessions += 1
         try:
-            session = EngineSession(self._sessions, program, self._options.watch)
+            session = EngineSession(self._sessions, program, self._options.watch, spares=self._budget.spares)
         except (MeasureError, OSError) as error:
             self._failed(str(error), now_ns)
             return None
@@ -292,9 +298,15 @@ class Recorder:
         if now is None:
             return
         suspends = self._folder.counts["suspends"] + self._recording.counts["suspends"]
+        spares = self._budget.spares  # an hour's session then has only so many moments
         used = now.taker.moments >= SESSION_MOMENTS or now.taker.moment_bytes >= SESSION_BYTES
         age_ns = now_ns - now.since_ns
-        is_old = age_ns >= SESSION_NS or suspends != self._suspends or (used and age_ns >= LEAST_SESSION_NS)
+        is_old = (
+            age_ns >= SESSION_NS
+            or suspends != self._suspends
+            or spares != now.session.spares
+            or (used and not spares and age_ns >= LEAST_SESSION_NS)
+        )
         if following is None and is_old and now.taker.is_measuring and now_ns >= self._again_ns:
             self._suspends = suspends
             self._next = self._started(now.session.program, now_ns)
@@ -356,11 +368,11 @@ class Recorder:
         used_ns = self._cpu_used_ns()
         self._count("cpu_ns", max(0, used_ns - self._cpu_ns))
         self._cpu_ns = max(used_ns, self._cpu_ns)
-        total = self._folder.counts + self._recording.counts
-        watched_ns = total["watched_ns"]
-        if watched_ns > HOUR_NS and total["cpu_ns"] > self._options.budget * watched_ns:
-            share = format_share(total["cpu_ns"] / watched_ns)
-            self._say("over budget", f"recording takes {share} of a CPU, more than --budget-cpu")
+        if (changed := self._budget.look(self._counts())) is not None:
+            self._recording.event("CPU budget", changed)
+
+    def _counts(self) -> Counter[str]:
+        return self._folder.counts + self._recording.counts
 
 
 def _ticks(pid: int) -> int:

@@ -24,6 +24,8 @@ BUFFER_KB, LEAST_BUFFER_KB = 4096, 512
 """Room for the kernel's events around a moment, for each CPU; the latter is the engine's usual one."""
 BUFFER_NS = 20_000_000
 """The engine's usual time between two readings of the events. In a larger buffer, they may wait longer."""
+SPARING_NS = NS_PER_S
+"""The time between two readings while recording takes too much of the CPU: the engine's longest."""
 MEMORY_PART = 64
 """The buffers of all CPUs take at most one part in this many of the memory."""
 LOOK_NS = 10 * NS_PER_S
@@ -39,8 +41,12 @@ def buffer_kb(memory_kb: int, cpus: int) -> int:
     return min(BUFFER_KB, max(LEAST_BUFFER_KB, memory_kb // MEMORY_PART // cpus))
 
 
-def engine_arguments(options: dict[str, str | int], pid: int, trace: str, explain: str) -> list[str]:
-    """Return the engine's command line. `options`: as a plan has them. Raises ValueError for a wrong one."""
+def engine_arguments(
+    options: dict[str, str | int], pid: int, trace: str, explain: str, *, spares: bool = False
+) -> list[str]:
+    """Return the engine's command line. `options`: as a plan has them. `spares`: reads the events as rarely
+    as possible, so that moments that come close together get lost. Raises ValueError for a wrong option.
+    """
     given = {"pid": pid, "duration": LONGEST, "explain": True, **options}
     arguments = PROBE.arguments(WatchParameters.model_validate(given), None)
     kept = [word for word in arguments if not word.startswith(OWN_OPTIONS)]
@@ -50,7 +56,7 @@ def engine_arguments(options: dict[str, str | int], pid: int, trace: str, explai
         *kept,
         f"--look-ns={LOOK_NS}",
         f"--explain-buffer-kb={room_kb}",
-        f"--drain-ns={room_kb * BUFFER_NS // LEAST_BUFFER_KB}",
+        f"--drain-ns={SPARING_NS if spares else room_kb * BUFFER_NS // LEAST_BUFFER_KB}",
         "--keep-end",
         f"--pid={pid}",
         f"--trace-instance={trace}",
@@ -61,13 +67,18 @@ def engine_arguments(options: dict[str, str | int], pid: int, trace: str, explai
 class EngineSession:
     """A running engine. Its lines come from `lines`, whenever `stdout` is readable."""
 
-    def __init__(self, number: int, program: Program, options: dict[str, str | int]) -> None:
-        """Start the engine. Raises MeasureError or OSError."""
-        self.program = program
+    def __init__(
+        self, number: int, program: Program, options: dict[str, str | int], *, spares: bool = False
+    ) -> None:
+        """Start the engine; `spares`: see engine_arguments. Raises MeasureError or OSError."""
+        self.program, self.spares = program, spares
         self._instances = [make_instance(f"{number}{part}") for part in ("", "-explain")]
         try:
             self._process = subprocess.Popen(
-                [str(engine_path()), *engine_arguments(options, program.pid, *self._instances)],
+                [
+                    str(engine_path()),
+                    *engine_arguments(options, program.pid, *self._instances, spares=spares),
+                ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 start_new_session=True,

@@ -57,8 +57,10 @@ class WatchFor(InsteadOfWatching):
     def _record(self, program: Mapping[str, Any]) -> None:
         from rtgauge_ext.recorder.command import Keep, ProgramOptions, Triggers, record
 
-        wanted = {"for_": self.for_, "keep": self.keep, "budget_cpu": self.budget_cpu}
-        keep = Keep(**{name: value for name, value in wanted.items() if value is not None})
+        usual = Keep()
+        keep = Keep(
+            for_=self.for_, keep=self.keep or usual.keep, budget_cpu=self.budget_cpu or usual.budget_cpu
+        )
         record(ProgramOptions(**program), keep, Triggers())
 
 

@@ -36,7 +36,8 @@
 #define DRAIN_NS (NS_PER_S / 20)
 #define COUNTS_PER_LOOK 20 /* how often the program's own counts are read between two looks */
 #define SETTLES_NS (2 * NS_PER_S)
-#define SLOTS 128 /* of the table of threads; more than twice WATCH_THREADS_MAX */
+#define HURRIED_PART 8 /* of --drain-ns, while many latencies come at once */
+#define SLOTS 128      /* of the table of threads; more than twice WATCH_THREADS_MAX */
 #define CHANGES_MAX 32
 
 static struct {
@@ -691,6 +692,18 @@ static void take_requests(const struct state *state)
 		keep_moment(state, request.tid, request.time_ns, request.number);
 }
 
+/* Returns the time until the next drain. */
+static int64_t pause_ns(const struct state *state, int64_t now_ns)
+{
+	int64_t usual_ns = explain_pause_ns(DRAIN_NS), hurried_ns = options.drain_ns / HURRIED_PART;
+
+	if (!options.drain_ns || !is_settled(state, now_ns))
+		return usual_ns;
+	if (!explain_hurries(now_ns))
+		return options.drain_ns;
+	return hurried_ns > usual_ns ? hurried_ns : usual_ns;
+}
+
 static bool drain(struct harness *h, struct json *j)
 {
 	struct state *state = h->state;
@@ -721,9 +734,7 @@ static bool drain(struct harness *h, struct json *j)
 	}
 	for (unsigned int i = 0; i < h->series_count; i++)
 		state->series[i]->reached_ns = now_ns;
-	h->pause_ns = options.drain_ns && is_settled(state, now_ns) && !explain_hurries(now_ns)
-			      ? options.drain_ns
-			      : explain_pause_ns(DRAIN_NS);
+	h->pause_ns = pause_ns(state, now_ns);
 	if (goes_on && now_ns >= state->phase.until_ns)
 		harness_end_by(h, "duration");
 	else if (goes_on && !process_lives((pid_t)options.pid, state->program.start)) {

@@ -26,3 +26,7 @@ def test_events_wait_no_longer_than_their_buffer_lasts() -> None:
     usual_ns_per_kb = 20_000_000 / 512
     assert int(words["--drain-ns"]) == int(words["--explain-buffer-kb"]) * usual_ns_per_kb
     assert words["--pid"] == "812"
+
+
+def test_who_spares_cpu_time_reads_rarely() -> None:
+    assert "--drain-ns=1000000000" in engine_arguments({}, 812, "rings", "explain-rings", spares=True)

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import pytest
 from tests.support.cli import invoke
@@ -19,14 +19,18 @@ REQUIRE = "period=1ms latency<=200us"
 
 
 @pytest.fixture
-def recorded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+def recorded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
     """What is recorded, instead of recording it."""
-    calls: list[tuple[Any, ...]] = []
-    monkeypatch.setattr(command, "record", lambda *options: calls.append(options))
+    calls: list[tuple[object, ...]] = []
+
+    def record(*options: object) -> None:
+        calls.append(options)
+
+    monkeypatch.setattr(command, "record", record)
     return calls
 
 
-def test_watch_records_with_the_options_of_the_recorder(recorded: list[tuple[Any, ...]]) -> None:
+def test_watch_records_with_the_options_of_the_recorder(recorded: list[tuple[object, ...]]) -> None:
     words = ("--threads", "loop", "--cycle", "read", "--require", REQUIRE, "--keep", "20MiB")
     done = invoke("watch", "--program", "control", "--for", "30d", "--budget-cpu", "1%", *words)
     assert done.returncode == EXIT_OK, done.stderr
@@ -34,7 +38,7 @@ def test_watch_records_with_the_options_of_the_recorder(recorded: list[tuple[Any
     assert recorded == [(program, Keep(for_="30d", keep="20MiB", budget_cpu="1%"), Triggers())]
 
 
-def test_what_is_not_given_is_the_recorders_own(recorded: list[tuple[Any, ...]]) -> None:
+def test_what_is_not_given_is_the_recorders_own(recorded: list[tuple[object, ...]]) -> None:
     assert invoke("watch", "--pid", "812", "--for", "1h").returncode == EXIT_OK
     assert recorded == [(ProgramOptions(pid=812), Keep(for_="1h"), Triggers())]
 
@@ -51,7 +55,7 @@ def test_what_is_not_given_is_the_recorders_own(recorded: list[tuple[Any, ...]])
     ],
 )
 def test_what_does_not_go_together_is_refused(
-    words: Sequence[str], message: str, recorded: list[tuple[Any, ...]]
+    words: Sequence[str], message: str, recorded: list[tuple[object, ...]]
 ) -> None:
     done = invoke("watch", "--pid", "812", *words)
     assert done.returncode == EXIT_INPUT and message in done.stderr
