@@ -140,6 +140,8 @@ def _answer(
     )
     asked_ns = max(_asked_ns(within, handed, lines), sent.time_ns)
     interrupt = _interrupt(within, asked_ns, sent.time_ns)
+    if interrupt is not None:  # a virtual link has none: another packet had the same address
+        far = None
     arrived_ns = asked_ns
     if far is not None and handed.name != BEFORE_POLL:
         left = _later(within, "net_dev_xmit", far)
@@ -153,7 +155,7 @@ def _answer(
         handed,
         received,
         waking,
-        interrupt if far is None else None,
+        interrupt,
         local=far is not None,
     )
 

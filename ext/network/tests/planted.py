@@ -66,10 +66,11 @@ def bursts(cpu: int, length_s: float = LATE_S) -> Generator[int]:
             process.kill()
 
 
-def write(both: TwoNamespaces, file: str, text: str) -> None:
-    """Write a file of the interface, in a mount of sysfs that shows the namespace."""
-    script = f"mount -t sysfs none /sys && printf %s '{text}' >/sys/class/net/{LINK}/{file}"
-    subprocess.run([*both.near, "unshare", "--mount", "sh", "-c", script], check=True)
+def write(both: TwoNamespaces, file: str, text: str, *, far: bool = False) -> None:
+    """Write a file of an end's interface, in a mount of sysfs that shows the namespace."""
+    prefix, link = (both.far, "rtg-far") if far else (both.near, LINK)
+    script = f"mount -t sysfs none /sys && printf %s '{text}' >/sys/class/net/{link}/{file}"
+    subprocess.run([*prefix, "unshare", "--mount", "sh", "-c", script], check=True)
 
 
 def threaded(both: TwoNamespaces, cpu: int) -> int:
@@ -170,7 +171,7 @@ def explained(
             text=True,
             check=False,
         )
-    assert done.returncode == 0, done.stdout[-500:]
+    assert done.returncode == 0, (done.returncode, done.stderr, [line for line in done.stdout.splitlines() if "error" in line[:30]] or done.stdout[-500:])
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     formats = TraceFormats.read(next(line for line in lines if line["type"] == "trace_formats"))
     found: list[Explanation] = []

@@ -111,8 +111,9 @@ def steered_storm(both: TwoNamespaces, strength: int) -> Generator[None]:
 
 @contextlib.contextmanager
 def storm_on_the_loop(both: TwoNamespaces, strength: int) -> Generator[None]:
-    """Packets of another flow interrupt the CPU of the loop."""
+    """Packets of another flow interrupt the CPU of the loop, but not the far end's."""
     write(both, "queues/rx-0/rps_cpus", f"{1 << LOOP:x}")
+    write(both, "queues/rx-0/rps_cpus", f"{1 << OTHER:x}", far=True)
     with slow_packets(both), flow(both, near=False, packets=100 * strength, cpu=OTHER):
         yield
 
@@ -146,6 +147,8 @@ PLANTS: dict[str, tuple[React, Plant, Culprit]] = {
     ),
     "gathered": (at_once, deferred, Culprit(Kind.POLL, LINK, until=TIMER, side=SELF)),
 }
+FAR_CPUS = {"interrupt": OTHER}
+"""The CPU of the far end, if the cause would delay it on the loop's CPU."""
 
 
 def is_planted(found: Culprit, planted: Culprit) -> bool:
@@ -170,7 +173,7 @@ def test_the_planted_cause_is_named(name: str, engine: Path, tmp_path: Path) -> 
         with TwoNamespaces() as both:
             end, path = udp_far_end(both, react)
             with end, plant(both, strength):
-                end.prefer(LOOP)
+                end.prefer(FAR_CPUS.get(name, LOOP))
                 found = late(explained(engine, both, path, tmp_path))
         if found:
             most = max(ranked_culprits(found), key=lambda ranked: ranked.outliers)
