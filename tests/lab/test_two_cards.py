@@ -69,9 +69,11 @@ def test_a_card_that_holds_its_interrupt_back_is_named(joined: Lab, tmp_path: Pa
     )
     joined.command("probe", "path", "--peer", FAR, *words, "--save", "-o", tmp_path / "records")
     (record,) = (tmp_path / "records").iterdir()
-    first = json.loads(good(invoke("show", record, "--why", "--json")).stdout)["steps"][0]["culprits"][0]
-    assert (first["culprit"], first["side"]) == ("interrupt throttling of eth1", "card")
-    assert 0.9 * HELD_BACK_NS <= first["worst_ns"] <= 1.2 * HELD_BACK_NS
+    culprits = json.loads(good(invoke("show", record, "--why", "--json")).stdout)["steps"][0]["culprits"]
+    # On a busy host, the far end is slow in some cycles, by much more than any card.
+    most = max(culprits, key=lambda culprit: culprit["outliers"])
+    assert (most["culprit"], most["side"]) == ("interrupt throttling of eth1", "card"), culprits[:3]
+    assert 0.9 * HELD_BACK_NS <= most["worst_ns"] <= 1.2 * HELD_BACK_NS
     shown = good(invoke("show", record, "--why")).stdout
     assert "side: card" in shown
     assert "run ethtool -C INTERFACE adaptive-rx off rx-usecs 0" in shown

@@ -99,12 +99,22 @@ static void receive(struct cycles *c, const struct frame_event *event)
 	} else if (!cycle || cycle->over || came_ns - cycle->release_ns > c->timeout_ns) {
 		c->others.after_timeout += counted;
 	} else {
+		cycle->hardware_arrived_ns = event->hardware_ns;
 		cycle->back_ns = event->time_ns;
 		cycle->arrived_ns = event->stamp_ns;
 		c->others.reordered += counted && event->cycle < c->answered;
 		if (event->cycle > c->answered)
 			c->answered = event->cycle;
 	}
+}
+
+int64_t cycle_outside_ns(const struct cycle *cycle)
+{
+	int64_t outside_ns = cycle->hardware_arrived_ns - cycle->hardware_departed_ns;
+	bool known = cycle->hardware_departed_ns && cycle->hardware_arrived_ns;
+
+	return known && outside_ns >= 0 && outside_ns <= cycle->arrived_ns - cycle->departed_ns ? outside_ns
+												: -1;
 }
 
 void cycles_take(struct cycles *c, const struct frame_event *event)
@@ -122,8 +132,11 @@ void cycles_take(struct cycles *c, const struct frame_event *event)
 		break;
 	case FRAME_DEPARTED:
 		cycle = find(c, event->cycle);
+		/* The kernel reports the two time stamps one after the other. */
 		if (cycle && !cycle->over && !cycle->departed_ns)
 			cycle->departed_ns = event->stamp_ns;
+		if (cycle && !cycle->over && !cycle->hardware_departed_ns)
+			cycle->hardware_departed_ns = event->hardware_ns;
 		break;
 	case FRAME_RECEIVED:
 		receive(c, event);
@@ -138,7 +151,9 @@ void cycles_finish(struct cycles *c)
 {
 	while (c->first < c->next) {
 		const struct cycle *cycle = at(c, c->first);
-		bool settled = !cycle->send_ns || (cycle->back_ns && (cycle->departed_ns || !c->stamped));
+		bool stamped =
+			(cycle->departed_ns || !c->stamped) && (cycle->hardware_departed_ns || !c->hardware);
+		bool settled = !cycle->send_ns || (cycle->back_ns && stamped);
 
 		if (!settled && !is_given_up(c, cycle))
 			return;

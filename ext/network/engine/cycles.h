@@ -18,7 +18,8 @@ struct frame_event {
 	/* the thread's clock: before the send, after the receive, when it gave up the frame, or, for
 	 * FRAME_NONE, when it found no frame waiting */
 	int64_t time_ns;
-	int64_t stamp_ns; /* the kernel's time stamp of departure or arrival */
+	int64_t stamp_ns;    /* the kernel's time stamp of departure or arrival */
+	int64_t hardware_ns; /* the network card's, on its own clock */
 };
 
 /* How a cycle ends. The first three say something about the far end or the way there; the others are this
@@ -41,7 +42,8 @@ struct cycle {
 	int64_t departed_ns; /* the kernel's time stamp when the driver got the frame; 0: none */
 	int64_t arrived_ns;  /* the kernel's time stamp of the answer; 0: none */
 	int64_t back_ns;     /* just after the answer was read; 0: no answer */
-	int64_t noted_ns;    /* when the thread found that it cannot send the frame; 0: sent */
+	int64_t hardware_departed_ns, hardware_arrived_ns; /* on the network card's clock; 0: none */
+	int64_t noted_ns; /* when the thread found that it cannot send the frame; 0: sent */
 	enum outcome outcome;
 	bool known; /* its beginning was taken */
 	bool over;  /* it was finished */
@@ -58,6 +60,7 @@ struct cycles {
 	/* set before cycles_make */
 	int64_t start_ns, interval_ns, timeout_ns, sent_late_ns;
 	bool stamped;	       /* time stamps of departures are expected */
+	bool hardware;	       /* also the network card's */
 	int64_t warm_up_count; /* cycles before this one are not counted */
 	/* called for each finished cycle, in their order */
 	void (*finished)(void *to, const struct cycle *cycle);
@@ -75,6 +78,12 @@ struct cycles {
 
 /* Returns false if there is no memory. */
 bool cycles_make(struct cycles *c);
+
+/*
+ * Returns how long a frame and its answer were outside of the network card, by the card's own clock; -1: the
+ * card did not stamp both, or its stamps do not lie within the kernel's.
+ */
+int64_t cycle_outside_ns(const struct cycle *cycle);
 
 /* Takes an event. Events of the same kind come in the order of time. */
 void cycles_take(struct cycles *c, const struct frame_event *event);

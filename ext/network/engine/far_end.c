@@ -7,12 +7,14 @@
 #include <linux/if_packet.h>
 #include <linux/net_tstamp.h>
 #include <linux/sock_diag.h>
+#include <linux/sockios.h>
 #include <net/ethernet.h>
 #include <netinet/icmp6.h>
 #include <netinet/in.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
 #include <sys/random.h>
 #include <unistd.h>
 
@@ -255,13 +257,30 @@ static void draw(struct frame_format *format)
 	format->ident = (uint16_t)(format->nonce >> 16);
 }
 
+/* Returns whether somebody told the network card to stamp all frames (hwstamp_ctl -t 1 -r 1). That is a
+ * setting of the whole interface, which this program leaves alone. */
+static bool card_stamps(const struct far_end *end)
+{
+	struct hwtstamp_config config = {0};
+	struct ifreq request = {.ifr_data = (char *)&config};
+
+	memcpy(request.ifr_name, end->interface, sizeof(request.ifr_name));
+	return end->interface[0] && !ioctl(end->fd, SIOCGHWTSTAMP, &request) &&
+	       config.tx_type == HWTSTAMP_TX_ON && config.rx_filter == HWTSTAMP_FILTER_ALL;
+}
+
 static int set_options(struct far_end *end)
 {
-	const int stamps =
+	const int software =
 		SOF_TIMESTAMPING_TX_SOFTWARE | SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
+	const int both = software | SOF_TIMESTAMPING_TX_HARDWARE | SOF_TIMESTAMPING_RX_HARDWARE |
+			 SOF_TIMESTAMPING_RAW_HARDWARE | SOF_TIMESTAMPING_OPT_TX_SWHW;
 	const int priority = (int)end->priority, busy_us = (int)end->busy_poll_us;
 
-	if (setsockopt(end->fd, SOL_SOCKET, SO_TIMESTAMPING, &stamps, sizeof(stamps)))
+	end->hardware_stamps =
+		card_stamps(end) && !setsockopt(end->fd, SOL_SOCKET, SO_TIMESTAMPING, &both, sizeof(both));
+	if (!end->hardware_stamps &&
+	    setsockopt(end->fd, SOL_SOCKET, SO_TIMESTAMPING, &software, sizeof(software)))
 		end->stamps_error = errno;
 	if (priority && setsockopt(end->fd, SOL_SOCKET, SO_PRIORITY, &priority, sizeof(priority)))
 		return error_line(
@@ -338,18 +357,20 @@ int64_t far_end_dropped(const struct far_end *end)
 	return getsockopt(end->fd, SOL_SOCKET, SO_MEMINFO, about, &length) ? 0 : about[SK_MEMINFO_DROPS];
 }
 
-int64_t far_end_stamp(struct far_end_frame *frame)
+struct far_end_stamps far_end_stamps(struct far_end_frame *frame)
 {
 	struct msghdr message = {.msg_control = frame->control, .msg_controllen = frame->control_length};
 
 	for (struct cmsghdr *c = CMSG_FIRSTHDR(&message); c; c = CMSG_NXTHDR(&message, c)) {
-		int64_t software[2]; /* seconds and ns: 64 bits each, because time_t has 64 */
+		/* Seconds and ns, 64 bits each, because time_t has 64: software, nothing, hardware. */
+		int64_t stamps[3][2];
 
 		if (c->cmsg_level != SOL_SOCKET || c->cmsg_type != SO_TIMESTAMPING ||
-		    c->cmsg_len < CMSG_LEN(sizeof(software)))
+		    c->cmsg_len < CMSG_LEN(sizeof(stamps)))
 			continue;
-		memcpy(software, CMSG_DATA(c), sizeof(software));
-		return software[0] * NS_PER_S + software[1];
+		memcpy(stamps, CMSG_DATA(c), sizeof(stamps));
+		return (struct far_end_stamps){.software_ns = stamps[0][0] * NS_PER_S + stamps[0][1],
+					       .hardware_ns = stamps[2][0] * NS_PER_S + stamps[2][1]};
 	}
-	return 0;
+	return (struct far_end_stamps){0};
 }

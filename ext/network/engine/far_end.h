@@ -27,6 +27,7 @@ struct far_end {
 	socklen_t address_length;	 /* 0: the socket is connected */
 	char interface[IF_NAMESIZE];	 /* empty: not known */
 	int stamps_error;		 /* why the kernel makes no time stamps; 0: it does */
+	bool hardware_stamps;		 /* the network card stamps all frames, too */
 };
 
 /* A received frame: its data, and what the kernel says about it. */
@@ -50,7 +51,12 @@ void far_end_take(const struct far_end *end, bool sent, struct far_end_frame *fr
  */
 int64_t far_end_dropped(const struct far_end *end);
 
-/* Returns the kernel's time stamp of a frame (software, CLOCK_REALTIME, ns); 0: it has none. */
-int64_t far_end_stamp(struct far_end_frame *frame);
+/* The time stamps of a frame in ns; 0: it has none. */
+struct far_end_stamps {
+	int64_t software_ns; /* the kernel's, CLOCK_REALTIME */
+	int64_t hardware_ns; /* the network card's, on its own clock */
+};
+
+struct far_end_stamps far_end_stamps(struct far_end_frame *frame);
 
 #endif

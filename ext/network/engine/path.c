@@ -91,7 +91,7 @@ static const struct option_entry table[] = {
 
 enum part { WAKE_UP, SEND, WIRE_AND_DEVICE, RECEIVE, PARTS };
 static const char *const part_names[PARTS] = {"wake-up", "send", "wire-and-device", "receive"};
-enum { ROUND_TRIP, FIRST_PART, JITTER = FIRST_PART + PARTS, ALL_SERIES };
+enum { ROUND_TRIP, FIRST_PART, JITTER = FIRST_PART + PARTS, CARD, ALL_SERIES };
 
 /* The thread with the loop. The first part is its own while it measures. */
 struct loop {
@@ -129,7 +129,8 @@ struct state {
 	int64_t departed_ns, departed_number; /* of the previous cycle with a time stamp */
 };
 
-static void push(struct loop *l, enum frame_event_kind kind, int64_t cycle, int64_t time_ns, int64_t stamp_ns)
+static void push_stamped(struct loop *l, enum frame_event_kind kind, int64_t cycle, int64_t time_ns,
+			 struct far_end_stamps stamps)
 {
 	size_t slot;
 
@@ -137,8 +138,13 @@ static void push(struct loop *l, enum frame_event_kind kind, int64_t cycle, int6
 		atomic_fetch_add_explicit(&l->not_kept, 1, memory_order_relaxed);
 		return;
 	}
-	l->events[slot] = (struct frame_event){kind, cycle, time_ns, stamp_ns};
+	l->events[slot] = (struct frame_event){kind, cycle, time_ns, stamps.software_ns, stamps.hardware_ns};
 	slot_ring_push(&l->ring);
+}
+
+static void push(struct loop *l, enum frame_event_kind kind, int64_t cycle, int64_t time_ns)
+{
+	push_stamped(l, kind, cycle, time_ns, (struct far_end_stamps){0});
 }
 
 static bool stopped(void)
@@ -154,8 +160,9 @@ static void take_departures(struct loop *l)
 		if (l->frame.length < 0)
 			return;
 		l->pending--;
-		push(l, FRAME_DEPARTED, frame_sent(&l->end.format, l->frame.data, (size_t)l->frame.length), 0,
-		     far_end_stamp(&l->frame));
+		push_stamped(l, FRAME_DEPARTED,
+			     frame_sent(&l->end.format, l->frame.data, (size_t)l->frame.length), 0,
+			     far_end_stamps(&l->frame));
 	}
 }
 
@@ -169,7 +176,7 @@ static bool take_answer(struct loop *l, int64_t number, int64_t back_ns)
 		return false;
 	}
 	l->somebody = true;
-	push(l, FRAME_RECEIVED, cycle, back_ns, far_end_stamp(&l->frame));
+	push_stamped(l, FRAME_RECEIVED, cycle, back_ns, far_end_stamps(&l->frame));
 	return cycle == number;
 }
 
@@ -212,7 +219,7 @@ static bool receive(struct loop *l, int64_t number, int64_t due_ns)
 			return false;
 		if (now_ns >= due_ns) {
 			if (error == EAGAIN)
-				push(l, FRAME_NONE, number, now_ns, 0);
+				push(l, FRAME_NONE, number, now_ns);
 			return false;
 		}
 		/* A far end that does not answer must not cost a whole CPU. */
@@ -251,11 +258,11 @@ static void cycle(struct loop *l, int64_t number, int64_t send_ns)
 
 	if (error) {
 		atomic_store_explicit(&l->send_error, error, memory_order_relaxed);
-		push(l, FRAME_NOT_SENT, number, send_ns, 0);
+		push(l, FRAME_NOT_SENT, number, send_ns);
 		return;
 	}
-	l->pending += !l->end.stamps_error;
-	push(l, FRAME_SENT, number, send_ns, 0);
+	l->pending += !l->end.stamps_error + l->end.hardware_stamps;
+	push(l, FRAME_SENT, number, send_ns);
 	l->answers = receive(l, number, release_ns + options.interval_ns);
 	if (!l->answers)
 		l->unanswered_ns = release_ns;
@@ -275,7 +282,7 @@ static void run_until(struct loop *l, int64_t *number, int64_t end)
 		if (stopped())
 			return;
 		if (now_ns - release_ns >= options.interval_ns) {
-			push(l, FRAME_NOT_SENT, (*number)++, now_ns, 0);
+			push(l, FRAME_NOT_SENT, (*number)++, now_ns);
 			continue;
 		}
 		cycle(l, *number, now_ns);
@@ -328,10 +335,13 @@ static void feed_part(struct state *state, enum part part, const struct cycle *c
 
 static void feed_parts(struct state *state, const struct cycle *c)
 {
+	int64_t outside_ns = cycle_outside_ns(c), between_ns = c->arrived_ns - c->departed_ns;
+	bool hardware = state->loop.end.hardware_stamps;
+
 	feed_part(state, WAKE_UP, c, c->release_ns, c->send_ns);
 	/* The times are in this order, unless the clock of the time stamps was set meanwhile. */
 	if (!c->departed_ns || !c->arrived_ns || c->departed_ns < c->send_ns ||
-	    c->arrived_ns < c->departed_ns || c->back_ns < c->arrived_ns) {
+	    c->arrived_ns < c->departed_ns || c->back_ns < c->arrived_ns || (hardware && outside_ns < 0)) {
 		state->not_split += c->number >= state->warm_up_count && c->back_ns;
 		return;
 	}
@@ -341,7 +351,9 @@ static void feed_parts(struct state *state, const struct cycle *c)
 				  c->arrived_ns);
 	}
 	feed_part(state, SEND, c, c->send_ns, c->departed_ns);
-	feed_part(state, WIRE_AND_DEVICE, c, c->departed_ns, c->arrived_ns);
+	feed_part(state, WIRE_AND_DEVICE, c, 0, hardware ? outside_ns : between_ns);
+	if (hardware)
+		series_feed_timed(&state->series[CARD], c->release_ns, between_ns - outside_ns, state->j);
 	feed_part(state, RECEIVE, c, c->arrived_ns, c->back_ns);
 }
 
@@ -423,6 +435,10 @@ static void write_values(const struct state *state, struct json *j)
 		json_str(j, "interface", l->end.interface);
 	else
 		json_null(j, "interface");
+	json_str(j, "stamps",
+		 l->end.hardware_stamps ? "hardware"
+		 : l->end.stamps_error	? "none"
+					: "software");
 	json_int(j, "frame-bytes", (int64_t)l->end.format.size);
 	stream_result_end(j);
 }
@@ -546,12 +562,14 @@ static bool make_series(struct harness *h)
 		s->metric = i == JITTER ? "jitter" : "response";
 		if (i >= FIRST_PART && i < JITTER)
 			s->labels[0] = (struct label){"segment", part_names[i - FIRST_PART]};
+		if (i == CARD)
+			s->labels[0] = (struct label){"segment", "card"};
 		state->all_series[i] = s;
 		state->measurers[i] = &state->loop.thread;
 	}
 	h->series = state->all_series;
 	h->measurers = state->measurers;
-	h->series_count = ALL_SERIES;
+	h->series_count = state->loop.end.hardware_stamps ? ALL_SERIES : CARD;
 	return series_take_early(&state->series[JITTER]);
 }
 
@@ -583,6 +601,7 @@ static int prepare(struct harness *h)
 					.timeout_ns = options.timeout_ns,
 					.sent_late_ns = options.interval_ns / 2,
 					.stamped = !state->loop.end.stamps_error,
+					.hardware = state->loop.end.hardware_stamps,
 					.warm_up_count = state->warm_up_count,
 					.finished = feed,
 					.to = state};
@@ -613,7 +632,7 @@ static int run(struct harness *h)
 
 	state->loop.start_ns = state->cycles.start_ns = start_ns;
 	state->offset_ns = read_offset_ns();
-	for (unsigned int i = 0; i < ALL_SERIES; i++)
+	for (unsigned int i = 0; i < h->series_count; i++)
 		series_timed(&state->series[i], start_ns, state->warm_up_count * options.interval_ns,
 			     measured_ns);
 	harness_go(h);

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
+from rtgauge.explain.analysis.explanation import CARD, NOT_SELF, SELF, WIRE_OR_DEVICE
 from rtgauge.record.model import SEGMENT, Result, SeriesSummary, Step
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
@@ -23,6 +24,7 @@ PARTS = {
     "wake-up": "wake-up",
     "send": "send",
     "wire-and-device": "wire and device",
+    "card": "card",
     "receive": "receive",
 }
 """The parts of a response in their order."""
@@ -44,7 +46,8 @@ OTHERS = {
 }
 PART_NOTES = (
     "Times are in us; the parts of each cycle add up to its response exactly. wire and device is the time "
-    "between the kernel's time stamps of departure and arrival, so it contains this machine's network card."
+    "between the kernel's time stamps of departure and arrival, so it contains this machine's network card. "
+    "If the card makes time stamps itself, they separate the card; this is untested on hardware."
 )
 CYCLE_NOTES = (
     "Each cycle is counted once. An answer is late after the next release. In the last three rows, this "
@@ -75,6 +78,13 @@ def parts_of(step: Step) -> dict[str, SeriesSummary]:
     return {name: known[name] for name in PARTS if name in known and known[name].count}
 
 
+def part_side(name: str, *, by_card: bool) -> str:
+    """Return where a part of a response is spent (explanation.SIDES). `by_card`: the card is a part of its own."""
+    if name == "wire-and-device":
+        return WIRE_OR_DEVICE if by_card else NOT_SELF
+    return CARD if name == CARD else SELF
+
+
 def parts_grid(steps: Sequence[Step], labels: Mapping[str, str]) -> Table | None:
     """Return the table of the parts; None if none were measured."""
     rows: list[list[str]] = []
@@ -82,9 +92,10 @@ def parts_grid(steps: Sequence[Step], labels: Mapping[str, str]) -> Table | None
         begin = f"{labels[step.id]}, " if len(steps) > 1 else ""
         for name, part in parts_of(step).items():
             figures = map(us, (part.min_ns, part.p50_ns, part.p99_ns, part.max_ns))
-            rows.append([f"{begin}{PARTS[name]}", whole(part.count), *figures])
+            side = part_side(name, by_card=CARD in parts_of(step))
+            rows.append([f"{begin}{PARTS[name]}", side, whole(part.count), *figures])
     columns = ranked(
-        [*texts("part"), *numbers("cycles", "min", "50 %", "99 %", "max")], "cycles", "min", "99 %"
+        [*texts("part", "side"), *numbers("cycles", "min", "50 %", "99 %", "max")], "cycles", "min", "99 %"
     )
     return Table("Parts of a response", columns, rows, [PART_NOTES]) if rows else None
 
@@ -180,7 +191,7 @@ def parts_figure(steps: Sequence[Step], labels: Mapping[str, str]) -> Figure | N
     """Return bars of the parts of a usual response and of the rare ones; None if none were measured."""
     charts = {labels[step.id]: _bars(parts) for step in steps if (parts := parts_of(step))}
     note = (
-        "Each bar stacks one statistic of all four parts. Only the means add up to the mean response: a "
+        "Each bar stacks one statistic of all parts. Only the means add up to the mean response: a "
         "cycle with the largest value of one part seldom has the largest of another."
     )
     return Figure.described("parts", "The time of a response", charts, [note])

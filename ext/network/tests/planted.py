@@ -171,7 +171,11 @@ def explained(
             text=True,
             check=False,
         )
-    assert done.returncode == 0, (done.returncode, done.stderr, [line for line in done.stdout.splitlines() if "error" in line[:30]] or done.stdout[-500:])
+    assert done.returncode == 0, (
+        done.returncode,
+        done.stderr,
+        [line for line in done.stdout.splitlines() if "error" in line[:30]] or done.stdout[-500:],
+    )
     lines = [json.loads(line) for line in done.stdout.splitlines()]
     formats = TraceFormats.read(next(line for line in lines if line["type"] == "trace_formats"))
     found: list[Explanation] = []

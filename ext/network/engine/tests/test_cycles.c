@@ -3,6 +3,7 @@
  * each cycle has a script, and the script says how it must end. */
 #include <stdlib.h>
 
+#include "base/clock.h"
 #include "ext/network/engine/cycles.h"
 #include "tests/check.h"
 #include "tests/cm.h"
@@ -46,7 +47,16 @@ static int64_t release(int64_t number)
 static void take(struct cycles *c, enum frame_event_kind kind, int64_t number, int64_t time_ns,
 		 int64_t stamp_ns)
 {
-	const struct frame_event event = {kind, number, time_ns, stamp_ns};
+	const struct frame_event event = {kind, number, time_ns, stamp_ns, 0};
+
+	cycles_take(c, &event);
+}
+
+/* As take(), with a time stamp of a network card whose clock began elsewhere. */
+static void take_hardware(struct cycles *c, enum frame_event_kind kind, int64_t number, int64_t time_ns,
+			  int64_t stamp_ns, int64_t hardware_ns)
+{
+	const struct frame_event event = {kind, number, time_ns, stamp_ns, hardware_ns};
 
 	cycles_take(c, &event);
 }
@@ -191,6 +201,40 @@ static void other_frames(void **state)
 	assert_int_equal(c.counts[CYCLE_ANSWERED] + c.counts[CYCLE_LATE] + c.counts[CYCLE_LOST], 3);
 }
 
+/* The network card's clock says how long a frame and its answer were outside of it. */
+static void a_card_that_stamps(void **state)
+{
+	struct cycles c = make();
+
+	(void)state;
+	c.hardware = true;
+	take(&c, FRAME_SENT, 0, release(0) + 10, 0);
+	take(&c, FRAME_DEPARTED, 0, 0, release(0) + 15);
+	take_hardware(&c, FRAME_RECEIVED, 0, release(0) + 900, release(0) + 815, 7000700);
+	cycles_finish(&c);
+	assert_int_equal(finished_count, 0); /* the card's time stamp of the departure may still come */
+	take_hardware(&c, FRAME_DEPARTED, 0, 0, 0, 7000000);
+	assert_int_equal(only_outcome(&c), CYCLE_ANSWERED);
+	assert_int_equal(finished[0].departed_ns, START + 15);
+	assert_int_equal(cycle_outside_ns(&finished[0]), 700); /* 100 of 800 were in the card */
+
+	/* A clock that was set between the two, and a card that left one out. */
+	for (int64_t arrived_ns = 0; arrived_ns < 4; arrived_ns++) {
+		static const int64_t at[] = {0, 7000801, 6999999, 7000000 - NS_PER_S};
+		struct cycle cycle = finished[0];
+
+		cycle.hardware_arrived_ns = at[arrived_ns];
+		assert_int_equal(cycle_outside_ns(&cycle), -1);
+	}
+	c = make();
+	c.hardware = true;
+	send_at(&c, 0, 10);
+	answer_at(&c, 0, 300, 400);
+	take(&c, FRAME_NONE, 0, release(0) + 5001, 0);
+	assert_int_equal(only_outcome(&c), CYCLE_ANSWERED); /* without the card's time stamps */
+	assert_int_equal(cycle_outside_ns(&finished[0]), -1);
+}
+
 /* A warm-up is not counted. A nonsense stamp of a departure that nobody knows is left alone. */
 static void a_warm_up(void **state)
 {
@@ -288,6 +332,7 @@ int main(void)
 		cmocka_unit_test(lost_is_what_was_looked_for),
 		cmocka_unit_test(what_was_not_read_is_not_lost),
 		cmocka_unit_test(other_frames),
+		cmocka_unit_test(a_card_that_stamps),
 		cmocka_unit_test(a_warm_up),
 		cmocka_unit_test(more_open_cycles_than_the_table_has),
 		cmocka_unit_test(every_cycle_ends_once),

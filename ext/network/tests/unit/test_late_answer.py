@@ -110,7 +110,9 @@ def card(story: Story, *interrupts: float) -> Story:
 
 def test_the_wire_and_the_device_end_at_the_interrupt() -> None:
     story = card(sent(begun()), 800)
-    story.at(700, 0, "net_dev_start_xmit", skbaddr=ANSWER, name="another")  # an earlier packet at this address
+    story.at(
+        700, 0, "net_dev_start_xmit", skbaddr=ANSWER, name="another"
+    )  # an earlier packet at this address
     received(story, 805, 806, gives="napi_gro_receive_entry")
     (far,) = [part for part in explained(story, 815).parts if part.culprit.kind is Kind.FAR_END]
     assert far.culprit.side == NOT_SELF

@@ -92,12 +92,22 @@ def test_a_device_that_answers_at_once_has_no_clock() -> None:
     assert clock_grid([step(answered=1)], {"1": "idle"}) is None
 
 
+def test_the_side_of_each_part() -> None:
+    for card, sides in (
+        ({}, ["self", "self", "card, wire or device", "self"]),
+        ({"card": 3_000}, ["self", "self", "wire or device", "card", "self"]),
+    ):
+        grid = parts_grid([step(parts={**PARTS_NS, **card}, answered=10)], {"1": "idle"})
+        assert grid is not None
+        assert [row[1] for row in grid.rows] == sides
+
+
 def test_tables_and_a_figure_of_the_parts() -> None:
     shown = step(parts=PARTS_NS, answered=10)
     grid = parts_grid([shown], {"1": "idle"})
     assert grid is not None
     assert [row[0] for row in grid.rows] == ["wake-up", "send", "wire and device", "receive"]
-    assert grid.rows[2][1:] == ["10", "40.0", "80.0", "160.0", "240.0"]
+    assert grid.rows[2][1:] == ["card, wire or device", "10", "40.0", "80.0", "160.0", "240.0"]
     cycles = cycles_grid([shown], {"1": "idle"})
     assert cycles is not None
     assert cycles.rows[:2] == [["all", "10"], ["answered in time", "10"]]
