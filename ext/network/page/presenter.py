@@ -46,8 +46,11 @@ OTHERS = {
 }
 PART_NOTES = (
     "Times are in us; the parts of each cycle add up to its response exactly. wire and device is the time "
-    "between the kernel's time stamps of departure and arrival, so it contains this machine's network card. "
-    "If the card makes time stamps itself, they separate the card; this is untested on hardware."
+    "between the kernel's time stamps of departure and arrival, so it contains this machine's network card."
+)
+CARD_NOTES = (
+    "Times are in us; the parts of each cycle add up to its response exactly. The network card's own time "
+    "stamps separate it from the wire and the device; this is untested on hardware."
 )
 CYCLE_NOTES = (
     "Each cycle is counted once. An answer is late after the next release. In the last three rows, this "
@@ -79,7 +82,7 @@ def parts_of(step: Step) -> dict[str, SeriesSummary]:
 
 
 def part_side(name: str, *, by_card: bool) -> str:
-    """Return where a part of a response is spent (explanation.SIDES). `by_card`: the card is a part of its own."""
+    """Return where a part of a response is spent (explanation.SIDES). `by_card`: the card has its own part."""
     if name == "wire-and-device":
         return WIRE_OR_DEVICE if by_card else NOT_SELF
     return CARD if name == CARD else SELF
@@ -97,7 +100,10 @@ def parts_grid(steps: Sequence[Step], labels: Mapping[str, str]) -> Table | None
     columns = ranked(
         [*texts("part", "side"), *numbers("cycles", "min", "50 %", "99 %", "max")], "cycles", "min", "99 %"
     )
-    return Table("Parts of a response", columns, rows, [PART_NOTES]) if rows else None
+    by_card = any(CARD in parts_of(step) for step in steps)
+    return (
+        Table("Parts of a response", columns, rows, [CARD_NOTES if by_card else PART_NOTES]) if rows else None
+    )
 
 
 def cycles_grid(steps: Sequence[Step], labels: Mapping[str, str]) -> Table | None:

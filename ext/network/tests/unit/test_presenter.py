@@ -100,6 +100,7 @@ def test_the_side_of_each_part() -> None:
         grid = parts_grid([step(parts={**PARTS_NS, **card}, answered=10)], {"1": "idle"})
         assert grid is not None
         assert [row[1] for row in grid.rows] == sides
+        assert ("untested on hardware" in grid.notes[0]) == bool(card)
 
 
 def test_tables_and_a_figure_of_the_parts() -> None:
