@@ -35,7 +35,7 @@ def hardware_tables(step: Step, name: str = "", among: Sequence[Step] = ()) -> l
         [
             f"CPU {cpu}",
             *map(whole, counts[cpu]),
-            *(_frequency(step, cpu), whole(_throttled(step, cpu))),
+            *(_frequency(step, cpu), whole(_throttled(step, cpu) or None)),
             *(_work(work.get(cpu)) if work else []),
         ]
         for cpu in sorted(step.cpus, key=lambda cpu: -sum(count or 0 for count in counts[cpu]))

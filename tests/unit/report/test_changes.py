@@ -185,7 +185,7 @@ def test_what_is_unknown_is_no_zero(step: Step) -> None:
     assert hardware_rows(step, changes=Changes(interrupts="unknown"), results=[], cpus=[0]) == []
     unknown = Changes(interrupts="unknown", frequency_khz={"0": NumberChange(before=10**6, after=10**6)})
     assert hardware_rows(step, changes=unknown, results=[], cpus=[0]) == [
-        ["CPU 0", "–", "–", "–", "1.00 → 1.00", "0"]
+        ["CPU 0", "–", "–", "–", "1.00 → 1.00", "–"]
     ]
 
 

@@ -249,6 +249,15 @@ def test_isolation_by_version_2_is_a_partition() -> None:
     assert not any(isinstance(action, Gather) for action in actions)
 
 
+@pytest.mark.parametrize(
+    ("file", "by_kernel"), [({}, False), ({"/sys/fs/cgroup/cpuset.cpus.isolated": ""}, True)]
+)
+def test_workqueues_are_moved_only_if_the_kernel_does_not(file: dict[str, str], *, by_kernel: bool) -> None:
+    values = written(STAGES[4](NAMED["MI"], machine([[0], [1]], smt="notsupported", mounts=V2, **file)))
+    assert values["/proc/irq/default_smp_affinity"] == "1"
+    assert ("/sys/devices/virtual/workqueue/cpumask" in values) is not by_kernel
+
+
 def test_only_interrupts_and_their_like_may_refuse() -> None:
     for action in preview(NAMED["HMI"], machine(DELGADO)):
         for one in action.settings if isinstance(action, Write) else ():

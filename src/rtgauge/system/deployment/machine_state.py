@@ -105,7 +105,7 @@ def more_paths(files: Files) -> list[str]:
     ):
         # Five levels of nested groups are more than any program creates.
         paths += [f"{mount}/{'*/' * depth}{prefix}cpus" for depth in range(6)]
-        paths += [f"{mount}/{prefix}{name}" for name in ("mems", "sched_load_balance")] + [
+        paths += [f"{mount}/{prefix}{name}" for name in ("mems", "sched_load_balance", "cpus.isolated")] + [
             f"{mount}/cgroup.subtree_control"
         ]
     return paths

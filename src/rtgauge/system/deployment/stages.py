@@ -158,8 +158,8 @@ def _groups_v2(cpuset: Cpuset, isolated: list[int]) -> list[Action]:
 def isolation(deployment: Deployment, machine: Machine) -> list[Action]:
     """Isolate CPUs: move interrupts, workqueues and timers away from them, then create control groups.
 
-    The kernel itself removes a v2 partition's CPUs from the workqueues. So their mask is read first, and
-    restored at the end.
+    If a kernel has the file cpuset.cpus.isolated (since Linux 6.8), it removes a v2 partition's CPUs from the
+    unbound workqueues by itself, and adds them again (kernel/cgroup/cpuset.c).
     """
     isolated = isolated_cpus(deployment, machine)
     if not isolated or machine.cpuset is None:
@@ -175,9 +175,10 @@ def isolation(deployment: Deployment, machine: Machine) -> list[Action]:
         for path, cpus in machine.irqs.items()
         if cpus & set(isolated)
     ]
+    by_kernel = machine.text(f"{machine.cpuset.mount}/{machine.cpuset.prefix}cpus.isolated") is not None
     masks = [
         Setting(path, format_cpu_mask(others), essential=False)
-        for path in (DEFAULT, WORKQUEUES)
+        for path in ((DEFAULT,) if by_kernel else (DEFAULT, WORKQUEUES))
         if machine.text(path) is not None
     ]
     timers = (
