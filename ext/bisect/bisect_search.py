@@ -31,11 +31,11 @@ from rtgauge.record.strict_model import Model
 from rtgauge.report.text import printable
 from rtgauge.runner.context import Interrupt
 from rtgauge.runner.run import RunOptions, start_run
-from rtgauge.study.git_commits import GitError, GitRepository
 from rtgauge.units import plural
 from rtgauge.verdict.gate_pairs import CannotGate, run_value, series_names
 from rtgauge_ext.bisect.bisected_commits import BisectedCommits
 from rtgauge_ext.bisect.bisection import BisectionOptions, BisectResult, BisectRun, CommitSearch
+from rtgauge_ext.bisect.git_commits import GitError, GitRepository
 from rtgauge_ext.bisect.placing import ERROR
 
 STATE = "bisect.json"

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from rtgauge.study.git_commits import GitError, GitRepository
+from rtgauge_ext.bisect.git_commits import GitError, GitRepository
 
 
 class BisectedCommits:

@@ -14,6 +14,7 @@ EXTENSION = Extension(
         "perfetto": "rtgauge_ext.exporters.moment_traces:PERFETTO",
         "trace.dat": "rtgauge_ext.exporters.moment_traces:TRACE_DAT",
     },
+    options={"export": "rtgauge_ext.exporters.added_options:KernelTree"},
     words={
         "rtgauge export": "perfetto metrics prometheus openmetrics grafana",
     },

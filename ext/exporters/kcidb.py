@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from typing import Any
 
 from rtgauge.errors import InputError
 from rtgauge.escape import one_line
-from rtgauge.exporters.exporter import Exporter, KernelSource
+from rtgauge.exporters.exporter import Exporter
 from rtgauge.exporters.step_figures import (
     failure_of,
     missed_of,
@@ -31,6 +32,18 @@ from rtgauge.record.reader import Record
 ORIGIN = "rtgauge"
 VERSION = {"major": 5, "minor": 3}
 FIGURES = ("min_ns", "mean_ns", "p99_ns", "p99_9_ns", "max_ns")
+
+
+@dataclass(frozen=True)
+class KernelSource:
+    """The commit of the measured kernel, and who submits the report (`origin`). `describe`: git's name for
+    the commit. `url`: the repository's clone address; empty if there is none.
+    """
+
+    origin: str
+    commit: str
+    describe: str
+    url: str
 
 
 def _build(record: Record, step: Step, source: KernelSource | None) -> dict[str, Any]:
@@ -143,4 +156,4 @@ def kcidb(record: Record, source: KernelSource | None = None) -> bytes:
     return (json.dumps({**report, "tests": tests}, indent=1) + "\n").encode()
 
 
-KCIDB = Exporter(make=kcidb, make_with_source=kcidb)
+KCIDB = Exporter(make=kcidb)

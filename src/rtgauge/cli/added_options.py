@@ -19,6 +19,7 @@ from rtgauge.extension import load_all
 if TYPE_CHECKING:
     from rtgauge.analysis.frequency_options import FrequencyOptions
     from rtgauge.cli.progress import Display
+    from rtgauge.exporters.exporter import Exporter
     from rtgauge.plan.plan import Overrides
     from rtgauge.record.reader import Record
     from rtgauge.report.compare.part import PartMaker
@@ -87,6 +88,16 @@ class ComparesMore(AddedOptions):
     @abstractmethod
     def part_maker(self) -> PartMaker:
         """Return what makes the part. Raises InputError if an option is wrong."""
+
+
+class ForExport(AddedOptions):
+    """For `export`: adds something to a format."""
+
+    @abstractmethod
+    def exporter(self, form: str) -> Exporter | None:
+        """Return what exports instead of the format's own exporter; None if the options do not ask for it.
+        Raises InputError if an option is wrong or does not fit the format.
+        """
 
 
 class Audited(AddedOptions):

@@ -3,23 +3,22 @@
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from rtgauge.cli import completion
-from rtgauge.cli.options import AllowLeftOut, Require
+from rtgauge.cli.added_options import AddedValues, ForExport
+from rtgauge.cli.options import AllowLeftOut, Require, grouped
 from rtgauge.errors import InputError
 from rtgauge.known_extensions import from_where
 from rtgauge.suggest import nearest
 
-if TYPE_CHECKING:
-    from rtgauge.exporters.exporter import KernelSource
 
-
+@grouped
 def export(
+    *,
     record: Annotated[
         Path, typer.Argument(metavar="RECORD", autocompletion=completion.records, help="A record's folder.")
     ],
@@ -48,22 +47,7 @@ def export(
     windows: Annotated[
         bool, typer.Option("--windows", help="Export the windows with their histograms (parquet only).")
     ] = False,
-    kernel_tree: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help=(
-                "Git clone whose HEAD the kernel was built from; adds the checkout and the build (kcidb "
-                "only)."
-            ),
-        ),
-    ] = None,
-    origin: Annotated[
-        str,
-        typer.Option(
-            metavar="NAME", help="Name of the submitter for KCIDB: lower-case letters, digits and _."
-        ),
-    ] = "rtgauge",
+    added: AddedValues,
 ) -> None:
     """Export the statistics of a record for other tools.
 
@@ -99,8 +83,9 @@ def export(
             f"unknown format '{form}'{from_where('exporters', form) or nearest(form, formats())}"
         )
     source = with_one_step(judged(open_record(record), require, allow_left_out=allow_left_out), step)
-    kernel = None if kernel_tree is None else _kernel_source(kernel_tree, origin)
-    text = write(source, form, out, windows=windows, source=kernel)
+    exporters = (group.exporter(form) for group in added.of(ForExport))
+    exporter = next((found for found in exporters if found is not None), None)
+    text = write(source, form, out, windows=windows, exporter=exporter)
     if text is not None:
         typer.echo(text, nl=False)
     if require is not None or allow_left_out:
@@ -110,22 +95,3 @@ def export(
             else [verdict for verdict in source.run.verdicts if verdict.step == step]
         )
         raise typer.Exit(exit_status(verdicts, source.steps))
-
-
-def _kernel_source(tree: Path, origin: str) -> KernelSource:
-    from rtgauge.exporters.exporter import KernelSource
-    from rtgauge.study.git_commits import GitError, GitRepository
-
-    if re.fullmatch(r"[a-z0-9_]+", origin) is None:
-        raise InputError(f"--origin {origin}: KCIDB accepts only lower-case letters, digits and _")
-    if not tree.is_dir():
-        raise InputError(
-            f"--kernel-tree {tree} is not a folder; name the folder with the sources of the kernel"
-        )
-    repository = GitRepository(tree)
-    try:
-        url = repository.git("remote", "get-url", "origin")
-    except GitError:
-        url = ""
-    commit = repository.commit("HEAD", "--kernel-tree")
-    return KernelSource(origin, commit, repository.git("describe", "--always", "--tags"), url)

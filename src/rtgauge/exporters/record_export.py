@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, cast
 from rtgauge import extension
 from rtgauge.errors import InputError, RecordError
 from rtgauge.escape import escaped
-from rtgauge.exporters.exporter import Exporter, KernelSource
+from rtgauge.exporters.exporter import Exporter
 from rtgauge.exporters.step_figures import missed_of
 from rtgauge.record.files import clear_errors, for_polars, whole_file, write_whole
 from rtgauge.record.model import Distribution, SeriesSummary, Step, ThreadCounts, WarmUp
@@ -180,33 +180,25 @@ def formats() -> tuple[str, ...]:
 
 
 def export(
-    record: Record, fmt: str, out: Path | None, *, windows: bool = False, source: KernelSource | None = None
+    record: Record, fmt: str, out: Path | None, *, windows: bool = False, exporter: Exporter | None = None
 ) -> str | None:
     """Write the record in one of `formats` to `out`, or return the text if `out` is None (not for Parquet and
     trace.dat).
 
-    `windows` (Parquet only): export the windows instead of the statistics. `source` (KCIDB only): the source
-    of the kernel. Raises InputError if the format does not fit the options or the record, MeasureError if the
-    disk is full, RecordError for a damaged record.
+    `windows` (Parquet only): export the windows instead of the statistics. `exporter`: used instead of the
+    format's. Raises InputError if the format does not fit the options or the record, MeasureError if the disk
+    is full, RecordError for a damaged record.
     """
-    exporter = cast("Exporter", extension.load("exporters", fmt, Exporter))
+    exporter = exporter or cast("Exporter", extension.load("exporters", fmt, Exporter))
     if windows and fmt != "parquet":
         raise InputError(f"{fmt} cannot contain the windows; use --format parquet with --windows")
-    if source is not None and exporter.make_with_source is None:
-        raise InputError(
-            f"{fmt} has no place for the kernel's commit: leave out --kernel-tree, or use --format kcidb"
-        )
     if out is None and exporter.binary:
         raise InputError(f"{fmt} is binary, so it needs a file; give one with -o FILE")
     if windows and out is not None:
         with clear_errors(out, option="-o", kind="file"):
             _write_windows(record, out)
         return None
-    data = (
-        exporter.make(record)
-        if source is None or exporter.make_with_source is None
-        else exporter.make_with_source(record, source)
-    )
+    data = exporter.make(record)
     if out is None:
         return data.decode()
     with clear_errors(out, option="-o", kind="file"):

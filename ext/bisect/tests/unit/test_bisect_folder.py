@@ -16,7 +16,6 @@ from rtgauge.analysis.gate_options import GateOptions
 from rtgauge.cli.main import main
 from rtgauge.errors import InputError, RecordError, RtgaugeError
 from rtgauge.plan.plan import Overrides
-from rtgauge.study.git_commits import GitRepository
 from rtgauge_ext.bisect.bisect_search import (
     LOG,
     STATE,
@@ -27,6 +26,7 @@ from rtgauge_ext.bisect.bisect_search import (
     show_search,
 )
 from rtgauge_ext.bisect.bisection import BisectionOptions, BisectResult, BisectRun, CommitSearch
+from rtgauge_ext.bisect.git_commits import GitRepository
 
 if TYPE_CHECKING:
     from pathlib import Path

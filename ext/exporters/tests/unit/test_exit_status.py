@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 import junitparser
 import pytest
-import typer
 from prometheus_client.openmetrics.parser import text_string_to_metric_families as read_openmetrics
 from tests.support.records import Shape, write_record
+from typer.testing import CliRunner
 
-from rtgauge.cli.export import export as export_command
+from rtgauge.cli.main import app
 from rtgauge.exporters.record_export import export
 from rtgauge.record.model import LeftOut, Mark, Severity, VerdictWord
 from rtgauge.record.reader import Record
@@ -117,19 +117,18 @@ def test_the_cases_are_what_their_names_say(path: Path, require: str, word: Verd
     )
 
 
-def test_one_step_alone_is_not_the_run(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_step_alone_is_not_the_run(path: Path) -> None:
     record = Record.open(path)
-    with pytest.raises(typer.Exit) as ended:
-        export_command(path, form="junit", step=record.steps[0].id, require=HOLDS)
-    assert ended.value.exit_code == 0
-    suite = next(iter(junitparser.JUnitXml.fromstring(capsys.readouterr().out.encode())))
+    words = ["export", str(path), "--format", "junit", "--step", record.steps[0].id, "--require", HOLDS]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0
+    suite = next(iter(junitparser.JUnitXml.fromstring(done.stdout.encode())))
     assert suite.tests == 1
 
 
-def test_export_judges_by_another_requirement(path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    with pytest.raises(typer.Exit) as ended:
-        export_command(path, form="junit", require=FAILS)
-    assert ended.value.exit_code == 1
-    suite = next(iter(junitparser.JUnitXml.fromstring(capsys.readouterr().out.encode())))
+def test_export_judges_by_another_requirement(path: Path) -> None:
+    done = CliRunner().invoke(app, ["export", str(path), "--format", "junit", "--require", FAILS])
+    assert done.exit_code == 1
+    suite = next(iter(junitparser.JUnitXml.fromstring(done.stdout.encode())))
     assert suite.failures == 3  # idle fails, cpu is marginal, and the run
     assert "latency<=200us" in [case.name for case in suite][-1]

@@ -17,11 +17,10 @@ from typer.testing import CliRunner
 
 from rtgauge.cli.main import app
 from rtgauge.errors import InputError
-from rtgauge.exporters.exporter import KernelSource
 from rtgauge.exporters.record_export import export
 from rtgauge.record.quantiles import QUANTILES
 from rtgauge.record.reader import Record
-from rtgauge_ext.exporters.kcidb import kcidb
+from rtgauge_ext.exporters.kcidb import KernelSource, kcidb
 
 
 def test_openmetrics_has_every_figure(exported, hostile_exported):
