@@ -82,7 +82,7 @@ def parts_of(step: Step) -> dict[str, SeriesSummary]:
 
 
 def part_side(name: str, *, by_card: bool) -> str:
-    """Return where a part of a response is spent (explanation.SIDES). `by_card`: the card has its own part."""
+    """Return where a part of a response is spent (SIDES). `by_card`: whether the card has its own part."""
     if name == "wire-and-device":
         return WIRE_OR_DEVICE if by_card else NOT_SELF
     return CARD if name == CARD else SELF
