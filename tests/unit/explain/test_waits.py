@@ -206,6 +206,10 @@ def test_a_waker_that_slept_is_named_with_its_call() -> None:
     assert remedy is not None
     assert remedy.what.startswith("let producer wake the thread, or release the lock")
     assert remedy.what.endswith("before it calls fsync")
+    same = replace(explanation, path=replace(explanation.path, name="producer"))
+    remedy = remedy_of(ranked_culprits([same])[0], Facts())
+    assert remedy is not None
+    assert remedy.what.startswith("let the other thread producer wake the thread")
 
 
 @pytest.mark.parametrize(("timeout", "interprets"), [(4096, True), (0, False)])

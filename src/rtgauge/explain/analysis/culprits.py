@@ -322,17 +322,16 @@ def _of_program(ranked: RankedCulprit, threads: Collection[str]) -> str | None:
         )
     if culprit.kind in {Kind.PAGE_FAULT, Kind.FAULT_OR_OWN} and culprit.name == COPY_ON_WRITE:
         return COPIES
+    sleeps = f"calls {culprit.call}" if culprit.call else "sleeps"
     if culprit.kind is Kind.OWNER_ASLEEP:
-        return (
-            f"release the lock before {culprit.name} {f'calls {culprit.call}' if culprit.call else 'sleeps'}"
-        )
+        return f"release the lock before {_other(ranked)} {sleeps}"
     if culprit.kind is Kind.WAKER_ASLEEP:
         return (
-            f"let {culprit.name} wake the thread, or release the lock that the thread waits for, before it "
-            f"{f'calls {culprit.call}' if culprit.call else 'sleeps'}"
+            f"let {_other(ranked)} wake the thread, or release the lock that the thread waits for, before it "
+            f"{sleeps}"
         )
     if culprit.kind in {Kind.LOCK_OWNER, Kind.LOCK_SPIN}:
-        return f"let {culprit.name or 'the owner'} hold the lock for a shorter time, or avoid the lock"
+        return f"let {_other(ranked)} hold the lock for a shorter time, or avoid the lock"
     if culprit.kind is not Kind.TASK or culprit.priority is None or culprit.name in KERNEL_THREADS:
         return OF_PROGRAM.get(culprit.kind)
     if culprit.owner:
@@ -343,6 +342,14 @@ def _of_program(ranked: RankedCulprit, threads: Collection[str]) -> str | None:
     if culprit.pid is None or culprit.name in threads or waiter is None or not 0 <= waiter < LOWEST - 1:
         return LOWER.format(culprit.name)
     return f"run chrt -f -p {LOWEST - 1 - waiter} {culprit.pid}, or give {culprit.name} another CPU"
+
+
+def _other(ranked: RankedCulprit) -> str:
+    """Return the name of the thread for which the measured one waits. All threads of a Python program may
+    have one name.
+    """
+    name = ranked.culprit.name
+    return f"the other thread {name}" if name == ranked.worst.path.name else name or "the owner"
 
 
 def _for_owner(ranked: RankedCulprit) -> str:
