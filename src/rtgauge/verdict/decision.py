@@ -362,7 +362,10 @@ def judge_metric(
                 requirement, step, own, count, facts, margin=margin, past_run=past_run, doubts=doubts
             )
 
-        return judge_loops(requirement, step, loops, judge_thread)
+        def against_breaker(loop: WatchedLoop) -> str | None:
+            return NextStep(past_run, step, requirement, facts, loop.task).against_breaker()
+
+        return judge_loops(requirement, step, loops, judge_thread, against_breaker)
 
     def judge_together(together: Sequence[SeriesSummary]) -> Verdict:
         count = partial(

@@ -176,7 +176,11 @@ def _no_such_period(requirement: Requirement, step: Step, loops: Sequence[Watche
 
 
 def _of_thread(
-    requirement: Requirement, step: Step, loop: WatchedLoop, judge_thread: Callable[[WatchedLoop], Verdict]
+    requirement: Requirement,
+    step: Step,
+    loop: WatchedLoop,
+    judge_thread: Callable[[WatchedLoop], Verdict],
+    against_breaker: Callable[[WatchedLoop], str | None],
 ) -> Verdict:
     """Judge one thread."""
     if loop.kind == "poller":
@@ -215,7 +219,7 @@ def _of_thread(
         return judged.model_copy(
             update={
                 "reason": f"{judged.reason}; {why}",
-                "next": WAIT_FOR_EACH,
+                "next": against_breaker(loop) or WAIT_FOR_EACH,
                 "evidence": judged.evidence | {"why": why},
             }
         )
@@ -245,8 +249,10 @@ def judge_loops(
     step: Step,
     loops: Sequence[WatchedLoop],
     judge_thread: Callable[[WatchedLoop], Verdict],
+    against_breaker: Callable[[WatchedLoop], str | None],
 ) -> Verdict:
-    """Judge a step of `watch`: the worst thread decides, and the reason names it.
+    """Judge a step of `watch`: the worst thread decides, and the reason names it. `against_breaker`: what to
+    change about a thread if one culprit alone broke the bound.
 
     A requirement with a period is about the threads that have this period, otherwise about all that ran. A
     thread with too few activations, none of them late, does not hide the verdict on the others. If threads
@@ -262,7 +268,7 @@ def judge_loops(
             "none of the watched threads had a release",
             "watch the program while it works, or for longer",
         )
-    judged = [(loop, _of_thread(requirement, step, loop, judge_thread)) for loop in chosen]
+    judged = [(loop, _of_thread(requirement, step, loop, judge_thread, against_breaker)) for loop in chosen]
     known = [(loop, verdict) for loop, verdict in judged if not _is_too_few(verdict)]
     decisive = worst([verdict for _, verdict in known or judged]) or judged[0][1]
     loop = next(loop for loop, verdict in judged if verdict is decisive)

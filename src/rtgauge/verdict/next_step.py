@@ -280,6 +280,13 @@ class NextStep:
     def _blame(self) -> Blame | None:
         return None if self.past_run.blame_of is None else self.past_run.blame_of(self.task)
 
+    def against_breaker(self) -> str | None:
+        """Propose a change against the culprit that ranks first if it alone breaks the bound; None if it does
+        not, or no change is known.
+        """
+        blame = self._blame()
+        return None if blame is None or blame.worst_ns <= self.requirement.bound_ns else self._against(blame)
+
     def against_cause(self) -> str | None:
         """Propose a change against the culprit that alone breaks the bound or took most of the time; None if
         there is no such culprit, or no change is known.

@@ -102,6 +102,19 @@ def test_an_unwaited_release_is_late_only_without_the_cpu(at_least_us: int, word
         assert "clock_nanosleep with TIMER_ABSTIME" in judged.next
 
 
+@pytest.mark.parametrize(("worst_ns", "first"), [(9 * MS, True), (200 * US, False)])
+def test_what_alone_breaks_the_bound_is_mended_before_the_loop_waits_for_each_release(
+    worst_ns: int, first: bool
+) -> None:
+    step, windows = step_of(Thread(overruns=[0] * 1000))
+    blame = Blame("-", 0.7, worst_ns, is_own_work=True, remedy=None)
+    past_run = replace(PastRun.of_step(step), blame_of=lambda _: blame)
+    requirement = parse_requirement("period=1ms latency<=200us hardness=99%")
+    judged = judge(requirement, step, windows, past_run=past_run)
+    assert judged.word == CANNOT_TELL
+    assert judged.next.startswith("shorten the thread's own work") is first
+
+
 def test_few_undecided_releases_need_no_other_loop() -> None:
     thread = Thread(latencies=[20 * US] * 2_000, overruns=[0] * 15)
     judged = watched(thread, text="period=1ms latency<=200us hardness=99%")
