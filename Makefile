@@ -108,7 +108,7 @@ test-measure: $(VENV)/.tools $(VENV)/.installed
 test-alone: $(VENV)/.tools $(VENV)/.installed
 	@$(PART) 'engine and commands that change the machine' $(BIN)/pytest $(call tests_of,engine) $(call tests_of,e2e) $(AGAIN) -m alone
 
-ARCHITECTURES := $(filter-out $(subst armv7l,armhf,$(shell uname -m)),aarch64 armhf x86_64)
+ARCHITECTURES := $(filter-out $(subst armv7l,armhf,$(shell uname -m)),aarch64 armhf riscv64 x86_64)
 
 # The engines of other architectures, in build-*/.
 cross: $(VENV)/.ready

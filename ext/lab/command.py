@@ -21,6 +21,7 @@ from rtgauge_ext.lab.guest import add as add_guest
 from rtgauge_ext.lab.guest import save as save_guest
 from rtgauge_ext.lab.image import build as build_image
 from rtgauge_ext.lab.image import find_image
+from rtgauge_ext.lab.kernel_image import architecture_of
 from rtgauge_ext.lab.qemu import Accelerator, BootOptions, check_append
 from rtgauge_ext.lab.running_guests import cut_power, find_running, running_guest
 from rtgauge_ext.lab.running_guests import remove as remove_guest
@@ -32,7 +33,8 @@ if TYPE_CHECKING:
 
 HELP = """Boot real kernels in virtual machines (guests).
 
-The kernels are Debian's, stock or PREEMPT_RT, for x86-64 and arm64, or your own, e.g. with Xenomai.
+The kernels are Debian's, stock or PREEMPT_RT, for x86-64 and arm64, Debian's stock kernel for riscv64, or
+your own, e.g. with Xenomai.
 
 \b
 Examples:
@@ -51,9 +53,20 @@ Name = Annotated[
     str,
     typer.Argument(
         metavar="NAME",
-        help="Name of the guest: debian, debian-rt, debian-arm64, debian-rt-arm64, or one that you added.",
+        help=(
+            "Name of the guest: debian, debian-rt, debian-arm64, debian-rt-arm64, debian-riscv64, or one "
+            "that you added."
+        ),
     ),
 ]
+
+
+def _is_riscv(kernel: Path) -> bool:
+    """Return whether the file is a kernel for riscv64; False if it cannot be read."""
+    try:
+        return architecture_of(kernel) == "riscv64"
+    except OSError:
+        return False
 
 
 def _say(text: str) -> None:
@@ -146,7 +159,7 @@ def boot(
         str | None,
         typer.Option(
             metavar="TEXT",
-            help="CPUs, as for QEMU's -smp; default 4,cores=2,threads=2 (x86-64) or 4 (arm64).",
+            help="CPUs, as for QEMU's -smp; default 4,cores=2,threads=2 (x86-64) or 4.",
         ),
     ] = None,
     memory: Annotated[int, typer.Option(min=256, max=1 << 20, metavar="MIB", help="Memory in MiB.")] = 1024,
@@ -267,9 +280,7 @@ def remove(name: Name) -> None:
 @app.command()
 def add(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the new guest.")],
-    kernel: Annotated[
-        Path, typer.Option(metavar="FILE", help="Kernel: a bzImage (x86-64) or an Image (arm64).")
-    ],
+    kernel: Annotated[Path, typer.Option(metavar="FILE", help="Kernel: a bzImage (x86-64) or an Image.")],
     modules: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="Folder of modules (.ko); all of them are loaded at boot."),
@@ -300,7 +311,7 @@ def add(
     """
     guest = Guest(
         name=check_name(name),
-        architecture="aarch64" if arm64 else "x86_64",
+        architecture="aarch64" if arm64 else "riscv64" if _is_riscv(kernel) else "x86_64",
         about=f"your own: {kernel.name}",
         kernel=kernel.absolute(),
         modules=modules.absolute() if modules is not None else None,

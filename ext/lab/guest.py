@@ -87,6 +87,7 @@ def built_in() -> Mapping[str, Guest]:
         _debian("debian-rt", "x86_64", "linux-image-rt-amd64", "PREEMPT_RT kernel, x86-64"),
         _debian("debian-arm64", "aarch64", "linux-image-arm64", "stock kernel, arm64"),
         _debian("debian-rt-arm64", "aarch64", "linux-image-rt-arm64", "PREEMPT_RT kernel, arm64"),
+        _debian("debian-riscv64", "riscv64", "linux-image-riscv64", "stock kernel, riscv64"),
     )
     return {guest.name: guest for guest in guests}
 
@@ -108,7 +109,7 @@ def of_version(guest: Guest, version: str, suite: str) -> Guest:
     return guest.model_copy(update={"name": name, "version": version, "suite": suite, "about": about})
 
 
-SHOWN = {"x86_64": "x86-64", "aarch64": "arm64"}
+SHOWN = {"x86_64": "x86-64", "aarch64": "arm64", "riscv64": "riscv64"}
 
 
 def _file(name: str) -> Path:
@@ -141,13 +142,13 @@ def add(guest: Guest) -> None:
         raise InputError(f"'{guest.name}' is a built-in guest: choose another name")
     if guest.kernel is None or not guest.kernel.is_file():
         raise InputError(
-            f"the kernel {guest.kernel} is not a file: give a bzImage (x86-64) or an Image (arm64)"
+            f"the kernel {guest.kernel} is not a file: give a bzImage (x86-64) or an Image (arm64, riscv64)"
         )
     _check_kernel(guest.kernel, guest.architecture)
     if guest.serial and guest.architecture != "x86_64":
         raise InputError(
-            "--serial does not work for arm64, because there QEMU has only one serial line, which is the "
-            "console; leave --serial out"
+            f"--serial does not work for {SHOWN[guest.architecture]}, because there QEMU has only one serial "
+            "line, which is the console; leave --serial out"
         )
     for folder in (guest.modules, guest.overlay):
         if folder is not None and not folder.is_dir():
@@ -181,10 +182,11 @@ def _check_kernel(kernel: Path, architecture: Architecture) -> None:
         raise InputError(f"the kernel {kernel} cannot be read: {error.strerror}") from None
     if actual is None:
         raise InputError(
-            f"{kernel} is not a bootable kernel: give a bzImage (x86-64), or an Image (arm64) and --arm64"
+            f"{kernel} is not a bootable kernel: give a bzImage (x86-64), an Image (riscv64), or an Image "
+            "(arm64) and --arm64"
         )
     if actual != architecture:
-        remedy = "leave out --arm64" if actual == "x86_64" else "add it with --arm64"
+        remedy = "add it with --arm64" if actual == "aarch64" else "leave out --arm64"
         raise InputError(f"{kernel} is a kernel for {SHOWN[actual]}: {remedy}")
 
 

@@ -25,6 +25,8 @@ from rtgauge_ext.lab.qemu import same_architecture
 from rtgauge_ext.signal.module_file import STRIP
 
 FLAVOURS = ("", "-rt")
+NO_RT = frozenset({"riscv64"})
+"""The architectures for which Debian has no PREEMPT_RT kernel."""
 TOOLS = (
     "base-files",
     "coreutils",
@@ -39,8 +41,12 @@ TOOLS = (
     "sparse",
 )
 """Programs that the kernel's makefiles call, except the compiler. sparse is for `C=2`."""
-CROSS = {"x86_64": "x86_64-linux-gnu-", "aarch64": "aarch64-linux-gnu-"}
-KERNEL_ARCH = {"x86_64": "x86", "aarch64": "arm64"}
+CROSS = {
+    "x86_64": "x86_64-linux-gnu-",
+    "aarch64": "aarch64-linux-gnu-",
+    "riscv64": "riscv64-linux-gnu-",
+}
+KERNEL_ARCH = {"x86_64": "x86", "aarch64": "arm64", "riscv64": "riscv"}
 COMPILER = re.compile(r"\$\(CROSS_COMPILE\)(gcc-[0-9]+)")
 IN_TREE = 'mount --rbind /dev "$0/dev" && exec chroot "$0" /usr/bin/env -i PATH=/usr/bin:/bin HOME=/ "$@"'
 
@@ -146,11 +152,12 @@ def unpack(packages: Sequence[str], suite: str, architecture: Architecture, plac
 
 def _unpack_tree(suite: str, architecture: Architecture, new: Path) -> None:
     """Unpack headers of the target's architecture, and tools that run on this machine, into `new`."""
-    headers = [f"linux-headers{flavour}-{DEBIAN[architecture]}" for flavour in FLAVOURS]
+    flavours = FLAVOURS[:1] if architecture in NO_RT else FLAVOURS
+    headers = [f"linux-headers{flavour}-{DEBIAN[architecture]}" for flavour in flavours]
     if same_architecture(architecture):
         unpack([*TOOLS, *headers], suite, architecture, new)
         return
-    host: Architecture = "x86_64" if architecture == "aarch64" else "aarch64"
+    host: Architecture = "x86_64" if same_architecture("x86_64") else "aarch64"
     foreign = new.with_name(f"{new.name}-foreign")
     unpack(headers, suite, architecture, foreign)
     new.mkdir()

@@ -28,14 +28,20 @@ from rtgauge_ext.lab.modules import WANTED, find_modules, with_needs
 from rtgauge_ext.lab.packages import fetch, suites_with
 from rtgauge_ext.lab.paths import INITRD
 from rtgauge_ext.lab.ssh import public_key
-from rtgauge_ext.lab.userland import FILES, PACKAGES, PROGRAMS, pick
+from rtgauge_ext.lab.userland import FILES, PACKAGES, PROGRAMS, packages_of, pick
 
-KERNEL_TOOLS = "tiny-initramfs"
-"""The smallest initramfs generator. Debian's kernel packages depend on one, so it is fetched but not used."""
+KERNEL_TOOLS: Mapping[Architecture, str] = {
+    "x86_64": "tiny-initramfs",
+    "aarch64": "tiny-initramfs",
+    "riscv64": "initramfs-tools",
+}
+"""The smallest initramfs generator that Debian has. Its kernel packages depend on one, so it is fetched but
+not used.
+"""
 SOURCES = ("image.py", "kernel_image.py", "guest_files/init", "guest_files/inittab", "guest_files/serve-line")
 BUILDING = ".build-"
 SERIAL_LINE = "ttyS1"
-CONFIG, VMLINUZ, MODULES = "config-", "vmlinuz-", "usr/lib/modules"
+CONFIG, VMLINUZ, VMLINUX, MODULES = "config-", "vmlinuz-", "vmlinux-", "usr/lib/modules"
 KERNEL, ABOUT, USR, BUSYBOX = "kernel", "about.json", "usr.ext4", "busybox"
 ACCOUNTS = "root:x:0:0:root:/root:/bin/sh\nnobody:x:65534:65534:nobody:/:/bin/false\n"
 GROUP = "root:x:0:\ntty:x:5:\nnogroup:x:65534:\n"
@@ -164,10 +170,11 @@ def _userland(architecture: Architecture, folder: Path, say: Callable[[str], Non
     place = _userland_place(architecture)
     if (place / USR).is_file() and not fresh:
         return check_private(place)
-    say(f"programs for {architecture}: {', '.join(PACKAGES)}")
-    tree = fetch(PACKAGES, architecture, private_folder(folder / "userland"), say)
+    packages = packages_of(architecture)
+    say(f"programs for {architecture}: {', '.join(packages)}")
+    tree = fetch(packages, architecture, private_folder(folder / "userland"), say)
     picked, new = folder / "picked", private_folder(folder / "new")
-    pick(tree, picked)
+    pick(tree, picked, architecture)
     make_disk_of(picked / "usr", new / USR)
     shutil.copyfile(picked / "usr/bin" / BUSYBOX, new / BUSYBOX)
     _replace(place, new)
@@ -179,7 +186,8 @@ def kernel_in(tree: Path) -> KernelFiles:
 
     Raises MeasureError if there is none.
     """
-    found = {path.name.removeprefix(VMLINUZ): path for path in (tree / "boot").glob(f"{VMLINUZ}*")}
+    files = [(name, path) for name in (VMLINUX, VMLINUZ) for path in (tree / "boot").glob(f"{name}*")]
+    found = {path.name.removeprefix(name): path for name, path in files}  # riscv64 has a vmlinux
     found |= {path.parent.name: path for path in (tree / MODULES).glob("*/vmlinuz")}
     if not found:
         raise MeasureError("the packages do not contain a kernel, neither in /boot nor in /usr/lib/modules")
@@ -200,7 +208,7 @@ def _kernel_package(
     suite = suites_with(guest.suite) if chosen else SUITE
     newest = guest.version in ("", NEWEST)
     pin = "release *" if newest else f"version {guest.version.replace('-rc', '~rc')}*"
-    packages, into = [package, KERNEL_TOOLS], private_folder(folder / "package")
+    packages, into = [package, KERNEL_TOOLS[guest.architecture]], private_folder(folder / "package")
     tree = fetch(packages, guest.architecture, into, say, suite, pin if chosen else "")
     kernel = kernel_in(tree)
     if not newest and not kernel.release.startswith(guest.version):

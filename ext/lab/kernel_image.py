@@ -15,7 +15,7 @@ from typing import Literal
 
 from rtgauge.input_file import MIB, open_regular, read_regular
 
-Architecture = Literal["x86_64", "aarch64"]
+Architecture = Literal["x86_64", "aarch64", "riscv64"]
 ELF = b"\x7fELF"
 SECTOR = 512
 ZBOOT_HEADER = 64
@@ -38,7 +38,9 @@ def architecture_of(kernel: Path) -> Architecture | None:
         or head.startswith(b"\x1f\x8b")
     ):
         return "aarch64"
-    return None
+    return (
+        "riscv64" if head[0x38:0x3C] == b"RSC\x05" else None
+    )  # Documentation/arch/riscv/boot-image-header.rst
 
 
 def bootable(kernel: Path, architecture: Architecture, place: Path) -> None:
@@ -46,7 +48,7 @@ def bootable(kernel: Path, architecture: Architecture, place: Path) -> None:
     it at each boot. Raises OSError.
     """
     content = read_regular(kernel, MOST_KERNEL)
-    unpacked = _unpack_x86(content) if architecture == "x86_64" else _unpack_arm(content)
+    unpacked = _unpack_x86(content) if architecture == "x86_64" else _unpack_efi(content)
     place.write_bytes(content if unpacked is None else unpacked)
 
 
@@ -62,7 +64,7 @@ def _unpack_x86(content: bytes) -> bytes | None:
     return unpacked if unpacked is not None and _has_entry(unpacked) else None
 
 
-def _unpack_arm(content: bytes) -> bytes | None:
+def _unpack_efi(content: bytes) -> bytes | None:
     """Return a compressed EFI image's kernel (drivers/firmware/efi/libstub/zboot-header.S), or None."""
     if len(content) < ZBOOT_HEADER or content[:2] != b"MZ" or content[4:8] != b"zimg":
         return None

@@ -21,7 +21,7 @@ from rtgauge_ext.lab.kernel_image import Architecture
 
 MIRROR = "http://deb.debian.org/debian"
 KEYRING = "/usr/share/keyrings/debian-archive-keyring.gpg"
-DEBIAN = {"x86_64": "amd64", "aarch64": "arm64"}
+DEBIAN = {"x86_64": "amd64", "aarch64": "arm64", "riscv64": "riscv64"}
 NEEDS = {"experimental": "sid"}
 """A suite that is not complete -> the suite with the rest."""
 BACKPORTS = "-backports"

@@ -19,8 +19,16 @@ if TYPE_CHECKING:
     from rtgauge_ext.lab.image import Image
 
 Accelerator = Literal["tcg", "kvm"]
-PROGRAMS = {"x86_64": "qemu-system-x86_64", "aarch64": "qemu-system-aarch64"}
-PACKAGES = {"x86_64": "qemu-system-x86", "aarch64": "qemu-system-arm"}
+PROGRAMS = {
+    "x86_64": "qemu-system-x86_64",
+    "aarch64": "qemu-system-aarch64",
+    "riscv64": "qemu-system-riscv64",
+}
+PACKAGES = {
+    "x86_64": "qemu-system-x86",
+    "aarch64": "qemu-system-arm",
+    "riscv64": "qemu-system-misc opensbi",
+}
 ONE_THREAD = "tcg,thread=single"
 """With one thread per emulated x86 CPU, QEMU 7.2 occasionally ran code that the kernel had just patched
 (`Oops: int3`).
@@ -39,7 +47,7 @@ ICOUNT_SHIFT = 2
 """
 ICOUNT_PARAMETER = "rtgauge.icount"
 """Shows the clock in the guest's facts. The kernel ignores parameters of unknown modules."""
-CONSOLES = {"x86_64": "ttyS0", "aarch64": "ttyAMA0"}
+CONSOLES = {"x86_64": "ttyS0", "aarch64": "ttyAMA0", "riscv64": "ttyS0"}
 PROCESSORS: dict[tuple[Architecture, Accelerator], str] = {
     # Five-level page tables and architected pointer authentication are slow to emulate, and no guest needs
     # them.
@@ -47,11 +55,13 @@ PROCESSORS: dict[tuple[Architecture, Accelerator], str] = {
     ("x86_64", "kvm"): "host",
     ("aarch64", "tcg"): "max,pauth-impdef=on",
     ("aarch64", "kvm"): "host",
+    ("riscv64", "tcg"): "rv64",
+    ("riscv64", "kvm"): "host",
 }
 # No guest needs system management mode, with which QEMU 7.2 occasionally crashed while starting several
 # emulated CPUs.
-MACHINES = {"x86_64": "q35,smm=off", "aarch64": "virt,gic-version=max"}
-TOPOLOGY = {"x86_64": "4,cores=2,threads=2", "aarch64": "4"}
+MACHINES = {"x86_64": "q35,smm=off", "aarch64": "virt,gic-version=max", "riscv64": "virt"}
+TOPOLOGY = {"x86_64": "4,cores=2,threads=2", "aarch64": "4", "riscv64": "4"}
 SMP = r"[0-9]{1,3}(,(sockets|dies|clusters|cores|threads|cpus|maxcpus)=[0-9]{1,3}){0,6}"
 LONGEST_APPEND = 1500
 LONGEST_SOCKET = 100
@@ -197,6 +207,5 @@ def command(
 
 def same_architecture(architecture: Architecture) -> bool:
     """Return whether this machine has this architecture."""
-    return (
-        platform.machine() in {"x86_64": ("x86_64", "amd64"), "aarch64": ("aarch64", "arm64")}[architecture]
-    )
+    aliases = {"x86_64": "amd64", "aarch64": "arm64"}
+    return platform.machine() in {architecture, aliases.get(architecture)}

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from rtgauge.errors import MeasureError
-from rtgauge_ext.lab.kernel_image import ELF
+from rtgauge_ext.lab.kernel_image import ELF, Architecture
 
 PACKAGES = (
     "base-files",
@@ -42,7 +42,19 @@ PROGRAMS = (
     "usr/bin/unshare",
 )
 FILES = ("usr/lib/os-release",)
-LIBRARY_FOLDERS = ("usr/lib/x86_64-linux-gnu", "usr/lib/aarch64-linux-gnu", "usr/lib", "usr/lib64")
+RTLA = "rtla"
+WITHOUT_RTLA = frozenset({"riscv64"})
+"""The architectures for which Debian does not build rtla."""
+LIBRARY_FOLDERS = (
+    *(f"usr/lib/{architecture}-linux-gnu" for architecture in ("x86_64", "aarch64", "riscv64")),
+    "usr/lib",
+    "usr/lib64",
+)
+
+
+def packages_of(architecture: Architecture) -> list[str]:
+    """Return the Debian packages from which a guest's programs come."""
+    return [name for name in PACKAGES if name != RTLA or architecture not in WITHOUT_RTLA]
 
 
 def needed_libraries(content: bytes) -> list[str]:
@@ -99,12 +111,13 @@ def _find_library(tree: Path, name: str) -> list[str]:
     return []
 
 
-def pick(tree: Path, place: Path) -> None:
+def pick(tree: Path, place: Path, architecture: Architecture) -> None:
     """Copy the programs and their libraries from unpacked packages to the new folder `place`.
 
     Raises MeasureError if a program is missing.
     """
-    waiting = [(name, resolve(tree, name)) for name in (*PROGRAMS, *FILES)]
+    rtla = f"usr/bin/{RTLA}" if architecture in WITHOUT_RTLA else ""
+    waiting = [(name, resolve(tree, name)) for name in (*PROGRAMS, *FILES) if name != rtla]
     taken: set[str] = set()
     while waiting:
         program, names = waiting.pop()

@@ -21,7 +21,14 @@ from tests.support.made_once import made_once
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
 
-NEEDED = ("qemu-system-x86_64", "qemu-system-aarch64", "mmdebstrap", "mke2fs", "ssh")
+NEEDED = (
+    "qemu-system-x86_64",
+    "qemu-system-aarch64",
+    "qemu-system-riscv64",
+    "mmdebstrap",
+    "mke2fs",
+    "ssh",
+)
 BUILD_S, BOOT_S = 900, 240
 NEWEST = "-newest"
 """The end of the name of a guest with the newest kernel that Debian has."""

@@ -61,6 +61,18 @@ def test_facts_and_audit_know_the_guest(lab: Lab, name: str) -> None:
     assert found["not-emulated"]["result"] == "differs"
 
 
+@pytest.mark.parametrize("guest", ["debian-riscv64"])
+def test_a_riscv_guest_gives_a_complete_record(lab: Lab, measured: Measured, guest: str) -> None:
+    lab.boot(guest)
+    document, record = measured("--load", "idle", "--require", "period=10ms latency<=5s", *SHORT, status=4)
+    (step,) = document["steps"]
+    assert step["total"]["count"] + step["total"]["missed"] >= 100
+    assert not document["run"]["left_out"]
+    system = json.loads((record / f"targets/lab-{guest}/system.json").read_text())
+    assert '"riscv64"' in json.dumps(system)
+    assert "emulated" in {mark["name"] for mark in step["marks"]}
+
+
 @pytest.mark.ci
 def test_wakeup_idle_and_loaded(lab: Lab, measured: Measured, name: str) -> None:
     lab.boot(name)

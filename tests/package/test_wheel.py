@@ -15,7 +15,9 @@ import pytest
 import rtgauge
 
 ROOT = Path(__file__).resolve().parents[2]
-ENGINES = {f"rtgauge/bin/rtgauge-engine-{machine}" for machine in ("aarch64", "armhf", "x86_64")}
+ENGINES = {f"rtgauge/bin/rtgauge-engine-{machine}" for machine in ("aarch64", "armhf", "riscv64", "x86_64")}
+MOST_BYTES = 8 * 2**20
+"""The most that all engines together may take, unpacked."""
 
 
 def built(clone: Path, umask: int = 0o022) -> Path:
@@ -65,6 +67,7 @@ def test_it_has_the_engines_of_all_architectures(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         programs = {name for name in archive.namelist() if name.startswith("rtgauge/bin/")}
         assert programs == ENGINES
+        assert sum(archive.getinfo(name).file_size for name in programs) < MOST_BYTES
         assert all(archive.getinfo(name).external_attr >> 16 & 0o111 for name in programs)
 
 
@@ -74,7 +77,7 @@ def test_pip_takes_it_on_every_linux(wheel: Path) -> None:
 
     tags = parse_wheel_filename(wheel.name)[3]
     for libc in ("manylinux_2_17", "musllinux_1_1"):
-        for machine in ("x86_64", "aarch64", "armv7l"):
+        for machine in ("x86_64", "aarch64", "armv7l", "riscv64"):
             assert Tag("py3", "none", f"{libc}_{machine}") in tags
 
 

@@ -25,6 +25,8 @@
 #define SAVED "r4"
 #elif defined(__riscv)
 #define SAVED "s1"
+#elif defined(__loongarch__)
+#define SAVED "$s0"
 #else
 #define SAVED "cc" /* none is known */
 #endif

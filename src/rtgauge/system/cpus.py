@@ -88,7 +88,11 @@ FEATURES = (
     "smap",
     "hypervisor",
 )
-"""Flags in /proc/cpuinfo that affect timing."""
+"""Flags of x86 in /proc/cpuinfo that affect timing."""
+RISCV_FEATURES = ("sstc", "zihintpause", "svinval")
+"""RISC-V extensions that affect timing. Without sstc, the kernel calls the firmware (SBI) to program a
+timer.
+"""
 RESCTRL = "/sys/fs/resctrl"
 ALLOCATION_FLAGS = {"cat_l2": "L2", "cat_l3": "L3", "mba": "MB"}
 """Flags in /proc/cpuinfo of what can be divided among groups of tasks."""
@@ -115,8 +119,8 @@ PATHS = [
 
 
 def model(cpuinfo: str | None, board: str | None) -> str | None:
-    """Return the processor's name; for an Arm core, the board and the core's implementer and part. None if
-    unknown.
+    """Return the processor's name; for an Arm or RISC-V core without one, the board and the core's numbers.
+    None if unknown.
     """
     fields = {
         match[1].strip().lower(): match[2].strip()
@@ -125,6 +129,9 @@ def model(cpuinfo: str | None, board: str | None) -> str | None:
     for key in ("model name", "cpu model", "uarch", "cpu"):
         if fields.get(key):
             return fields[key]
+    if fields.get("marchid"):
+        core = f"RISC-V vendor {fields.get('mvendorid', '?')} architecture {fields['marchid']}"
+        return f"{board} ({core})" if board else core
     if fields.get("cpu part"):
         core = f"Arm implementer {fields.get('cpu implementer', '?')} part {fields['cpu part']}"
         return f"{board} ({core})" if board else core
@@ -132,9 +139,14 @@ def model(cpuinfo: str | None, board: str | None) -> str | None:
 
 
 def features(cpuinfo: str | None) -> list[str] | None:
-    """Return the FEATURES that an x86 processor has and the kernel uses; None on other architectures."""
+    """Return the FEATURES that an x86 processor has and the kernel uses, or the RISCV_FEATURES that all cores
+    have; None on other architectures.
+    """
     flags = re.search(r"^flags\s*:([^\n]*)$", cpuinfo or "", re.MULTILINE)
-    return [name for name in FEATURES if name in flags[1].split()] if flags else None
+    if flags:
+        return [name for name in FEATURES if name in flags[1].split()]
+    isa = re.search(r"^isa\s*:\s*rv[0-9]+([^\n]*)$", cpuinfo or "", re.MULTILINE)
+    return [name for name in RISCV_FEATURES if name in isa[1].split("_")] if isa else None
 
 
 def resource_control(files: Files) -> list[str] | None:

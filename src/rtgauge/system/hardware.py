@@ -118,6 +118,8 @@ MAKERS = {
     "apple": r"Apple Virtualization",
     "firecracker": r"\bFirecracker\b",
 }
+RISCV_QEMU = re.compile(r"^marchid\s*:\s*(0x2a|0x(?:[0-9a-f]{5,6}))\nmimpid\s*:\s*(?:0x0|\1)$", re.MULTILINE)
+"""QEMU's emulated RISC-V processor: architecture 42, or before QEMU 10 its version in both numbers."""
 MOST_ICOUNT_SHIFT = 10
 """The largest shift that QEMU accepts."""
 CLOCK_HYPERVISORS = {"kvm-clock": "kvm", "hyperv_clocksource_tsc_page": "hyper-v", "xen": "xen"}
@@ -153,8 +155,9 @@ def virtualization(files: Files) -> Virtualization:
         name = node.split("\0")[0][:64]
         evidence.append(f"/proc/device-tree/hypervisor: {name}")
         hypervisors.append(name)
-    if re.search(r"\blinux,dummy-virt\b", tree):
-        evidence.append("/proc/device-tree/compatible: linux,dummy-virt")
+    made_up = re.search(r"\b(?:linux,dummy-virt|riscv-virtio)\b", tree)  # QEMU's boards for Arm and RISC-V
+    if made_up:
+        evidence.append(f"/proc/device-tree/compatible: {made_up[0]}")
         hypervisors.append("qemu")
 
     real_processor = flags is not None or product != "" or (tree != "" and "virt" not in tree)
@@ -189,7 +192,9 @@ def _emulated(
     arm = re.search(r"^CPU implementer\s*:\s*0x00$", cpuinfo, re.MULTILINE) and re.search(
         r"^CPU part\s*:\s*0x051$", cpuinfo, re.MULTILINE
     )
+    riscv = re.search(r"^mvendorid\s*:\s*0x0$", cpuinfo, re.MULTILINE) and RISCV_QEMU.search(cpuinfo)
     if name or arm:
         evidence.append(f"/proc/cpuinfo: {name[1] if name else 'implementer 0x00, part 0x051 (QEMU max)'}")
-        return True
-    return None
+    elif riscv:
+        evidence.append(f"/proc/cpuinfo: mvendorid 0x0, marchid {riscv[1]} (QEMU)")
+    return True if name or arm or riscv else None

@@ -90,7 +90,8 @@ ARCHITECTURES = {
     "CONFIG_X86_64": "x86_64",
     "CONFIG_ARM64": "aarch64",
     "CONFIG_ARM": "arm",
-    "CONFIG_RISCV": "riscv",
+    "CONFIG_ARCH_RV64I": "riscv64",
+    "CONFIG_LOONGARCH": "loongarch64",
 }
 """The architecture (`uname -m`) that an option shows. Kernels before 6.1 do not show it in /proc."""
 

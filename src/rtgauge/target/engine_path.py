@@ -27,6 +27,7 @@ MACHINES = {
     "armv7l": "armhf",
     "armv8l": "armhf",
     "riscv64": "riscv64",
+    "loongarch64": "loongarch64",
 }
 """Maps the output of `uname -m` to the architecture."""
 COMPILERS = {
@@ -34,13 +35,17 @@ COMPILERS = {
     "aarch64": "aarch64-linux-gnu-gcc",
     "armhf": "arm-linux-gnueabihf-gcc",
     "riscv64": "riscv64-linux-gnu-gcc",
+    "loongarch64": "python-zig",
 }
 PACKAGES = {
     "x86_64": "gcc-x86-64-linux-gnu",
     "aarch64": "gcc-aarch64-linux-gnu",
     "armhf": "gcc-arm-linux-gnueabihf",
     "riscv64": "gcc-riscv64-linux-gnu",
+    "loongarch64": "ziglang",
 }
+OF_PYPI = frozenset({"ziglang"})
+"""Packages that Debian does not have."""
 BUILD_S = 300
 
 
@@ -112,7 +117,7 @@ def engine_for(machine: str) -> Path:
         shown = "".join(c if c.isprintable() else "?" for c in machine[:40])
         raise MeasureError(
             f"the target's architecture is {shown}, but rtgauge has engines only for x86-64 (x86_64), arm64 "
-            "(aarch64), armhf (armv7l) and riscv64"
+            "(aarch64), armhf (armv7l), riscv64 and loongarch64"
         )
     if architecture == MACHINES.get(platform.machine()):
         return engine_path()
@@ -155,14 +160,16 @@ def _fingerprint(source: Path) -> str:
 
 
 def _build(source: Path, architecture: str, place: Path) -> None:
-    """Build with Debian's cross compiler. Raises MeasureError if the compiler is missing or fails."""
+    """Build with Debian's cross compiler, or Zig's. Raises MeasureError if it is missing or fails."""
     path = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     packages = {COMPILERS[architecture]: PACKAGES[architecture], "meson": "meson", "ninja": "ninja-build"}
     missing = [package for program, package in packages.items() if shutil.which(program, path=path) is None]
     if missing:
+        sources = (("apt-get install", set(missing) - OF_PYPI), ("pip install", OF_PYPI & set(missing)))
+        commands = [f"{command} {' '.join(sorted(names))}" for command, names in sources if names]
         raise MeasureError(
-            f"the package has no engine for {architecture}, and programs to build one are missing: apt-get "
-            f"install {' '.join(missing)}"
+            f"the package has no engine for {architecture}, and programs to build one are missing: "
+            f"{', '.join(commands)}"
         )
     try:
         private_folder(place.parent)

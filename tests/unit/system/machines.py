@@ -148,6 +148,54 @@ def arm_board() -> Files:
     ) | {path: {"base64": base64.b64encode(content).decode()} for path, content in tree.items()}
 
 
+def riscv_guest() -> Files:
+    """Debian 13's kernel in QEMU 7.2's board for RISC-V, as recorded."""
+    tree = {"model": b"riscv-virtio,qemu\0", "compatible": b"riscv-virtio\0"}
+    isa = "rv64imafdch_zicntr_zicsr_zifencei_zihintpause_zihpm_zca_zcd_zba_zbb_zbc_zbs_sstc"
+    cpus = "\n".join(
+        f"processor\t: {cpu}\nhart\t\t: {1 - cpu}\nisa\t\t: {isa}\nmmu\t\t: sv57\nmvendorid\t: 0x0\n"
+        f"marchid\t\t: 0x70216\nmimpid\t\t: 0x70216\nhart isa\t: {isa}\n"
+        for cpu in range(2)
+    )
+    return texts(
+        {
+            "/proc/sys/kernel/hostname": "debian-riscv64\n",
+            "/proc/sys/kernel/osrelease": "6.12.117+deb13-riscv64\n",
+            "/proc/sys/kernel/arch": "riscv64\n",
+            "/proc/sys/kernel/version": "#1 SMP Debian 6.12.117-1 (2026-11-12)\n",
+            "/proc/cpuinfo": cpus,
+            "/proc/cmdline": "console=ttyS0 loglevel=5 panic=-1 norandmaps\n",
+            f"{CPU}/online": "0-1\n",
+            f"{CPU}/possible": "0-1\n",
+            f"{CLOCK}/current_clocksource": "riscv_clocksource\n",
+            f"{CLOCK}/available_clocksource": "riscv_clocksource \n",
+        }
+    ) | {
+        f"/proc/device-tree/{name}": {"base64": base64.b64encode(text).decode()}
+        for name, text in tree.items()
+    }
+
+
+def loongarch_machine() -> Files:
+    """A PC with a Loongson 3A5000, by the kernel's own text (arch/loongarch/kernel/proc.c)."""
+    return texts(
+        {
+            "/proc/sys/kernel/osrelease": "6.12.41+deb13-loong64\n",
+            "/proc/sys/kernel/arch": "loongarch64\n",
+            "/proc/sys/kernel/version": "#1 SMP Debian 6.12.41-1 (2025-08-12)\n",
+            "/proc/cpuinfo": (
+                "system type\t\t: generic-loongson-machine\n\nprocessor\t\t: 0\npackage\t\t\t: 0\n"
+                "CPU Family\t\t: Loongson-64bit\nModel Name\t\t: Loongson-3A5000\nCPU Revision\t\t: 0x10\n"
+                "FPU Revision\t\t: 0x00\nCPU MHz\t\t\t: 2500.00\nISA\t\t\t: loongarch32 loongarch64\n"
+                "Features\t\t: cpucfg lam ual fpu lsx lasx crc32 complex crypto lvz\n"
+            ),
+            "/sys/class/dmi/id/sys_vendor": "Loongson\n",
+            f"{CPU}/online": "0-3\n",
+            f"{CLOCK}/current_clocksource": "Constant\n",
+        }
+    )
+
+
 def busybox() -> Files:
     """A BusyBox system without sysfs: almost nothing."""
     return texts(

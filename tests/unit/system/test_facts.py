@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Mapping
 from typing import Any
@@ -114,6 +115,53 @@ def test_arm_board() -> None:
     assert found["kernel"]["preemption"]["model"] == "full"
     assert found["machine"]["virtual"] is False
     assert found["cpu"]["frequency"]["governors"] == {"ondemand": "0"}
+
+
+def test_a_riscv_guest() -> None:
+    found = facts(machines.riscv_guest())
+    assert found["cpu"]["model"] == "riscv-virtio,qemu (RISC-V vendor 0x0 architecture 0x70216)"
+    assert found["cpu"]["features"] == ["sstc", "zihintpause"]
+    assert found["kernel"]["architecture"] == "riscv64"
+    machine = found["machine"]
+    assert (machine["virtual"], machine["hypervisor"], machine["emulated"]) == (True, "qemu", True)
+
+
+@pytest.mark.parametrize(
+    ("numbers", "emulated"),
+    [
+        (("0x0", "0x2a", "0x0"), True),
+        (("0x0", "0x70216", "0x70216"), True),
+        (("0x0", "0x70216", "0x1"), "unknown"),
+        (("0x489", "0x8000000000000007", "0x4210427"), "unknown"),
+        (("0x5b7", "0x0", "0x0"), "unknown"),
+    ],
+)
+def test_only_the_numbers_of_qemus_riscv_processor_show_emulation(
+    numbers: tuple[str, str, str], emulated: bool | str
+) -> None:
+    names = ("mvendorid", "marchid", "mimpid")
+    cpuinfo = "".join(f"{name}\t: {value}\n" for name, value in zip(names, numbers, strict=True))
+    found = facts(machines.riscv_guest() | machines.texts({"/proc/cpuinfo": f"processor\t: 0\n{cpuinfo}"}))
+    assert found["machine"]["emulated"] == emulated
+
+
+def test_a_riscv_board_is_no_guest() -> None:
+    tree = b"starfive,visionfive-2-v1.3b\0starfive,jh7110\0"
+    cpuinfo = (
+        "processor\t: 0\nhart\t\t: 1\nisa\t\t: rv64imafdc_zicntr_zicsr_zifencei_zihpm_zba_zbb\nmmu\t\t: sv39\n"
+        "uarch\t\t: sifive,u74-mc\nmvendorid\t: 0x489\nmarchid\t\t: 0x8000000000000007\nmimpid\t\t: 0x4210427\n"
+    )
+    files = machines.riscv_guest() | machines.texts({"/proc/cpuinfo": cpuinfo})
+    found = facts(files | {"/proc/device-tree/compatible": {"base64": base64.b64encode(tree).decode()}})
+    assert found["cpu"]["model"] == "sifive,u74-mc"
+    assert found["cpu"]["features"] == []
+    assert (found["machine"]["virtual"], found["machine"]["emulated"]) == (False, False)
+
+
+def test_a_loongarch_machine() -> None:
+    found = facts(machines.loongarch_machine())
+    assert (found["cpu"]["model"], found["kernel"]["architecture"]) == ("Loongson-3A5000", "loongarch64")
+    assert found["machine"]["virtual"] is False
 
 
 def test_almost_nothing_is_unknown_and_no_guess() -> None:

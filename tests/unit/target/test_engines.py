@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import platform
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -18,7 +19,12 @@ from rtgauge.target import engine_path as module
 from rtgauge.target.engine_path import engine_for, engine_path
 from tests.support.patience import PATIENCE_S
 
-EMULATORS = {"aarch64": "qemu-aarch64-static", "armv7l": "qemu-arm-static", "riscv64": "qemu-riscv64-static"}
+EMULATORS = {
+    "aarch64": "qemu-aarch64-static",
+    "armv7l": "qemu-arm-static",
+    "riscv64": "qemu-riscv64-static",
+    "loongarch64": "qemu-loongarch64-static",
+}
 ENGINE_LIMIT_BYTES = int(1.6 * 2**20)
 
 
@@ -34,6 +40,8 @@ def test_an_engine_is_built_once_and_runs_there(
 ) -> None:
     if platform.machine() == machine:
         pytest.skip("this machine's own engine is tested everywhere else")
+    if machine == "loongarch64" and shutil.which("python-zig") is None:
+        pytest.skip("the compiler for loongarch64 is missing: pip install ziglang")
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     path = engine_for(machine)
     built = path.stat().st_mtime_ns
@@ -66,6 +74,8 @@ def test_this_machines_own_engine_keeps_the_limit() -> None:
 def test_it_measures_there(machine: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if platform.machine() == machine:
         pytest.skip("this machine's own engine is tested everywhere else")
+    if machine == "loongarch64" and shutil.which("python-zig") is None:
+        pytest.skip("the compiler for loongarch64 is missing: pip install ziglang")
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     options = [
         "--policy=other",
@@ -102,18 +112,28 @@ def test_this_machine_has_its_own() -> None:
     assert engine_for(platform.machine()) == engine_path()
 
 
-@pytest.mark.parametrize("machine", ["loongarch64", "armv6l", "i686", "", "x\x1b[2J\n$(id)"])
+@pytest.mark.parametrize("machine", ["armv6l", "i686", "", "x\x1b[2J\n$(id)"])
 def test_an_architecture_that_there_is_none_for_is_named(machine: str) -> None:
     with pytest.raises(MeasureError, match=r"architecture is .* engines only for") as caught:
         engine_for(machine)
     assert str(caught.value).isprintable()
 
 
-def test_without_a_compiler_the_command_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    ("machine", "command"),
+    [
+        ("armv7l", r"apt-get install .*gcc-arm-linux-gnueabihf"),
+        ("loongarch64", r"missing: (apt-get install .*, )?pip install ziglang$"),
+    ],
+)
+def test_without_a_compiler_the_command_is_named(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine: str, command: str
+) -> None:
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(MeasureError, match=r"apt-get install .*gcc-arm-linux-gnueabihf"):
-        engine_for("armv7l")
+    monkeypatch.setattr(module.sys, "executable", str(tmp_path / "python"))
+    with pytest.raises(MeasureError, match=command):
+        engine_for(machine)
 
 
 def test_without_sources_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -221,6 +221,16 @@ def test_an_arm_board() -> None:
     assert found["isolated-cpus"] == "differs"
 
 
+@pytest.mark.parametrize("files", [machines.riscv_guest(), machines.loongarch_machine()])
+def test_rules_for_x86_or_arm_do_not_fire_elsewhere(files: Files) -> None:
+    document = audit(RULES, facts(files), files)
+    limited = {rule.id for rule in RULES if len(rule.architectures) < 3}
+    found = {one.rule: one.result for one in document.findings}
+    assert limited
+    assert {found[rule] for rule in limited & found.keys()} == {"not-applicable"}
+    assert found["preemptible-kernel"] == "differs"
+
+
 def test_busybox_with_almost_nothing() -> None:
     files = machines.busybox()
     document = audit(RULES, facts(files), files)

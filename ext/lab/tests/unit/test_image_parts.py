@@ -166,6 +166,7 @@ def test_what_is_no_known_kernel_is_left_as_it_is(
         (bytes(0x38) + b"ARM\x64", "aarch64"),
         (b"MZ\0\0zimg", "aarch64"),
         (gzip.compress(b"kernel", mtime=0), "aarch64"),
+        (b"MZ" + bytes(0x2E) + b"RISCV\0\0\0RSC\x05", "riscv64"),
         (b"\x7fELF\x02\x01" + bytes(12) + b"\xb7\0", None),
         (b"", None),
         (b"#!/bin/sh\n", None),

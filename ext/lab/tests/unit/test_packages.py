@@ -108,7 +108,7 @@ def fetched(tmp_path, monkeypatch):
     )
     monkeypatch.setattr(
         "rtgauge_ext.lab.image.pick",
-        lambda _, picked: (
+        lambda _tree, picked, _architecture: (
             (picked / "usr/bin").mkdir(parents=True) or (picked / "usr/bin/busybox").write_bytes(b"x")
         ),
     )
