@@ -84,6 +84,7 @@ class MomentHead(Model):
     source: str
     wall_ns: int
     triggers: list[str] = Field(default_factory=list[str])
+    around: str = Field(default="", description="what was unusual on the machine when it came")
     details: list[str] = Field(
         default_factory=list[str], description="the line of each trigger, for a moment of triggers"
     )

@@ -30,6 +30,7 @@ from rtgauge_ext.recorder.naming import Namer
 from rtgauge_ext.recorder.program import PROC, Program, WantedProgram
 from rtgauge_ext.recorder.recording import MINUTE_NS, Recording, State, Taker
 from rtgauge_ext.recorder.session import EngineSession
+from rtgauge_ext.recorder.surroundings import Surroundings
 from rtgauge_ext.recorder.thresholds import Threshold
 from rtgauge_ext.recorder.tracing import remove_leftovers
 from rtgauge_ext.recorder.triggers import ENDED, Silence, Trigger, slices_of
@@ -86,6 +87,7 @@ class Recorder:
     def __init__(self, folder: RecorderFolder, options: Options, actions: Actions) -> None:
         """Take over the folder."""
         self._folder, self._options, self._actions = folder, options, actions
+        self._surroundings = Surroundings()
         self._recording = Recording(
             folder,
             clocks,
@@ -93,6 +95,7 @@ class Recorder:
             _facts,
             bounds=options.bounds,
             on_trigger=self._act,
+            around=self._surroundings.words,
         )
         actions.count = self._count
         self._selector = selectors.DefaultSelector()
@@ -243,6 +246,7 @@ class Recorder:
         if now_ns - self._triggers_looked_ns >= LOOK_NS:
             self._triggers_looked_ns = now_ns
             self._look_for_triggers()
+            self._surroundings.look(now_ns)
         if self._now is None and now_ns >= self._again_ns:
             self._again_ns = now_ns + LOOK_NS
             self._now = self._found(now_ns)

@@ -197,11 +197,14 @@ class Recording:
         *,
         bounds: dict[str, int] | None = None,
         on_trigger: OnTrigger = lambda _: None,
+        around: Callable[[int], str] = lambda _: "",
     ) -> None:
-        """`facts`: reads the machine's facts (JSON). `bounds`: metric -> bound (ns) of the requirement."""
+        """`facts`: reads the machine's facts (JSON). `bounds`: metric -> bound (ns) of the requirement.
+        `around`: says what is unusual on the machine at a time (ns) that is now.
+        """
         self.folder, self.clock = folder, clock
         self._namer, self._facts = namer, facts
-        self._bounds, self._on_trigger = bounds or {}, on_trigger
+        self._bounds, self._on_trigger, self._around = bounds or {}, on_trigger, around
         self._before = self._minute = clock()
         self._takers: list[Taker] = []
         self._source = ""
@@ -261,6 +264,7 @@ class Recording:
             source=source,
             wall_ns=self.clock().wall_ns,
             triggers=[trigger.name] if trigger is not None else [],
+            around=self._around(self.clock().monotonic_ns),
         )
         self._add(head, text)
         if trigger is not None:
@@ -315,6 +319,7 @@ class Recording:
             wall_ns=now.wall_ns - (now.monotonic_ns - int(document["end_ns"])),
             triggers=[trigger.name for trigger in triggers],
             details=[trigger.detail for trigger in triggers],
+            around=self._around(now.monotonic_ns),
         )
         self._add(head, text)
 

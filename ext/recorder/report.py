@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from contextlib import suppress
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from rtgauge.errors import RecordError
 from rtgauge.escape import one_line
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from rtgauge_ext.recorder.keeping import Kept
 
 HOURS_SHOWN, CULPRITS_SHOWN, EVENTS_SHOWN, TRIGGERS_SHOWN = 24, 20, 10, 10
+NOT_YET = "not explained yet"
 TIMES = {
     "watched_ns": "watched",
     "absent_ns": "the program did not run",
@@ -81,10 +82,20 @@ def lines(folder: RecorderFolder) -> list[str]:
     took = f"recording took {format_share(share)} of a CPU"
     return [
         _headline(folder),
+        *_different(folder),
         f"times: {'; '.join(times) or 'nothing yet'}",
         f"counts: {'; '.join([*found, *triggers]) or 'nothing yet'}",
         f"folder: {folder.bytes / (1 << 20):.1f} of {limit:g} MiB, with {kept}; {took}",
     ]
+
+
+def _different(folder: RecorderFolder) -> list[str]:
+    """Return a line on what was unusual when the worst kept latency came; none if nothing was."""
+    worst = max((kept for kept in folder.keeping.moments.values() if not kept.trigger), default=None)
+    with suppress(RecordError):  # the recorder has just removed it
+        around = "" if worst is None else one_line(folder.moment(worst.number).head.around)
+        return [f"unusual when the worst latency came: {around}"] if around else []
+    return []
 
 
 def _headline(folder: RecorderFolder) -> str:
@@ -102,20 +113,30 @@ def _headline(folder: RecorderFolder) -> str:
     return f"Worst latency {format_time(worst.max_ns)} of {worst.task}, of {count} activations"
 
 
-def culprits_table(folder: RecorderFolder) -> Table:
-    """Return a row for each culprit with its worst latency, the worst first."""
+class RankedMoments(NamedTuple):
+    """The kept moments of a thread and a culprit: the worst latency, and how many there are."""
+
+    task: str
+    culprit: str
+    worst_ns: int
+    kept: int
+
+
+def ranking(folder: RecorderFolder) -> list[RankedMoments]:
+    """Return each culprit with its worst latency, the worst first."""
     groups: dict[tuple[str, str], list[Kept]] = defaultdict(list)
     for kept in folder.keeping.moments.values():
         if not kept.trigger:
             groups[kept.key].append(kept)
+    found = [RankedMoments(*key, max(group).latency_ns, len(group)) for key, group in groups.items()]
+    return sorted(found, key=lambda each: -each.worst_ns)
+
+
+def culprits_table(folder: RecorderFolder) -> Table:
+    """Return a row for each culprit with its worst latency, the worst first."""
     rows = [
-        [
-            task,
-            culprit if culprit != UNNAMED else "not explained yet",
-            us(max(group).latency_ns),
-            str(len(group)),
-        ]
-        for (task, culprit), group in sorted(groups.items(), key=lambda entry: -max(entry[1]).latency_ns)
+        [each.task, each.culprit if each.culprit != UNNAMED else NOT_YET, us(each.worst_ns), str(each.kept)]
+        for each in ranking(folder)
     ]
     columns = (*texts("thread", "culprit"), *numbers("worst (us)", "kept"))
     return Table("The worst of each culprit", columns, rows[:CULPRITS_SHOWN])
@@ -129,7 +150,7 @@ def triggers_table(folder: RecorderFolder) -> Table:
     for number in sorted(number for number, kept in folder.keeping.moments.items() if kept.trigger):
         with suppress(RecordError):  # the recorder has just removed it
             head = folder.moment(number).head
-            cause = head.culprit or "not explained yet"
+            cause = head.culprit or NOT_YET
             rows += [
                 [utc(head.wall_ns), head.task, name, one_line(detail), cause]
                 for name, detail in zip(head.triggers, head.details, strict=True)
@@ -154,6 +175,24 @@ def hours_table(folder: RecorderFolder) -> Table:
         *numbers("count", "median (us)", "99.9 % (us)", "max (us)"),
     )
     return Table("The last hours", columns, rows)
+
+
+def hours_document(folder: RecorderFolder) -> list[dict[str, object]]:
+    """Return the figures of each thread and quantity by hour, for `show --json`."""
+    return [
+        {
+            "wall_ns": stretch.wall_ns,
+            "start_ns": stretch.start_ns,
+            "end_ns": stretch.end_ns,
+            "task": figures.task,
+            "metric": figures.metric,
+            **distribution(merge(Windows.of([figures.window(0, 0)]))).model_dump(
+                include={"count", "p50_ns", "p99_9_ns", "max_ns"}
+            ),
+        }
+        for stretch in (*folder.stretches, *folder.minutes)
+        for figures in stretch.figures
+    ]
 
 
 def _figures(figures: Figures) -> list[str]:

@@ -21,8 +21,10 @@ def _show(path: Path, json: bool) -> None:
     from rtgauge_ext.recorder.report import (
         EVENTS_SHOWN,
         culprits_table,
+        hours_document,
         hours_table,
         lines,
+        ranking,
         triggers_table,
     )
 
@@ -37,6 +39,8 @@ def _show(path: Path, json: bool) -> None:
             "bytes": folder.bytes,
             "counts": dict(folder.counts),
             "moments": moments,
+            "hours": hours_document(folder),
+            "culprits": [each._asdict() for each in ranking(folder)],
             "events": [event.model_dump(exclude={"kind"}) for event in folder.events],
         }
         typer.echo(json_module.dumps(document, indent=1))

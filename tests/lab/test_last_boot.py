@@ -21,10 +21,12 @@ CRASH = "setsid sh -c 'sleep 0.2; echo c >/proc/sysrq-trigger' </dev/null >/dev/
 """Crashes when the command has returned."""
 HOG = (
     "sysctl -w kernel.sched_rt_runtime_us=-1; "
-    "setsid taskset 2 chrt -f 50 sh -c 'printf hog >/proc/self/comm; while :; do :; done' "
+    "setsid taskset 2 chrt -f 50 sh -c "
+    "'printf hog >/proc/self/comm; sleep 0.1; : >/run/spins; while :; do :; done' "
     "</dev/null >/dev/null 2>&1 & "
-    "until grep -q hog /proc/*/comm; do :; done"
+    "until [ -e /run/spins ]; do sleep 0.1; done"
 )
+"""It sleeps once, because the ring has its name as of the last switch to it."""
 
 
 @pytest.fixture(autouse=True)
