@@ -14,6 +14,7 @@
 #define LEAST_CONCENTRATION 0.75
 #define LEAST_WAITING_SHARE 0.8
 #define LEAST_BEATS 1.5
+#define POINTS 1024 /* of the circle */
 #define TURN 6.283185307179586
 
 bool device_clock_make(struct device_clock *d, int64_t interval_ns)
@@ -35,14 +36,56 @@ static double since(const struct device_clock *d, int64_t time_ns)
 	return (double)(time_ns - d->cycles[0].departed_ns);
 }
 
-struct phases {
-	double concentration, mean; /* the mean in turns */
+struct vector {
+	double x, y;
 };
 
-/* Every stride-th arrival at most, at irregular distances, so that no other frequency looks the same. */
-static struct phases phases_at(const struct device_clock *d, double per_ns, size_t stride)
+/* Unit vectors. With sin() and cos() of the C library, the engine would be 100 KiB larger. */
+static struct vector circle[POINTS];
+
+static void draw_circle(void)
 {
-	double x = 0, y = 0;
+	const struct vector step = {0.99998117528260111, 0.0061358846491544753}; /* a turn / POINTS */
+
+	circle[0] = (struct vector){1, 0};
+	for (int i = 1; i < POINTS; i++)
+		circle[i] = (struct vector){circle[i - 1].x * step.x - circle[i - 1].y * step.y,
+					    circle[i - 1].x * step.y + circle[i - 1].y * step.x};
+}
+
+/* Returns the unit vector of an angle: the nearest point, and the tangent there. */
+static struct vector direction(double turns)
+{
+	double at = (turns - floor(turns)) * POINTS, nearest = floor(at + 0.5);
+	struct vector v = circle[(size_t)nearest % POINTS];
+	double rest = (at - nearest) / POINTS * TURN;
+
+	return (struct vector){v.x - v.y * rest, v.y + v.x * rest};
+}
+
+/* Returns the angle of a vector in turns. */
+static double angle(struct vector v)
+{
+	double most = 0, along = 0;
+	int nearest = 0;
+
+	for (int i = 0; i < POINTS; i++) {
+		along = v.x * circle[i].x + v.y * circle[i].y;
+		if (along > most) {
+			most = along;
+			nearest = i;
+		}
+	}
+	if (most <= 0)
+		return 0;
+	return (double)nearest / POINTS + (v.y * circle[nearest].x - v.x * circle[nearest].y) / most / TURN;
+}
+
+/* Returns the mean of the unit vectors of the arrivals' phases. Takes every stride-th arrival at most, at
+ * irregular distances, so that no other frequency looks the same. */
+static struct vector mean_vector(const struct device_clock *d, double per_ns, size_t stride)
+{
+	struct vector sum = {0, 0};
 	uint32_t random = 1;
 	size_t n = 0;
 
@@ -55,14 +98,20 @@ static struct phases phases_at(const struct device_clock *d, double per_ns, size
 			if (at >= d->count)
 				break;
 		}
-		double turns = since(d, d->cycles[at].arrived_ns) * per_ns;
+		struct vector one = direction(since(d, d->cycles[at].arrived_ns) * per_ns);
 
-		turns = (turns - floor(turns)) * TURN;
-		x += cos(turns);
-		y += sin(turns);
+		sum.x += one.x;
+		sum.y += one.y;
 		n++;
 	}
-	return (struct phases){sqrt(x * x + y * y) / (double)n, atan2(y, x) / TURN};
+	return (struct vector){sum.x / (double)n, sum.y / (double)n};
+}
+
+static double concentration(const struct device_clock *d, double per_ns, size_t stride)
+{
+	struct vector mean = mean_vector(d, per_ns, stride);
+
+	return sqrt(mean.x * mean.x + mean.y * mean.y);
 }
 
 /* Returns the beats in this time, between a device of this frequency and our cycles. */
@@ -74,10 +123,10 @@ static double beats_of(const struct device_clock *d, double per_ns, int64_t per_
 /* Climbs from a frequency to the top of its peak. */
 static double top(const struct device_clock *d, double per_ns, double step, size_t stride, double *height)
 {
-	*height = phases_at(d, per_ns, stride).concentration;
+	*height = concentration(d, per_ns, stride);
 	for (; step * since(d, d->cycles[d->count - 1].arrived_ns) > 1e-3; step /= 2) {
 		for (int sign = -1; sign <= 1; sign += 2) {
-			double other = phases_at(d, per_ns + sign * step, stride).concentration;
+			double other = concentration(d, per_ns + sign * step, stride);
 
 			if (other > *height) {
 				*height = other;
@@ -103,7 +152,7 @@ static void search(const struct device_clock *d, int64_t per_interval, double le
 
 		if (beats_of(d, per_ns, per_interval, length_ns) < 1)
 			continue;
-		here = phases_at(d, per_ns, stride).concentration;
+		here = concentration(d, per_ns, stride);
 		if (here > height) {
 			height = here;
 			peak = per_ns;
@@ -189,6 +238,7 @@ bool device_clock_find(const struct device_clock *d, struct device_period *found
 	*found = (struct device_period){.cycles = (int64_t)d->count};
 	if (d->count < LEAST_CYCLES)
 		return false;
+	draw_circle();
 	length_ns = since(d, d->cycles[d->count - 1].departed_ns);
 	for (int64_t per_interval = 1; per_interval <= MOST_PER_INTERVAL; per_interval++)
 		search(d, per_interval, length_ns, found);
@@ -197,7 +247,7 @@ bool device_clock_find(const struct device_clock *d, struct device_period *found
 	per_ns = top(d, 1 / found->period_ns, 0.1 / length_ns, 1, &found->concentration);
 	found->period_ns = 1 / per_ns;
 	found->beats = beats_of(d, per_ns, found->per_interval, length_ns);
-	mean = phases_at(d, per_ns, 1).mean;
+	mean = angle(mean_vector(d, per_ns, 1));
 	found->waiting_share = waiting_share(d, per_ns, mean);
 	find_slips(d, found, mean);
 	return found->waiting_share >= LEAST_WAITING_SHARE;
