@@ -60,6 +60,7 @@ HOUR_NS = 3600 * NS_PER_S
 DAY_NS, MONTH_NS = 24 * HOUR_NS, 30 * 24 * HOUR_NS
 MOST_MOMENT, MOST_SOURCE, MOST_SETTINGS = 64 << 20, 64 << 20, 1 << 20
 LEAST_KEPT = 2 << 20
+SPARE = 64 * BLOCK
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -135,6 +136,8 @@ class RecorderFolder:
                 folder.make_folder(part, 0o700, exist_ok=True)
         self._hours = AppendLog(folder, HOURS, writes=writes)
         self._minutes = AppendLog(folder, MINUTES, writes=writes)
+        if writes:
+            os.fsync(folder.descriptor)  # a power cut must not lose the names of new logs
         self.stretches: list[PeriodSummary] = []
         self.ends: list[SessionEnd] = []
         self.events: list[RecorderEvent] = []
@@ -262,9 +265,13 @@ class RecorderFolder:
         self._next += 1
         if kept in removed:
             return [kept]
-        self._remove(removed)
+        has_room = kept.bytes <= SPARE  # then a kill or a full disk loses neither the old nor the new
+        if not has_room:
+            self._remove(removed)
         self._write(f"{MOMENTS}/{kept.number:08d}", data)
         self.keeping.moments[kept.number] = kept
+        if has_room:
+            self._remove(removed)
         return removed
 
     def name_moment(self, number: int, culprit: str) -> None:
@@ -311,7 +318,7 @@ class RecorderFolder:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             raise InputError(
-                f"another recorder uses {self._folder.path}; choose another folder with --out"
+                f"another recorder uses {self._folder.path}; choose another with --folder"
             ) from None
 
     def _entries(self, log: AppendLog) -> Iterator[PeriodSummary | SessionEnd | RecorderEvent]:
@@ -368,10 +375,10 @@ class RecorderFolder:
         return Kept(head.latency_ns, number, head.task, culprit, on_disk(size), head.source, trigger)
 
     def _room(self) -> int:
-        """The bytes that moments may take: what the logs may still grow by until they are folded is kept
-        free.
+        """The bytes that moments may take: what the logs may still grow by until they are folded, or a new
+        moment may take until old ones are removed, is kept free.
         """
-        return self.settings.keep_bytes - (self.bytes - self.keeping.bytes) - 64 * BLOCK
+        return self.settings.keep_bytes - (self.bytes - self.keeping.bytes) - SPARE
 
     def _remove(self, removed: list[Kept]) -> None:
         for kept in removed:
