@@ -162,6 +162,11 @@ int64_t frame_answer(const struct frame_format *format, const unsigned char *dat
 	return ticket(format, data, length, ticket_at(format->kind));
 }
 
+unsigned int frame_slaves(const unsigned char *data)
+{
+	return le16toh(get16(data + READ_COUNTER_AT));
+}
+
 int64_t frame_sent(const struct frame_format *format, const unsigned char *data, size_t length)
 {
 	uint64_t nonce = htobe64(format->nonce);

@@ -34,6 +34,9 @@ void frame_write(const struct frame_format *format, int64_t cycle, unsigned char
 /* Returns the cycle that received data answers, or FRAME_FOREIGN. */
 int64_t frame_answer(const struct frame_format *format, const unsigned char *data, size_t length);
 
+/* Returns how many slaves have read an answer of EtherCAT (its working counter). */
+unsigned int frame_slaves(const unsigned char *data);
+
 /* Returns the cycle of a copy of a sent frame, which may have any headers before it, or FRAME_FOREIGN. */
 int64_t frame_sent(const struct frame_format *format, const unsigned char *data, size_t length);
 

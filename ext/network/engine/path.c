@@ -107,8 +107,9 @@ struct loop {
 	bool somebody;	       /* any answer came, even a late one */
 	bool answers;	       /* the previous cycle */
 	_Atomic int64_t not_kept, foreign;
-	_Atomic bool nobody;
-	_Atomic int send_error, receive_error; /* the last ones */
+	_Atomic int64_t slaves_least, slaves_most; /* of EtherCAT, that read a frame */
+	_Atomic bool nobody, sent;		   /* nothing answered for long; the kernel took a frame */
+	_Atomic int send_error, receive_error;	   /* the last ones */
 
 	int64_t start_ns, total_count;
 	struct far_end end;
@@ -166,6 +167,16 @@ static void take_departures(struct loop *l)
 	}
 }
 
+static void count_slaves(struct loop *l)
+{
+	int64_t slaves = frame_slaves(l->frame.data), least = atomic_load(&l->slaves_least);
+
+	if (!least || slaves < least)
+		atomic_store(&l->slaves_least, slaves);
+	if (slaves > atomic_load(&l->slaves_most))
+		atomic_store(&l->slaves_most, slaves);
+}
+
 /* Handles a frame that was read. Returns whether it answers this cycle. */
 static bool take_answer(struct loop *l, int64_t number, int64_t back_ns)
 {
@@ -176,6 +187,8 @@ static bool take_answer(struct loop *l, int64_t number, int64_t back_ns)
 		return false;
 	}
 	l->somebody = true;
+	if (l->end.format.kind == FRAME_ETHERCAT)
+		count_slaves(l);
 	push_stamped(l, FRAME_RECEIVED, cycle, back_ns, far_end_stamps(&l->frame));
 	return cycle == number;
 }
@@ -261,6 +274,7 @@ static void cycle(struct loop *l, int64_t number, int64_t send_ns)
 		push(l, FRAME_NOT_SENT, number, send_ns);
 		return;
 	}
+	atomic_store_explicit(&l->sent, true, memory_order_relaxed);
 	l->pending += !l->end.stamps_error + l->end.hardware_stamps;
 	push(l, FRAME_SENT, number, send_ns);
 	l->answers = receive(l, number, release_ns + options.interval_ns);
@@ -435,6 +449,10 @@ static void write_values(const struct state *state, struct json *j)
 		json_str(j, "interface", l->end.interface);
 	else
 		json_null(j, "interface");
+	if (l->end.format.kind == FRAME_ETHERCAT) {
+		json_int(j, "slaves-least", atomic_load(&l->slaves_least));
+		json_int(j, "slaves-most", atomic_load(&l->slaves_most));
+	}
 	json_str(j, "stamps",
 		 l->end.hardware_stamps ? "hardware"
 		 : l->end.stamps_error	? "none"
@@ -608,6 +626,14 @@ static int prepare(struct harness *h)
 	return cycles_make(&state->cycles) ? 0 : harness_no_memory();
 }
 
+static int nothing_sent(int error)
+{
+	return error_line(
+		STATUS_CANNOT_MEASURE, "path", "cannot send on %.100s: %s%s", options.path, strerror(error),
+		error == EMSGSIZE ? "; the interface's MTU is shorter than the frame: give a smaller --size"
+				  : "; check that the interface is up (`ip link`)");
+}
+
 static int no_answer(const struct state *state)
 {
 	int error = atomic_load(&state->loop.receive_error);
@@ -629,6 +655,7 @@ static int run(struct harness *h)
 			? INT64_MAX
 			: (state->loop.total_count - state->warm_up_count) * options.interval_ns;
 	int64_t start_ns = clock_now_ns(CLOCK_MONOTONIC) + LEAD_NS;
+	int send_error;
 
 	state->loop.start_ns = state->cycles.start_ns = start_ns;
 	state->offset_ns = read_offset_ns();
@@ -641,6 +668,9 @@ static int run(struct harness *h)
 				 : state->loop.total_count * options.interval_ns + options.timeout_ns);
 	harness_drain(h, drain, DRAIN_NS);
 	cycles_finish_all(&state->cycles, atomic_load(&harness_shared.stop));
+	send_error = atomic_load(&state->loop.send_error);
+	if (send_error && !atomic_load(&state->loop.sent))
+		return nothing_sent(send_error);
 	if (atomic_load(&state->loop.nobody) ||
 	    (state->cycles.answered < 0 && state->cycles.counts[CYCLE_LOST] > 0))
 		return no_answer(state);

@@ -127,7 +127,16 @@ def cycle_words(step: Step) -> str | None:
     begin = f"{where}: {plural(cycles, 'cycle')}"
     what = "all answered in time" if cycles and answered == cycles else ", ".join(_counted(counts, OUTCOMES))
     others = _counted(counts, OTHERS)
-    return "; ".join([f"{begin}, {what}" if what else begin, *others])
+    return "; ".join([f"{begin}, {what}" if what else begin, *slave_words(counts), *others])
+
+
+def slave_words(counts: Result) -> list[str]:
+    """Return how many slaves of EtherCAT read the frames, like "3 slaves"; nothing for another far end."""
+    least, most = _count(counts, "slaves-least"), _count(counts, "slaves-most")
+    if not most:
+        return []
+    same = plural(most, "slave")
+    return [same if least == most else f"{same}, but only {least} in some cycles"]
 
 
 @dataclass(frozen=True)

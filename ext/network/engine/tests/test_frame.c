@@ -42,6 +42,8 @@ static void an_answer_names_its_cycle(void **state)
 			assert_int_equal(frame_sent(&format, frame, format.size), cycles[i]);
 			answer(kinds[k], frame);
 			assert_int_equal(frame_answer(&format, frame, format.size), cycles[i]);
+			if (kinds[k] == FRAME_ETHERCAT)
+				assert_int_equal(frame_slaves(frame), 3);
 			/* An Ethernet card pads what is short. */
 			if (kinds[k] == FRAME_ETHERNET || kinds[k] == FRAME_ETHERCAT)
 				assert_int_equal(frame_answer(&format, frame, 60), cycles[i]);

@@ -6,6 +6,8 @@ was late with is not the far end's.
 from __future__ import annotations
 
 import signal
+import socket
+import subprocess
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -18,6 +20,7 @@ from ext.network.tests.two_namespaces import (
     FAR,
     FAR_MAC,
     LINK,
+    FarEnd,
     TwoNamespaces,
     clocked_device,
     packet_far_end,
@@ -174,19 +177,76 @@ def test_frames_without_ip(engine: Path, both: TwoNamespaces) -> None:
 
 
 def test_the_broadcast_read_of_ethercat(engine: Path, both: TwoNamespaces) -> None:
-    """Slaves increment the working counter of the read. A frame that no slave has seen is no answer."""
+    """A frame that no slave has seen is no answer. Every fifth frame comes back twice, and in every seventh,
+    the last of three slaves is missing.
+    """
 
     def react(number: int, data: bytes) -> Sequence[bytes]:
-        assert data[2] == 7
-        answer = bytearray(data)
-        answer[14] += 2
-        return [data, bytes(answer)] if number % 5 == 0 else [bytes(answer)]
+        answer = through_slaves(data, 2 if number % 7 == 6 else 3)
+        return [data, answer] if number % 5 == 0 else [answer]
 
-    with packet_far_end(both, 0x88A4, react):
+    with packet_far_end(both, 0x88A4, react) as end:
         values = counts(path(engine, both, f"--path=ethercat:{LINK}", "--count=50"), 50)
     assert values["lost"] == 0
+    if end.seen > 7:
+        assert (values["slaves-least"], values["slaves-most"]) == (2, 3)
     if not values["not-sent"]:
         assert values["foreign"] == 10
+
+
+def through_slaves(data: bytes, slaves: int) -> bytes:
+    """What a chain of slaves returns (ETG.1000.4): each increments the address of a broadcast read, ORs its
+    register into the data and increments the working counter. It leaves other datagrams alone.
+    """
+    frame = bytearray(data)
+    length_and_type, at = int.from_bytes(frame[:2], "little"), 2
+    assert length_and_type >> 12 == 1
+    more = True
+    while more:
+        command, length = frame[at], int.from_bytes(frame[at + 6 : at + 8], "little")
+        more, counter = bool(length & 0x8000), at + 10 + (length & 0x7FF)
+        for slave in range(slaves if command == 7 else 0):
+            for place, step in ((at + 2, 1), (counter, 1)):
+                value = int.from_bytes(frame[place : place + 2], "little") + step
+                frame[place : place + 2] = value.to_bytes(2, "little")
+            frame[at + 10] |= 0x10 | slave
+        at = counter + 2
+    assert at - 2 == length_and_type & 0x7FF
+    return bytes(frame)
+
+
+@pytest.mark.parametrize(
+    ("mtu", "words"), [("100", "give a smaller --size"), (None, "check that the interface is up")]
+)
+def test_an_interface_that_takes_no_frame(engine: Path, mtu: str | None, words: str) -> None:
+    change = ["down"] if mtu is None else ["mtu", mtu]
+    with TwoNamespaces() as both:
+        subprocess.run([*both.near, "ip", "link", "set", LINK, *change], check=True)
+        options = ("path", "--go", f"--policy={POLICY}", "--count=20", "--size=1000")
+        message = refused(engine, "path", 3, *options, f"--path=eth:{LINK},{FAR_MAC}", prefix=both.near)
+    assert f"cannot send on eth:{LINK},{FAR_MAC}" in message
+    assert words in message
+
+
+def test_an_interface_that_goes_down_in_the_middle(engine: Path) -> None:
+    """Each cycle counts once, and the far end is not blamed."""
+    with TwoNamespaces() as both:
+        end = both.far_socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x88B5))
+        end.bind(("rtg-far", 0x88B5))
+
+        def react(number: int, data: bytes) -> Sequence[bytes]:
+            if number == 20:
+                subprocess.run([*both.near, "ip", "link", "set", LINK, "down"], check=True)
+            return [data] if number < 20 else []
+
+        with FarEnd(end, react):
+            words = (f"--path=eth:{LINK},{FAR_MAC}", "--interval-ns=10000000", "--timeout-ns=100000000")
+            options = ("path", "--go", f"--policy={POLICY}", "--warm-up-ns=0", "--count=100", *words)
+            stream = run(engine, *options, prefix=both.near)
+    values = counts(stream, 100)
+    assert values["not-sent"] > 0
+    assert "own-late" in stream.marks
+    assert "Network is down" in str(stream.all("mark"))
 
 
 def test_nobody_there(engine: Path, both: TwoNamespaces) -> None:

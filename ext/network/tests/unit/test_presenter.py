@@ -49,6 +49,11 @@ def test_a_sentence_about_the_cycles() -> None:
         "board:7: 10 cycles, 7 answered in time, 2 lost, 1 not sent; 3 answers that came twice"
     )
     assert cycle_words(step("ethercat:eth1")) == "the EtherCAT slaves on eth1: 0 cycles"
+    chain = step("ethercat:eth1", answered=9)
+    for least, words in ((3, "3 slaves"), (2, "3 slaves, but only 2 in some cycles")):
+        chain.results[0].values.update({"slaves-least": least, "slaves-most": 3})
+        text = f"the EtherCAT slaves on eth1: 9 cycles, all answered in time; {words}"
+        assert cycle_words(chain) == text
 
 
 def test_a_step_without_counts_says_nothing() -> None:
