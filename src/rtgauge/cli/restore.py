@@ -71,7 +71,7 @@ def restore(
       rtgauge restore --release --target ssh://root@board
           end a run on that machine if its host is gone
       rtgauge restore --applied
-          also undo `rtgauge deploy apply`, and settings and services kept at each boot
+          also undo `rtgauge deploy apply` and everything kept at each boot
 
     \b
     Exit status 3: something could not be restored, or the run could not be ended.
