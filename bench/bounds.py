@@ -31,7 +31,6 @@ from tests.unit.records import step as drawn_step
 from rtgauge.analysis import gate
 from rtgauge.analysis.comparison import ComparisonOptions, quantile_differences
 from rtgauge.analysis.confidence import Counted, design_effect, upper_bound
-from rtgauge.analysis.frequency_options import FrequencyOptions
 from rtgauge.analysis.median_of_runs import median_interval
 from rtgauge.analysis.quantile_difference import RunFigures, between_pairs, between_runs
 from rtgauge.plan.alternation import first_sides
@@ -41,6 +40,7 @@ from rtgauge.verdict.decision import judge
 from rtgauge.verdict.requirement import Requirement
 from rtgauge.verdict.run_verdict import exposure_of
 from rtgauge_ext.papers.frequency.frequency import line_of
+from rtgauge_ext.papers.frequency.frequency_options import FrequencyOptions
 from rtgauge_ext.tire.analysis.estimate import fit, median_of, ratio_of
 
 Draw = Callable[[str, np.random.Generator], dict[str, bool]]

@@ -15,13 +15,12 @@ from rtgauge.cli.console import Console
 from rtgauge.cli.options import Json, Target, grouped
 from rtgauge.errors import InputError
 from rtgauge.report.fact_rows import groups
-from rtgauge.report.terminal_table import print_pairs
 from rtgauge.suggest import nearest
 from rtgauge.system.facts import read_facts
 from rtgauge.system.rules import read_rules, rule_paths
 from rtgauge_ext.audit.audit import audit as check_rules
 from rtgauge_ext.audit.audit import exit_status
-from rtgauge_ext.audit.terminal import mend_script, print_audit
+from rtgauge_ext.audit.terminal import mend_script, print_audit, print_pairs
 
 LABEL_WIDTH = 22
 """The width of the names' column of the facts. It lets every name fit on two lines."""

@@ -5,12 +5,15 @@ from __future__ import annotations
 
 import itertools
 import textwrap
+from collections.abc import Iterable
 
 from rich.console import Console
 from rich.text import Text
 
+from rtgauge.record.facts import UNKNOWN
+from rtgauge.report.prose import prose_width
 from rtgauge.report.table import Cell, Column, Table, Tone, texts
-from rtgauge.report.terminal_table import print_pairs, print_text, rich_table
+from rtgauge.report.terminal_table import print_text, rich_table
 from rtgauge.report.text import printable
 from rtgauge_ext.audit.audit import AuditDocument, Finding
 
@@ -18,6 +21,31 @@ STYLE = {"serious": "bold red", "moderate": "yellow", "minor": "cyan"}
 TONES: dict[str, Tone] = {"serious": "alarm", "moderate": "doubt"}
 RESULT_STYLE = {"ok": "green", "unknown": "magenta", "not-applicable": "dim"}
 SCRIPT_WIDTH = 100
+
+
+def print_pairs(
+    rows: Iterable[tuple[str | Text, str]], console: Console, width: int, *, indent: int = 2
+) -> None:
+    """Print names on the left, `width` wide, and values on the right, wrapped between words. A value with a
+    word that does not fit there begins below its name.
+    """
+    gap = 2
+    for name, text in rows:
+        label = Text(printable(name), style="dim") if isinstance(name, str) else name
+        value, style = printable(text), "dim italic" if text == UNKNOWN else ""
+        start = indent + width + gap
+        longest = max(map(len, value.split()), default=0)
+        below = len(label.plain) > width or start + longest > prose_width(console)
+        if start + longest > prose_width(console):
+            start = indent + gap
+        room = max(1, prose_width(console) - start)
+        lines = textwrap.wrap(value, room, break_long_words=False, break_on_hyphens=False) or [""]
+        first = Text.assemble(" " * indent, label)
+        if not below:
+            first = Text.assemble(first, " " * (width + gap - len(label.plain)), (lines.pop(0), style))
+        console.print(first, soft_wrap=True)
+        for line in lines:
+            console.print(Text.assemble(" " * start, (line, style)), soft_wrap=True)
 
 
 def _details(finding: Finding, *, brief: bool) -> list[tuple[str, str]]:

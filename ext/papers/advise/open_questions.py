@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from rtgauge.analysis.frequency_options import FrequencyOptions
 from rtgauge.probe.registry import preset_of
 from rtgauge.record.model import Model
 from rtgauge.record.reader import Record
@@ -15,6 +14,7 @@ from rtgauge.verdict.decision import judged_series
 from rtgauge.verdict.requirement import Requirement
 from rtgauge_ext.papers.advise.margin import Evidence
 from rtgauge_ext.papers.frequency.frequency import gather
+from rtgauge_ext.papers.frequency.frequency_options import FrequencyOptions
 
 ON_TOP = "an interrupt, a driver and a write to the line add to it (replace 17,27 by the lines of your board)"
 OVER_GPIO = "--set path=gpio:/dev/gpiochip0:17,27"

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rtgauge.analysis.frequency_options import FrequencyOptions, check_fraction
 from rtgauge.cli.added_options import ComparesMore, OnPages, ShownPart
 from rtgauge.errors import InputError
+from rtgauge_ext.papers.frequency.frequency_options import FrequencyOptions, check_fraction
 
 if TYPE_CHECKING:
     from rtgauge.record.reader import Record

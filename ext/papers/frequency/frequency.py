@@ -17,13 +17,13 @@ from pydantic import Field
 
 from rtgauge.analysis.comparison_scope import timing_scopes
 from rtgauge.analysis.dependent_quantile import cautious_error_of_sum
-from rtgauge.analysis.frequency_options import HALF, FrequencyOptions
 from rtgauge.analysis.sides import Scope, Side, sides_of
 from rtgauge.probe.registry import PROBES
 from rtgauge.record.model import Model, Severity
 from rtgauge.record.reader import Record
 from rtgauge.record.summary import nearest_rank
 from rtgauge_ext.papers.extreme_value import estimate as estimate_tail
+from rtgauge_ext.papers.frequency.frequency_options import HALF, FrequencyOptions
 from rtgauge_ext.papers.frequency.order_statistics import Quantile, Ranked, quantile, ranked
 from rtgauge_ext.papers.frequency.sustained import SustainedCurve
 from rtgauge_ext.signal.period_searches import without_searches

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import typer
 
@@ -13,9 +13,9 @@ from rtgauge.errors import InputError
 from rtgauge.report.how_often import Frequencies, HowOften
 
 if TYPE_CHECKING:
-    from rtgauge.analysis.frequency_options import FrequencyOptions
     from rtgauge.record.reader import Record
     from rtgauge_ext.papers.frequency.frequency import FrequencyTable
+    from rtgauge_ext.papers.frequency.frequency_options import FrequencyOptions
     from rtgauge_ext.papers.frequency.sustained import SustainedCurve
 
 
@@ -82,11 +82,12 @@ def _made(
     )
 
 
-def _calculate(records: Sequence[Record], options: FrequencyOptions | None) -> HowOften:
+def _calculate(records: Sequence[Record], options: object | None) -> HowOften:
     from rtgauge_ext.papers.frequency.frequency import gather
     from rtgauge_ext.papers.frequency.sustained import curves
 
-    return _made(records, gather(records, options), curves(records))
+    chosen = cast("FrequencyOptions | None", options)
+    return _made(records, gather(records, chosen), curves(records))
 
 
 def _searches(record: Record) -> list[str]:

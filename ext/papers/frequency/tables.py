@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from fractions import Fraction
 
-from rtgauge.analysis.frequency_options import HALF
 from rtgauge.record.marks import is_doubt
 from rtgauge.record.reader import Record
 from rtgauge.report.presenter import frequency_grids as presenters_grids
@@ -16,6 +15,7 @@ from rtgauge.report.table import Table, applying, numbers, ranked, texts
 from rtgauge.report.text import NONE, us, whole
 from rtgauge.units import format_duration, format_share, format_time
 from rtgauge_ext.papers.frequency.frequency import HARDNESS, ConditionRow, FrequencyTable, Limit
+from rtgauge_ext.papers.frequency.frequency_options import HALF
 from rtgauge_ext.papers.frequency.sustained import RESOLUTION, SustainedCurve, SustainedPoint
 
 FASTER = "†"

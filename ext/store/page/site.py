@@ -20,7 +20,7 @@ from rtgauge.record.reader import PAGE
 from rtgauge.report.figures.files import as_svg
 from rtgauge.report.figures.vega import Figure, Theme
 from rtgauge.report.page_frame import page_text
-from rtgauge.report.table import Cell, Table, Tone, numbers, ranked, spark_points, texts
+from rtgauge.report.table import SPARK, Cell, Table, Tone, numbers, ranked, texts
 from rtgauge.report.text import day_and_time
 from rtgauge.units import format_time, plural
 from rtgauge_ext.store.document import MachineRow, RecordRow
@@ -30,6 +30,22 @@ from rtgauge_ext.store.page import history_report
 MOST_RECORDS = 1_000
 """The most records in the list. The rest is only counted."""
 TONES: dict[str, Tone] = {"holds": "good", "marginal": "doubt", "fails": "alarm"}
+
+
+def spark_points(values: Sequence[float]) -> str:
+    """Return the points of a spark line through the values, the lowest at the bottom; empty for fewer than
+    two.
+    """
+    if len(values) < 2:
+        return ""
+    width, height = SPARK
+    low, span = min(values), max(values) - min(values)
+    across, up = (width - 2) / (len(values) - 1), (height - 4) / (span or 1)
+    points = (
+        f"{1 + at * across:.1f},{height - 2 - (value - low) * up if span else height / 2:.1f}"
+        for at, value in enumerate(values)
+    )
+    return " ".join(points)
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from rtgauge.extension import load_all
 
 if TYPE_CHECKING:
-    from rtgauge.analysis.frequency_options import FrequencyOptions
     from rtgauge.cli.progress import Display
     from rtgauge.exporters.exporter import Exporter
     from rtgauge.plan.plan import Overrides
@@ -66,8 +65,10 @@ class OnPages(AddedOptions):
     """For `show` and `compare`: changes how a page says how often a task can run."""
 
     @abstractmethod
-    def frequency_options(self) -> FrequencyOptions:
-        """Return the options of the calculation. Raises InputError if one is wrong."""
+    def frequency_options(self) -> object:
+        """Return the options of the calculation, which only the extension knows. Raises InputError if one is
+        wrong.
+        """
 
 
 class ShownPart(OnPages):
@@ -157,7 +158,7 @@ class AddedValues:
         asked = (group.listening(display, require) for group in self.of(WhileMeasuring))
         return next((found for found in asked if found is not None), nullcontext(display))
 
-    def frequency(self) -> FrequencyOptions | None:
+    def frequency(self) -> object | None:
         """Return the options of the calculation how often a task can run; None: the defaults. Raises
         InputError if one is wrong.
         """

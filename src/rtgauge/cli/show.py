@@ -25,7 +25,6 @@ from rtgauge.errors import InputError, RecordError
 from rtgauge.record.records_folder import RECORDS
 
 if TYPE_CHECKING:
-    from rtgauge.analysis.frequency_options import FrequencyOptions
     from rtgauge.cli.decided import DecidedAnswer
     from rtgauge.record.reader import Record
 
@@ -148,7 +147,7 @@ def _show_answer(
     record: Record,
     judge: Judging,
     files: ShowFiles,
-    options: FrequencyOptions | None,
+    options: object | None,
     *,
     details: bool,
     json: bool,
@@ -185,7 +184,7 @@ def _show_answer(
 
 
 def _written(
-    record: Record, files: ShowFiles, options: FrequencyOptions | None, answer: DecidedAnswer | None
+    record: Record, files: ShowFiles, options: object | None, answer: DecidedAnswer | None
 ) -> Sequence[str]:
     """Write the page and the figures, and return a line for each file. `answer`: the answer of a gate or a
     tuning, which has its own page.

@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
-from rtgauge.analysis.frequency_options import FrequencyOptions
 from rtgauge.extension import load, registered
 from rtgauge.record.reader import Record
 from rtgauge.report.figures.vega import Figure
@@ -28,8 +27,8 @@ class HowOften:
 class Frequencies:
     """Calculates how often a task can run."""
 
-    calculate: Callable[[Sequence[Record], FrequencyOptions | None], HowOften]
-    """Raises RecordError for a damaged record."""
+    calculate: Callable[[Sequence[Record], object | None], HowOften]
+    """Takes records, and the extension's own options or None. Raises RecordError for a damaged record."""
     searches: Callable[[Record], list[str]]
     """Returns a sentence for each search over the period in a record."""
 
@@ -40,7 +39,7 @@ def frequencies() -> Frequencies | None:
     return None if name is None else cast("Frequencies", load("frequencies", name, Frequencies))
 
 
-def how_often(records: Sequence[Record], options: FrequencyOptions | None = None) -> HowOften:
+def how_often(records: Sequence[Record], options: object | None = None) -> HowOften:
     """Return how often a task can run. Raises RecordError for a damaged record."""
     found = frequencies()
     return HowOften() if found is None else found.calculate(records, options)

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from rtgauge.analysis.frequency_options import FrequencyOptions
 from rtgauge.probe import watch
 from rtgauge.probe.registry import plural_of
 from rtgauge.record.facts import Facts
@@ -62,7 +61,7 @@ class Drawn:
     """All figures in the page's order, with the figures of `how_often` last."""
 
     @classmethod
-    def of(cls, record: Record, options: FrequencyOptions | None = None) -> Drawn:
+    def of(cls, record: Record, options: object | None = None) -> Drawn:
         """Draw the figures. Raises RecordError for a damaged record."""
         source = Source.of(RecordView(record))
         often = how_often([record], options)

@@ -26,22 +26,6 @@ SPARK = (90, 18)
 """The width and height of a spark line in px."""
 
 
-def spark_points(values: Sequence[float]) -> str:
-    """Return the points of a spark line through the values, the lowest at the bottom; empty for fewer than
-    two.
-    """
-    if len(values) < 2:
-        return ""
-    width, height = SPARK
-    low, span = min(values), max(values) - min(values)
-    across, up = (width - 2) / (len(values) - 1), (height - 4) / (span or 1)
-    points = (
-        f"{1 + at * across:.1f},{height - 2 - (value - low) * up if span else height / 2:.1f}"
-        for at, value in enumerate(values)
-    )
-    return " ".join(points)
-
-
 class Cell(str):
     """A cell with more than text. `marks`: the marks on its row. `href`: the link on a page. `spark`: the
     points of a small line before the text on a page, as SVG has them, in a box of SPARK.

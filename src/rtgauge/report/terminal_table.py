@@ -5,14 +5,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import replace
-from textwrap import wrap
 
 import rich.table
 from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from rtgauge.record.facts import UNKNOWN
 from rtgauge.report.prose import prose_width
 from rtgauge.report.table import PART, Column, Table, marks_of, tone_of
 from rtgauge.report.text import printable
@@ -150,31 +148,6 @@ def print_text(console: Console, text: str | Text, indent: int = 0, style: str =
     """Print a text as wide as a sentence may be, with an indentation that its continued lines share."""
     shown = text if isinstance(text, Text) else Text(printable(text), style=style)
     console.print(Padding(shown, (0, 0, 0, indent), expand=False), width=prose_width(console))
-
-
-def print_pairs(
-    rows: Iterable[tuple[str | Text, str]], console: Console, width: int, *, indent: int = 2
-) -> None:
-    """Print names on the left, `width` wide, and values on the right, wrapped between words. A value with a
-    word that does not fit there begins below its name.
-    """
-    gap = 2
-    for name, text in rows:
-        label = Text(printable(name), style="dim") if isinstance(name, str) else name
-        value, style = printable(text), "dim italic" if text == UNKNOWN else ""
-        start = indent + width + gap
-        longest = max(map(len, value.split()), default=0)
-        below = len(label.plain) > width or start + longest > prose_width(console)
-        if start + longest > prose_width(console):
-            start = indent + gap
-        room = max(1, prose_width(console) - start)
-        lines = wrap(value, room, break_long_words=False, break_on_hyphens=False) or [""]
-        first = Text.assemble(" " * indent, label)
-        if not below:
-            first = Text.assemble(first, " " * (width + gap - len(label.plain)), (lines.pop(0), style))
-        console.print(first, soft_wrap=True)
-        for line in lines:
-            console.print(Text.assemble(" " * start, (line, style)), soft_wrap=True)
 
 
 def print_tables(tables: Iterable[Table], console: Console) -> None:

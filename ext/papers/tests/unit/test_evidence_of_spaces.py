@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.support.timing import Drawn, Series, facts, record
 
-from rtgauge.analysis.frequency_options import FrequencyOptions
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge_ext.papers.advise.flowchart import advise
 from rtgauge_ext.papers.advise.flowchart_file import load_flowchart
 from rtgauge_ext.papers.frequency.frequency import gather
+from rtgauge_ext.papers.frequency.frequency_options import FrequencyOptions
 
 if TYPE_CHECKING:
     from pathlib import Path
