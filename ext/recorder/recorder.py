@@ -23,6 +23,7 @@ from rtgauge.units import NS_PER_S
 from rtgauge_ext.recorder.actions import Actions
 from rtgauge_ext.recorder.clocks import clocks
 from rtgauge_ext.recorder.cpu_budget import CpuBudget
+from rtgauge_ext.recorder.fitness import fitness
 from rtgauge_ext.recorder.folder import HOUR_NS, RecorderFolder
 from rtgauge_ext.recorder.markers import Markers
 from rtgauge_ext.recorder.messages import Messages
@@ -47,6 +48,7 @@ NAMING_PART = 2
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 EVENT_S = 60.0
 STARTED, STOPPED = "recorder started", "recorder stopped"
+PROGRAM = "program"
 
 
 @dataclass(frozen=True)
@@ -108,6 +110,8 @@ class Recorder:
         self._now: RunningEngine | None = None
         self._next: RunningEngine | None = None
         self._sessions = 0
+        self._fitness = ""
+        """Of the last program, as it was written down."""
         self._wait_ns, self._again_ns = FIRST_WAIT_NS, 0
         self._said = ""
         self._told_s: dict[str, float] = {}
@@ -286,6 +290,9 @@ class Recorder:
         except (MeasureError, OSError) as error:
             self._failed(str(error), now_ns)
             return None
+        if (words := fitness(program.pid).words) != self._fitness:
+            self._fitness = words
+            self._recording.event(PROGRAM, words)
         running = RunningEngine(session, self._recording.begin(), now_ns)
         self._selector.register(session.stdout, selectors.EVENT_READ, partial(self._read, running))
         return running

@@ -82,6 +82,7 @@ def lines(folder: RecorderFolder) -> list[str]:
     took = f"recording took {format_share(share)} of a CPU"
     return [
         _headline(folder),
+        *[f"program: {one_line(each.detail)}" for each in folder.events if each.what == "program"][-1:],
         *_different(folder),
         f"times: {'; '.join(times) or 'nothing yet'}",
         f"counts: {'; '.join([*found, *triggers]) or 'nothing yet'}",
