@@ -531,10 +531,10 @@ def _emulated(case: _Case, facts: Facts) -> Verdict | None:
 
 
 def _in_doubt(verdict: Verdict, doubts: Sequence[Mark]) -> Verdict:
-    """Return the verdict with the doubtful marks named. "Holds" becomes "marginal", but not because of what
-    only made the threads later.
+    """Return the verdict with the doubtful marks named. "Holds" becomes "marginal". What only made the
+    threads later is no doubt about a bound that they kept.
     """
-    if verdict.word == VerdictWord.HOLDS:
+    if verdict.word in {VerdictWord.HOLDS, VerdictWord.MARGINAL}:
         doubts = [mark for mark in doubts if not mark.only_delays]
     if not doubts:
         return verdict

@@ -192,6 +192,9 @@ def test_what_only_delays_does_not_put_in_doubt_what_holds(name: str):
     assert held.word == VerdictWord.HOLDS
     assert name not in held.reason
     assert "see whether it holds under load" in held.next
+    close = verdict(HARD, [190_000] * ENOUGH, marks=[doubt])
+    assert close.word == VerdictWord.MARGINAL
+    assert name not in close.reason, "the reason is how close it is"
     failed = verdict(HARD, [900_000] * ENOUGH, marks=[doubt])
     assert failed.word == VerdictWord.FAILS
     assert failed.reason.endswith(f"; in doubt: {name}"), "it may be the reason"
