@@ -3,6 +3,7 @@
 
 #include <linux/perf_event.h>
 #include <stdio.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -68,6 +69,16 @@ static bool find_event(enum counter counter, struct perf_event_attr *attr)
 	return true;
 }
 
+/* Returns how many of the counters to open: on very many CPUs only the first, because a process may have only
+ * so many open files. */
+static enum counter wanted(void)
+{
+	struct rlimit files;
+	rlim_t needed = (rlim_t)cpuset_count(&state.cpus) * COUNTERS;
+
+	return !getrlimit(RLIMIT_NOFILE, &files) && needed > files.rlim_cur / 2 ? SMI + 1 : COUNTERS;
+}
+
 void cpu_counters_begin(void)
 {
 	struct perf_event_attr attr;
@@ -80,7 +91,7 @@ void cpu_counters_begin(void)
 		size = ((size_t)cpu + 1) * sizeof(*state.fds);
 	state.fds = memory_get(size);
 	for (enum counter i = 0; state.fds && i < COUNTERS; i++) {
-		bool found = find_event(i, &attr);
+		bool found = i < wanted() && find_event(i, &attr);
 
 		for (int cpu = cpuset_next(&state.cpus, 0); cpu >= 0;
 		     cpu = cpuset_next(&state.cpus, (unsigned int)cpu + 1))
