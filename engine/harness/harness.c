@@ -23,6 +23,7 @@
 #include "harness/thread_watch.h"
 #include "rt/dma_latency.h"
 #include "rt/runtime.h"
+#include "trace/instance.h"
 
 #define STOPPING_NS (NS_PER_S / 500)
 
@@ -187,6 +188,14 @@ static bool measured_by(const struct harness *h, const struct series *s, struct 
 	return true;
 }
 
+/* The engines of a recorder itself need no mark. */
+static bool recorder_runs(void)
+{
+	bool own = explain_options.instance && trace_is_recorder(explain_options.instance);
+
+	return !own && trace_recorder();
+}
+
 /* Writes `hello`, `series` and `armed`, waits for `go`, and opens the files of raw samples. Returns 0
  * after `go`, or an exit status after an `error` line, or -1 if `stop` came first, with the end written. */
 static int arm(struct harness *h, const char *name)
@@ -199,6 +208,7 @@ static int arm(struct harness *h, const char *name)
 	explain_open(h->explained ? h->explained : measured_by, h);
 	write_hello(h, name);
 	explain_announce(j);
+	h->recorded = recorder_runs();
 	json_open(j, NULL, '{');
 	json_str(j, "type", "armed");
 	json_int(j, "time_ns", clock_now_ns(CLOCK_MONOTONIC));
@@ -388,6 +398,9 @@ int harness_finish(struct harness *h, const char *reason)
 		mode_switches_tell(h, j);
 	if (h->conclude)
 		h->conclude(h, j);
+	if (h->recorded || recorder_runs())
+		stream_mark(j, "measured-together", SEVERITY_NOTE, -1,
+			    "a recorder of rtgauge recorded the kernel's events at the same time");
 	if (suspended_at_least_ns() - h->asleep_ns > NS_PER_S / 1000)
 		stream_mark(j, "clock-changed", SEVERITY_INVALID, -1,
 			    "the machine was suspended during the measurement");

@@ -11,7 +11,10 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "base/tracefs.h"
+
 #define PREFIX "rtgauge-" /* of the instances that rtgauge makes */
+#define RECORDER_PREFIX "rtgauge-recorder-"
 
 int trace_instance_open(int root, const char *name)
 {
@@ -37,7 +40,7 @@ static bool records(int instances, const char *name)
 	return trace_read(instances, path, text) && text[0] != '0';
 }
 
-bool trace_other(int root, const char *own, const char *owns, char name[TRACE_NAME_MAX])
+static bool find(int root, const char *prefix, const char *own, const char *owns, char name[TRACE_NAME_MAX])
 {
 	int fd = openat(root, "instances", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *instances = fd < 0 ? NULL : fdopendir(fd);
@@ -47,7 +50,7 @@ bool trace_other(int root, const char *own, const char *owns, char name[TRACE_NA
 	while (instances && !found && (entry = readdir(instances))) {
 		const char *other = entry->d_name;
 
-		found = !strncmp(other, PREFIX, strlen(PREFIX)) && strlen(other) < TRACE_NAME_MAX &&
+		found = !strncmp(other, prefix, strlen(prefix)) && strlen(other) < TRACE_NAME_MAX &&
 			(!own || strcmp(other, own) != 0) && (!owns || strcmp(other, owns) != 0) &&
 			records(fd, other);
 		if (found)
@@ -55,6 +58,29 @@ bool trace_other(int root, const char *own, const char *owns, char name[TRACE_NA
 	}
 	if (instances)
 		closedir(instances);
+	return found;
+}
+
+bool trace_other(int root, const char *own, const char *owns, char name[TRACE_NAME_MAX])
+{
+	return find(root, PREFIX, own, owns, name);
+}
+
+bool trace_is_recorder(const char *name)
+{
+	return !strncmp(name, RECORDER_PREFIX, strlen(RECORDER_PREFIX));
+}
+
+bool trace_recorder(void)
+{
+	char name[TRACE_NAME_MAX];
+	int root = tracefs_open();
+	bool found;
+
+	if (root < 0)
+		return false;
+	found = find(root, RECORDER_PREFIX, NULL, NULL, name);
+	close(root);
 	return found;
 }
 

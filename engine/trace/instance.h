@@ -25,6 +25,12 @@ struct trace_field {
  */
 bool trace_other(int root, const char *own, const char *owns, char name[TRACE_NAME_MAX]);
 
+/* Returns whether this is an instance of a recorder, which records a program for weeks. */
+bool trace_is_recorder(const char *name);
+
+/* Returns whether a recorder records on this kernel; false if this user may not know. */
+bool trace_recorder(void);
+
 /* Opens instances/NAME below the root of tracefs; -1 with errno, EBUSY if another engine records in it, as
  * from a container, whose lock of the machine is another one. */
 int trace_instance_open(int root, const char *name);

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from tests.engine.stream import Live, Stream, children, refused
+from tests.engine.stream import Live, Stream, children, refused, wakeup
 from tests.engine.test_explain import made_instance
 from tests.engine.test_watch import WORKER, python, results, watch
 from tests.support.trace_instance import trace_instance
@@ -295,6 +295,15 @@ def test_another_measurement_on_this_kernel_is_a_mark(engine: Path, tmp_path: Pa
         mark["detail"] for mark in together.all("mark") if mark["name"] == "measured-together"
     )
     assert "rtgauge-other" not in str([mark["detail"] for mark in alone.all("mark")])  # it records nothing
+
+
+def test_a_recorder_on_this_kernel_is_a_mark_of_every_probe(engine: Path, tmp_path: Path) -> None:
+    with trace_instance(tmp_path, f"rtgauge-recorder-{os.getpid()}-1") as recorder:
+        recorder.start("sched")
+        together = wakeup(engine, "--duration-ns=100000000")
+    assert "a recorder of rtgauge" in next(
+        mark["detail"] for mark in together.all("mark") if mark["name"] == "measured-together"
+    )
 
 
 def test_what_the_engine_itself_takes_from_a_thread_is_counted(

@@ -896,7 +896,7 @@ static void conclude(struct harness *h, struct json *j)
 	write_end(state, state->taken_ns, j);
 	mark_clock(state, j);
 	mark_threads(state, j);
-	if (state->other[0])
+	if (state->other[0] && !trace_is_recorder(state->other)) /* the harness tells of recorders */
 		stream_mark(j, "measured-together", SEVERITY_NOTE, -1,
 			    "another measurement ran on this kernel at the same time (tracefs instance %s)",
 			    state->other);

@@ -372,8 +372,9 @@ class MarkKind(MarkKindBase):
     )
     MEASURED_TOGETHER = Entry(
         (NOTE,),
-        "Another measurement of rtgauge ran on this kernel at the same time, perhaps in another container.",
-        "measure again when the other measurement has ended",
+        "Another measurement or a recorder of rtgauge ran on this kernel at the same time, perhaps in "
+        "another container.",
+        "measure again when the other measurement has ended, or the recorder is stopped",
     )
     PROGRAM_ENDED = Entry(
         (NOTE,),
