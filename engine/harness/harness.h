@@ -55,7 +55,7 @@ struct harness {
 	struct json j;
 	struct probe_cpus *cpus; /* set before `prepare`; it is large, so not in this initialised struct */
 	int64_t asleep_ns;
-	bool recorded; /* a recorder ran when this began */
+	bool recorded;	      /* a recorder ran when this began */
 	const char *ended_by; /* harness_end_by */
 	int64_t pause_ns;     /* between two calls of `drain`, which may set it */
 	int dma_error;
