@@ -42,11 +42,9 @@ PROBE = SimpleProbe(
     motion=Motion(message=lambda number, frame: bytes([number, frame.model_extra["x"]]), script="toys/toy.js"),
     command=CommandTrait(
         search=Search(
-            study="toy-search",
+            run="toys.study:run_search",
             help="Search for the largest toy.",
             repeats_help="How often.",
-            finds="the largest toy",
-            decides=("count",),
         )
     ),
 )
