@@ -127,7 +127,10 @@ def test_a_card_that_interrupts_when_its_coalescing_time_is_over(rx_us: int, kin
     received(story, 805, 806, gives="napi_gro_receive_entry")
     facts = Facts(network=NetworkInterface(coalescing=Coalescing(rx_us=rx_us)))
     named = with_names(explained(story, 815), facts)
-    (far,) = [part for part in named.parts if part.culprit.kind in {Kind.FAR_END, Kind.CARD_WAITED}]
+    assert sum(part.ns for part in named.parts) == named.latency_ns
+    far = [part for part in named.parts if part.culprit.kind in {Kind.FAR_END, Kind.CARD_WAITED}][-1]
+    assert far.ns == (500_000 if kind is Kind.CARD_WAITED else 792_000)
+    assert far.spans[-1][1] - RELEASE == 800_000
     assert far.since_interrupt_ns == 500_000
     assert far.culprit.kind is kind
     assert far.culprit.side == (CARD if kind is Kind.CARD_WAITED else NOT_SELF)

@@ -143,16 +143,27 @@ def with_names(
             return replace(culprit, mechanism=possible[0])
         return culprit
 
-    def by_card(part: Part) -> Part:
+    def by_card(part: Part) -> list[Part]:
         if part.culprit.kind is not Kind.FAR_END or not interrupted_at_once(part, facts):
-            return part
-        return replace(part, culprit=replace(part.culprit, kind=Kind.CARD_WAITED, side=CARD))
+            return [part]
+        held_ns = min(part.ns, part.since_interrupt_ns or 0)
+        ((start, end, cpu),) = part.spans
+        held = replace(part.culprit, kind=Kind.CARD_WAITED, side=CARD)
+        before = replace(part, ns=part.ns - held_ns, spans=[(start, end - held_ns, cpu)])
+        return [
+            *([before] if before.ns else []),
+            replace(part, culprit=held, ns=held_ns, spans=[(end - held_ns, end, cpu)]),
+        ]
 
     tolerance_ns = round(max(LEAST_DOUBT_NS, DOUBT_SHARE * explanation.latency_ns))
     exclude = facts.kernel.steal_excluded is True
     return replace(
         explanation,
-        parts=[by_card(replace(part, culprit=named(part.culprit))) for part in explanation.parts],
+        parts=[
+            piece
+            for part in explanation.parts
+            for piece in by_card(replace(part, culprit=named(part.culprit)))
+        ],
         doubts=[
             *explanation.doubts,
             *(host_doubts(explanation, tolerance_ns, counts_exclude_steal=exclude) if host else []),
