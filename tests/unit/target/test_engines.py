@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import platform
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -19,12 +18,7 @@ from rtgauge.target import engine_path as module
 from rtgauge.target.engine_path import engine_for, engine_path
 from tests.support.patience import PATIENCE_S
 
-EMULATORS = {
-    "aarch64": "qemu-aarch64-static",
-    "armv7l": "qemu-arm-static",
-    "riscv64": "qemu-riscv64-static",
-    "loongarch64": "qemu-loongarch64-static",
-}
+EMULATORS = {"aarch64": "qemu-aarch64-static", "armv7l": "qemu-arm-static", "riscv64": "qemu-riscv64-static"}
 ENGINE_LIMIT_BYTES = int(1.6 * 2**20)
 
 
@@ -40,8 +34,6 @@ def test_an_engine_is_built_once_and_runs_there(
 ) -> None:
     if platform.machine() == machine:
         pytest.skip("this machine's own engine is tested everywhere else")
-    if machine == "loongarch64" and shutil.which("python-zig") is None:
-        pytest.skip("the compiler for loongarch64 is missing: pip install ziglang")
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     path = engine_for(machine)
     built = path.stat().st_mtime_ns
@@ -74,8 +66,6 @@ def test_this_machines_own_engine_keeps_the_limit() -> None:
 def test_it_measures_there(machine: str, cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     if platform.machine() == machine:
         pytest.skip("this machine's own engine is tested everywhere else")
-    if machine == "loongarch64" and shutil.which("python-zig") is None:
-        pytest.skip("the compiler for loongarch64 is missing: pip install ziglang")
     monkeypatch.setenv("XDG_CACHE_HOME", str(cache))
     options = [
         "--policy=other",
