@@ -131,7 +131,8 @@ int refuse_memory_lock(int error)
 {
 	struct json j;
 
-	error_begin(&j, "memory-lock", error, "memory cannot be locked: %s", strerror(error));
+	error_begin(&j, "memory-lock", error,
+		    "memory cannot be locked: %s; free memory, or use --memory-lock off", strerror(error));
 	write_limit(&j, "memlock_limit_bytes", RLIMIT_MEMLOCK);
 	return error_end(&j, STATUS_CANNOT_MEASURE);
 }

@@ -77,7 +77,7 @@ static int map_rings(struct kmod_device *device)
 	}
 	if (error)
 		return error_line(STATUS_CANNOT_MEASURE, "kernel-module",
-				  "cannot map the samples of the kernel module %s: %s", device->name,
+				  "cannot read the samples of the kernel module %s: %s", device->name,
 				  strerror(error));
 	device->held = calloc(HELD, sizeof(*device->held));
 	return device->held ? 0 : error_line(STATUS_CANNOT_MEASURE, "internal", "out of memory");

@@ -78,10 +78,13 @@ def gravity_grid(view: RecordView, steps: Sequence[Step]) -> Table | None:
         for step in _tuned(steps)
         for result in _results(step, "gravity")
     ]
-    too_long = "If it is too long, latencies are negative."
-    notes = [f"The gravity is how long before a release the timer fires, in each context. {too_long}"]
+    meaning = (
+        "Xenomai's timer fires earlier than a release, by the gravity. It has one value each for interrupt "
+        "handlers (irq), tasks in the kernel and tasks in user space. If it is too large, latencies are "
+        "negative."
+    )
     columns = [*texts(""), *numbers("irq", "kernel", "user")]
-    return Table("Gravity of Xenomai's timer (ns)", columns, rows, notes) if rows else None
+    return Table("Gravity of Xenomai's timer (ns)", columns, rows, [meaning]) if rows else None
 
 
 class GravityPresenter(Presenter):

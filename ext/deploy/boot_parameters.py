@@ -180,11 +180,14 @@ def differs(deployment: Deployment, before: Machine, cpu: Processors) -> str | N
     if deployment.smt is not None or deployment.cores is not None:
         online = cpu.online or UNKNOWN
         if online != format_cpu_list(kept):
-            return f"CPU {online} is online instead of {format_cpu_list(kept)}"
+            return f"the CPUs {online} are online, but the deployment needs {format_cpu_list(kept)}"
     if deployment.isolate is not None:
         now = UNKNOWN if cpu.isolated is None else cpu.isolated
         if now != format_cpu_list(isolated):
-            return f"CPU {now or 'none'} is isolated instead of {format_cpu_list(isolated) or 'none'}"
+            return (
+                f"the isolated CPUs are {now or 'none'}, but the deployment needs "
+                f"{format_cpu_list(isolated) or 'none'}"
+            )
     deepest = cpu.idle.deepest_latency_us
     if deployment.c_states == "off" and isinstance(deepest, int) and deepest > 0:
         return f"its processors still enter a C-state with an exit latency of {deepest} us"

@@ -145,10 +145,15 @@ def _files(folder: RecordFolder) -> list[str]:
                 continue
             name = f"{inside}/{each}" if inside else each
             kind = folder.about(name).st_mode
-            if len(found) > MOST_FILES or PART.fullmatch(name) is None:
+            if PART.fullmatch(name) is None:
                 raise InputError(
-                    f"{folder.path} was not sent, because {name[:80]!r} is not a record's file; remove that "
-                    "file"
+                    f"{folder.path} was not sent, because {name[:80]!r} does not belong to a record; move it "
+                    "out of that folder"
+                )
+            if len(found) > MOST_FILES:
+                raise InputError(
+                    f"{folder.path} was not sent, because it has more than {MOST_FILES:,} files; copy it "
+                    "without rtgauge"
                 )
             if stat.S_ISDIR(kind):
                 look(name)

@@ -206,11 +206,11 @@ def boot(
     _say(f"booting lab:{name}, kernel {image.release}")
     running = boot_guest(guest, image, options, _say)
     how = (
-        "emulated, so its latencies say nothing about a real machine"
+        "; it is emulated, so its latencies say nothing about a real machine"
         if running.accelerator == "tcg"
-        else ("with KVM")
+        else " with KVM"
     )
-    _say(f"lab:{name} is up after {running.boot_s} s, {how}")
+    _say(f"lab:{name} is up after {running.boot_s} s{how}")
 
 
 def _options(

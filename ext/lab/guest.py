@@ -194,7 +194,8 @@ def check_name(name: str) -> str:
     """Return the name. Raises InputError if a guest cannot have it."""
     if not re.fullmatch(NAME, name):
         raise InputError(
-            f"'{name[:40]}' cannot be the name of a guest: use at most 32 lower-case letters, digits and '-'"
+            f"'{name[:40]}' cannot be the name of a guest: begin it with a lower-case letter or a digit, and "
+            "use at most 32 lower-case letters, digits and '-'"
         )
     return name
 

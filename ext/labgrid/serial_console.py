@@ -353,7 +353,11 @@ class Login:
         self._write(SHELL_S, QUIET_S)
         if done.returncode == 0:
             return None
-        return trouble.read_text() if trouble.exists() else "the SSH server on its console does not answer"
+        return (
+            trouble.read_text()
+            if trouble.exists()
+            else "rtgauge could not log in to the SSH server that it started on the board"
+        )
 
     def _write(self, patience_s: float, quiet_s: float) -> None:
         about = {"console": asdict(self._console), "pid": os.getpid()}

@@ -188,7 +188,9 @@ def uninstall(name: str, *, with_folder: bool = False) -> list[str]:
     """
     unit, link = _places(name)
     if not os.path.lexists(unit) and not os.path.lexists(link) and not (FOLDERS / name).exists():
-        raise InputError(f"no service {unit.name} is installed")
+        names = installed()
+        there = f"installed recorders: {', '.join(names)}" if names else "this machine has no recorder"
+        raise InputError(f"{unit.name} is not installed; {there}")
     done: list[str] = []
     if os.path.lexists(unit) and not _is_own(unit):
         return [f"{unit} stays, because rtgauge did not write it, or somebody has changed it"]

@@ -319,9 +319,8 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
                 f"in kernel space, the policy can only be fifo, not {self.policy}; give policy fifo"
             )
         if self.path in LOOPS or self.path.startswith("udp:"):
-            raise ValueError(
-                f"a task in kernel space cannot use path {self.path}; give path wire or gpio:CHIP:LINES"
-            )
+            paths = {"linux": "wire or gpio:CHIP:LINES", "rtai": NO_LINE}.get(self.rt, f"{WIRE} or {NO_LINE}")
+            raise ValueError(f"a task in kernel space cannot use path {self.path}; give path {paths}")
         if self.path == NO_LINE and self.role != self.measured_role:
             raise ValueError(
                 f"with path none, there is only one task, in kernel space; give role {self.measured_role}"

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from importlib import resources
 from pathlib import Path
 from typing import Annotated, Literal, NamedTuple
@@ -124,8 +125,10 @@ class Flowchart(ChartEntry):
     def _whole(self) -> Flowchart:
         """Check that every named way exists, that every start is there, and that no chart has a cycle."""
         ways = {way.id: way for way in self.way}
-        if len(ways) < len(self.way) or len({chart.id for chart in self.chart}) < len(self.chart):
-            raise ValueError("two ways or two charts have the same id; rename one of them")
+        for what, entries in (("ways", self.way), ("charts", self.chart)):
+            for name, count in Counter(entry.id for entry in entries).items():
+                if count > 1:
+                    raise ValueError(f"{count} {what} have the id '{name}'; each needs an id of its own")
         for chart in self.chart:
             named = [
                 *chart.start.values(),

@@ -75,8 +75,8 @@ class Copy(Load):
             words = [*begin, PREPARE + SCP, "sh", str(MIB), str(free_port(context)), str(server)]
             return [PartSpec("scp", words, wanted, ready=("scp", 1), lasting=False, reached=copies)]
         note = (
-            "load copy: dd copies files on one file system, without a network or encryption, because this "
-            "machine lacks an SSH server (sshd, scp, ssh-keygen)"
+            "load copy: dd copies the file instead of scp, because sshd, scp or ssh-keygen is not installed; "
+            "so it loads neither the network nor the encryption"
         )
         return [
             PartSpec(

@@ -41,7 +41,7 @@ static int parse_line(const char *line, const char *end, struct task_entry *entr
 	    !number(&at, end, &entry->offset_ns))
 		return wrong(n, "write `cpu priority period execution deadline offset name`, times in ns");
 	if (at == end || end - at > TASK_NAME_MAX_LEN)
-		return wrong(n, "its name is empty or too long");
+		return wrong(n, "its name does not have 1 ... 200 bytes");
 	if (cpu < 0 || cpu >= CPUSET_MAX)
 		return wrong(n, "its CPU is out of range");
 	if (priority < 1 || priority > 99)

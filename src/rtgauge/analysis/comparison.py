@@ -54,7 +54,7 @@ def _why_no_interval(side: Side, quantile: str, *, alone: bool) -> str | None:
     """Return why there can be no interval; None if there can be one. `alone`: each side has one run."""
     name, share = field_of(quantile), share_of(quantile)
     if any(name in run.figures.lower_bounds for run in side.runs):
-        return "it overflows its histogram"
+        return "the quantile lies beyond the end of a histogram"
     if alone:
         return why_no_interval(side.window_counts, share)
     why = too_few_beyond(min(run.figures.count for run in side.runs), share)

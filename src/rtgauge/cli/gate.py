@@ -57,7 +57,7 @@ def gate(
         str | None,
         typer.Option(
             metavar="TEXT",
-            help='Decide by how often a bound is exceeded, not by a quantile, e.g. "latency<=200us".',
+            help='Decide by how often this bound is exceeded, e.g. "latency<=200us", not by a quantile.',
         ),
     ] = None,
     larger_than: Annotated[

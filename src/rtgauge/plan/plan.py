@@ -165,8 +165,8 @@ def _check_bootable(targets: list[str], place: str) -> None:
     for name in targets:
         if guest_kind(name) is None:
             how = (
-                "boot the machine yourself with the parameters that `rtgauge deploy cmdline NAME` prints, "
-                "and measure it with the deployment as-is"
+                f"boot it with the parameters that `rtgauge deploy cmdline DEPLOYMENT --target {name}` "
+                "prints, and measure it with the deployment as-is"
             )
             raise InputError(
                 f"{place}: for a deployment, rtgauge can boot only guests of the lab (--target lab:NAME), "

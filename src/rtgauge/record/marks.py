@@ -260,7 +260,7 @@ class MarkKind(MarkKindBase):
     NOTHING_MEASURED = Entry(
         (INVALID,),
         "The step measured nothing. The detail says why.",
-        "mend what the detail names, or measure for longer (--duration)",
+        "do what the detail says, or measure for longer (--duration)",
     )
     ENGINE_DIED = Entry(
         (INVALID,),

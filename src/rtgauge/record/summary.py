@@ -300,7 +300,10 @@ def summarise_step(
         )
     unknown = sorted(set(windows.series.tolist()) - {info.series for info in series})
     if unknown:
-        marks.append(MarkKind.WINDOWS_DISAGREE.mark(f"windows of unknown series: {unknown}"))
+        numbers = ", ".join(map(str, unknown))
+        marks.append(
+            MarkKind.WINDOWS_DISAGREE.mark(f"the engine wrote windows of undeclared series: {numbers}")
+        )
     if not series:
         return StepSummary(result, None, marks)
     metrics = [info.metric for info in series]

@@ -223,7 +223,7 @@ def held_text(holder: Mapping[str, Any], name: str | None = None, *, waits: bool
         )
     else:
         # The time of the planned steps; studies and gates choose later ones from the results.
-        more = f"the run takes at least about {left} more; " if holder.get("left_ns") else ""
+        more = f"the run will take at least another {left}; " if holder.get("left_ns") else ""
         tail = f"{more}wait until the run has ended, or end it {how}"
         if waits:
             tail = more.removesuffix("; ") or "this run begins when that one has ended"

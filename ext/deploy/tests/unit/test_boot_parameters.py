@@ -78,10 +78,10 @@ def test_what_only_stands_in_the_way_of_settings_does_not_matter() -> None:
     ("name", "now", "expected"),
     [
         ("M", cpu("0,2"), None),
-        ("M", cpu("0-3"), "CPU 0-3 is online instead of 0,2"),
+        ("M", cpu("0-3"), "the CPUs 0-3 are online, but the deployment needs 0,2"),
         ("MI", cpu("0,2", "2"), None),
-        ("MI", cpu("0,2"), "CPU none is isolated instead of 2"),
-        ("M", cpu("0,2", "2"), "CPU 2 is isolated instead of none"),
+        ("MI", cpu("0,2"), "the isolated CPUs are none, but the deployment needs 2"),
+        ("M", cpu("0,2", "2"), "the isolated CPUs are 2, but the deployment needs none"),
         ("HM", cpu("0-3", deepest=100), "a C-state with an exit latency of 100 us"),
         ("HM", cpu("0-3", deepest=0), None),
         ("governor=performance", cpu("0-3", "1", deepest=100), None),

@@ -171,7 +171,7 @@ def test_one_that_comes_up_as_something_else_is_left_out(monkeypatch: pytest.Mon
     guest = Guest()
     deployments = boots(guest, monkeypatch)
     monkeypatch.setitem(GUEST, "nosmt cpufreq.default_governor=performance", GUEST[""])
-    with pytest.raises(NotBooted, match="CPU 0-3 is online instead of 0,2"):
+    with pytest.raises(NotBooted, match="the CPUs 0-3 are online, but the deployment needs 0,2"):
         deployments.bring_about("M")
 
 

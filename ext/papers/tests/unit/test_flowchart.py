@@ -108,7 +108,7 @@ def test_each_way_of_the_paper_has_its_costs():
             "in a circle: user-stock -> user-rt -> user-stock",
         ),
         ("[thresholds]", "[thresholds", "is not TOML"),
-        ('id = "user-rt"\nname', 'id = "user-stock"\nname', "same id"),
+        ('id = "user-rt"\nname', 'id = "user-stock"\nname', "2 ways have the id 'user-stock'"),
     ],
 )
 def test_a_file_that_is_wrong_is_refused_and_the_error_says_why(old: str, new: str, said: str):

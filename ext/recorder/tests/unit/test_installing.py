@@ -128,7 +128,7 @@ def test_restore_names_the_services_and_removes_them(
 
 
 def test_what_is_not_installed_cannot_be_removed(machine: Path) -> None:
-    with pytest.raises(InputError, match="no service"):
+    with pytest.raises(InputError, match="this machine has no recorder"):
         uninstall("control")
 
 

@@ -206,9 +206,8 @@ def parse_deployment(text: str) -> Deployment:
         for name, deployment in NAMED.items():
             if name.lower() == text.lower():
                 return deployment
-        raise InputError(
-            f"unknown deployment '{text}'{nearest(text, [*NAMED, AS_IS])}, or settings such as {EXAMPLE}"
-        )
+        hint = nearest(text, [*NAMED, AS_IS])
+        raise InputError(f"unknown deployment '{text}'; name one, or give settings, e.g. {EXAMPLE}{hint}")
     settings: dict[str, str] = {}
     # A CPU list has commas too, so a part without = belongs to the setting before it.
     for part in text.split(","):
