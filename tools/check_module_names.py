@@ -2,7 +2,7 @@
 """Names of modules in strings are imports too: in src/rtgauge a string may name a module of its own package
 or of a lower layer, as import-linter demands of imports.
 
-What is registered above is named in core.py. Prints what is wrong, and ends with 1.
+What is registered above is named in core_extension.py. Prints what is wrong, and ends with 1.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from layers import layers
 SOURCES = Path("src/rtgauge")
 NAME = re.compile(r"rtgauge\.(\w+)(?:[.:/][\w.:/]*)?")
 """A module, with what is in it (`:PROBE`, `/chapter.html.j2`), and nothing else."""
-DOOR = {SOURCES / "core.py", SOURCES / "extension.py"}
+DOOR = {SOURCES / "core_extension.py", SOURCES / "extension.py"}
 """The list of what the core adds, and what imports it."""
 IMPORTERS = {"import_module", "__import__", "find_spec", "run_module"}
 

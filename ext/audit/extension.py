@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from rtgauge.core import UNDERSTAND
+from rtgauge.core_extension import UNDERSTAND
 from rtgauge.extension import Command, Extension
 
 EXTENSION = Extension(

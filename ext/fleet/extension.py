@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from rtgauge.core import HIDDEN
+from rtgauge.core_extension import HIDDEN
 from rtgauge.extension import Command, Extension
 
 EXTENSION = Extension(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from rtgauge.core import KEEP
+from rtgauge.core_extension import KEEP
 from rtgauge.extension import Command, Extension
 
 EXTENSION = Extension(

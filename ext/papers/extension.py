@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from rtgauge.core import DECIDE
+from rtgauge.core_extension import DECIDE
 from rtgauge.extension import Command, Extension
 
 EXTENSION = Extension(

@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from rtgauge.core import MEASURE
+from rtgauge.core_extension import MEASURE
 from rtgauge.extension import Command, Extension
 
 EXTENSION = Extension(

@@ -181,7 +181,7 @@ def extensions() -> tuple[Extension, ...]:
     """
     others = ((point.name, point.value) for point in sorted(entry_points(group=GROUP), key=lambda p: p.name))
     found: list[Extension] = []
-    for name, reference in (("core", f"rtgauge.core:{OBJECT}"), *_packages(), *others):
+    for name, reference in (("core", f"rtgauge.core_extension:{OBJECT}"), *_packages(), *others):
         try:
             extension = imported(reference)
         except (ImportError, AttributeError) as error:

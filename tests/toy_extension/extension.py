@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """The smallest extension: a command, a load and a probe with its page."""
 
-from rtgauge.core import MEASURE
+from rtgauge.core_extension import MEASURE
 from rtgauge.extension import Command, Extension
 
 EXTENSION = Extension(

@@ -26,7 +26,7 @@ from rtgauge.cli.arguments import rewritten
 from rtgauge.cli.lazy_group import LazyGroup
 from rtgauge.cli.memory_limit import check_memory
 from rtgauge.cli.stdio import make_patient
-from rtgauge.core import HEADINGS, HIDDEN
+from rtgauge.core_extension import HEADINGS, HIDDEN
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INPUT, EXIT_INTERRUPTED, InputError, RtgaugeError
 from rtgauge.escape import one_line
 from rtgauge.extension import commands, extensions, imported

@@ -11,7 +11,7 @@ from typing import cast
 
 from rtgauge.errors import InputError
 from rtgauge.load import registry as loads
-from rtgauge.plan.plan_file import STEP_KEYS, PlanFile
+from rtgauge.plan.plan_keys import STEP_KEYS, PlanFile
 from rtgauge.probe import registry as probes
 from rtgauge.probe.descriptor import key_names, normalise
 from rtgauge.probe.explain_parameters import KEYS as EXPLAIN_KEYS

@@ -9,7 +9,7 @@ import pytest
 
 from ext.importers.tests.foreign_files import FILES
 from rtgauge.extension import registered
-from rtgauge.plan.plan_file import CROSS_CHECK_TOOLS
+from rtgauge.plan.plan_keys import CROSS_CHECK_TOOLS
 from rtgauge_ext.importers.foreign_file import head
 from rtgauge_ext.importers.registry import by_name, importers
 

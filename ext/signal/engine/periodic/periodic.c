@@ -175,7 +175,7 @@ static int check(struct harness *h)
 			"--timer works only in user space, because a task in the kernel always uses a "
 			"high-resolution timer; leave it out");
 	if (harness_options.count && harness_options.count > INT64_MAX / 4 / state->toggler.half_ns)
-		return usage_error("this many half-periods would take more than 70 years; give fewer");
+		return usage_error("this many edges would take more than 70 years; give a smaller number");
 	return 0;
 }
 
