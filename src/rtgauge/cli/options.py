@@ -142,9 +142,9 @@ def parameters_of(group: type[Any]) -> list[inspect.Parameter]:
 
 
 def option_names(group: type[Any]) -> list[str]:
-    """Return the names (`--pairs`) of a group's options."""
+    """Return the names (`--pairs`) of a group's options, and of what turns a flag off (`--no-tails`)."""
     hints = get_type_hints(group, include_extras=True)
-    return [_written(each, hints[each.name]) for each in fields(group)]
+    return [name for each in fields(group) for name in _written(each, hints[each.name]).split("/")]
 
 
 def given_options(group: Any) -> list[str]:

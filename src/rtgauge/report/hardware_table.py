@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from rtgauge.record.model import Step, TableLine
-from rtgauge.report.table import Column, Table, numbers
+from rtgauge.report.table import Column, Table, numbers, ranked
 from rtgauge.report.text import NONE, whole
 from rtgauge.system.changes import IPIS, RESCHEDULING
 from rtgauge.system.cpu_counters import CpuWork, cpu_frequencies, cpu_work, why_slower
@@ -15,6 +15,9 @@ from rtgauge.units import plural
 MOST_CPUS = 16
 KINDS = (RESCHEDULING, *IPIS)
 """The kernel's names of the columns."""
+TITLES = ("reschedulings", "function calls", "TLB flushes", "GHz", "times too hot")
+WORK_TITLES = ("cycles per instruction", "misses per 1,000")
+LEFT_OUT_FIRST = (*reversed(WORK_TITLES), "times too hot", "TLB flushes", "function calls")
 NOTE = (
     "The first three count interrupts by other CPUs in the whole step. GHz is the mean while the CPU was not "
     "idle, and the nominal frequency, by the CPU's counters; without them, before and after the step."
@@ -45,10 +48,10 @@ def hardware_tables(step: Step, name: str = "", among: Sequence[Step] = ()) -> l
     rest = len(rows) - MOST_CPUS
     notes = [NOTE, *([WORK_NOTE] if work else []), *_slower(step, among)]
     notes += [f"step.json also has {plural(rest, 'more CPU')}"] if rest > 0 else []
-    titles = ["reschedulings", "function calls", "TLB flushes", "GHz", "times too hot"]
-    titles += ["cycles per instruction", "misses per 1,000"] if work else []
+    titles = [*TITLES, *(WORK_TITLES if work else ())]
     title = f"Hardware, {name}" if name else "Hardware"
-    return [Table(title, [Column(), *numbers(*titles)], rows[:MOST_CPUS], notes)]
+    columns = ranked([Column(), *numbers(*titles)], *(each for each in LEFT_OUT_FIRST if each in titles))
+    return [Table(title, columns, rows[:MOST_CPUS], notes)]
 
 
 def _work(work: CpuWork | None) -> list[str]:

@@ -63,8 +63,8 @@ def test_each_holder_is_told_with_the_time_that_it_needs(holders: list[dict[str,
             "run begins when that one has ended"
         ),
         (
-            "ssh://board: this machine is held by run quick-2, rtgauge run (pid 8); the run takes at least "
-            "about 1 min 30 s more"
+            "ssh://board: this machine is held by run quick-2, rtgauge run (pid 8); the run will take at "
+            "least another 1 min 30 s"
         ),
     ]
 

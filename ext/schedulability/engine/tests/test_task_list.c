@@ -46,7 +46,7 @@ static void what_is_wrong_is_named(void **state)
 		{"\n", "task 1: write"},
 		{"0 99 10 10", "task 1: write"},
 		{"0 99 10000 10 10 0", "task 1: write"},
-		{"0 99 10000 10 10 0 ", "name is empty"},
+		{"0 99 10000 10 10 0 ", "1 ... 200 bytes"},
 		{"-1 99 10000 10 10 0 a", "its CPU"},
 		{"8192 99 10000 10 10 0 a", "its CPU"},
 		{"0 0 10000 10 10 0 a", "its priority"},
