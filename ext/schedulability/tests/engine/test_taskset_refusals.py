@@ -19,7 +19,7 @@ GOOD = f"{CPU} 90 10000000 1000000 10000000 0 a"
     [
         ("", "the tasks are missing"),
         ("nonsense", "task 1: write"),
-        (f"{CPU} 90 10000000 1000000 10000000 0 ", "name is empty"),
+        (f"{CPU} 90 10000000 1000000 10000000 0 ", "does not have 1 ... 200 bytes"),
         (f"{CPU} 90 10000000 1000000 10000000 0", "task 1: write"),
         (f"{CPU} 90 0 1000000 10000000 0 a", "period is not in"),
         (f"{CPU} 90 -5 1000000 10000000 0 a", "period is not in"),
@@ -32,7 +32,7 @@ GOOD = f"{CPU} 90 10000000 1000000 10000000 0 a"
         ("99999 90 10000000 1000000 10000000 0 a", "CPU is out of range"),
         (GOOD + "\n" + GOOD, "task 2: another task has this name"),
         (GOOD + "\n" + GOOD[:-1] + "b", "task 2: another task of this CPU has this priority"),
-        (GOOD[:-1] + "a" * 201, "too long"),
+        (GOOD[:-1] + "a" * 201, "does not have 1 ... 200 bytes"),
         ("\n".join(f"{CPU} {n + 1} 10000000 1000 10000000 0 t{n}" for n in range(65)), "at most 64 tasks"),
         (f"{CPU} 90 99999999999999999999 1 1 0 a", "task 1: write"),
     ],
