@@ -11,9 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtgauge_ext.recorder.entries import SessionEnd
-from rtgauge_ext.recorder.folder import RecorderFolder
-from rtgauge_ext.recorder.tests.unit.test_recording import (
+from ext.recorder.tests.unit.test_recording import (
     MIB,
     SECOND,
     DrivenClock,
@@ -24,6 +22,8 @@ from rtgauge_ext.recorder.tests.unit.test_recording import (
     recording_of,
     window,
 )
+from rtgauge_ext.recorder.entries import SessionEnd
+from rtgauge_ext.recorder.folder import RecorderFolder
 
 if TYPE_CHECKING:
     from collections.abc import Callable
