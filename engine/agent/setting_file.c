@@ -15,6 +15,10 @@
 #include "agent/setting.h"
 #include "agent/setting_kind.h"
 #include "agent/text.h"
+#include "base/clock.h"
+
+#define BUSY_TRIES 40
+#define BUSY_NS (NS_PER_S / 20)
 
 static bool is_path(const char *name)
 {
@@ -137,6 +141,11 @@ static int write_kernel_file(const char *path, const char *value)
 	error = open_file(path, &fd);
 	if (!error) {
 		error = write_once(fd, line, (size_t)len);
+		/* The kernel may still account for the CPUs that went or came just before. */
+		for (int i = 0; error == EBUSY && i < BUSY_TRIES; i++) {
+			clock_pause_ns(BUSY_NS);
+			error = write_once(fd, line, (size_t)len);
+		}
 		if (close(fd) && !error)
 			error = errno;
 	}

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: MIT
+/* Settings. The linker uses the write of this file instead of the real one. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -10,6 +11,20 @@
 #include "agent/setting.h"
 #include "agent/setting_file.h"
 #include "tests/cm.h"
+
+ssize_t __real_write(int fd, const void *data, size_t len);
+ssize_t __wrap_write(int fd, const void *data, size_t len);
+
+static int busy; /* so many writes are refused */
+
+ssize_t __wrap_write(int fd, const void *data, size_t len)
+{
+	if (!busy)
+		return __real_write(fd, data, len);
+	busy--;
+	errno = EBUSY;
+	return -1;
+}
 
 static void the_same_value_is_known_in_its_other_forms(void **state)
 {
@@ -99,6 +114,23 @@ static void a_file_on_disk_keeps_every_byte(void **state)
 	assert_int_equal(setting_read(path, false, &value), ENOENT);
 	assert_int_equal(setting_write(path, false, "x"), ENOENT);
 	assert_int_equal(setting_write("/dev/null", false, "x"), EINVAL);
+}
+
+static void a_kernel_file_that_is_busy_is_written_again(void **state)
+{
+	char path[] = "/tmp/rtgauge-setting-XXXXXX", *value;
+	int fd = mkstemp(path);
+
+	(void)state;
+	assert_true(fd >= 0);
+	close(fd);
+	busy = 2;
+	assert_int_equal(setting_write(path, true, "off"), 0);
+	assert_int_equal(busy, 0);
+	assert_int_equal(setting_read(path, true, &value), 0);
+	assert_string_equal(value, "off");
+	free(value);
+	unlink(path);
 }
 
 static void kernel_files_are_volatile(void **state)
@@ -224,6 +256,7 @@ int main(void)
 		cmocka_unit_test(a_selector_gives_its_word),
 		cmocka_unit_test(the_gravity_of_cobalts_clock_is_read_as_it_is_written),
 		cmocka_unit_test(a_file_on_disk_keeps_every_byte),
+		cmocka_unit_test(a_kernel_file_that_is_busy_is_written_again),
 		cmocka_unit_test(kernel_files_are_volatile),
 		cmocka_unit_test(threads_and_groups_have_names),
 		cmocka_unit_test(several_lines_of_a_kernel_file_are_refused),
