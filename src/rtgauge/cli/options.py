@@ -150,11 +150,9 @@ def option_names(group: type[Any]) -> list[str]:
 def given_options(group: Any) -> list[str]:
     """Return the names (`--pairs`) of the options in a group that differ from their defaults."""
     hints = get_type_hints(cast("type[Any]", type(group)), include_extras=True)
-    return [
-        _written(each, hints[each.name])
-        for each in fields(group)
-        if getattr(group, each.name) != each.default
-    ]
+    given = [each for each in fields(group) if getattr(group, each.name) != each.default]
+    names = [(each, _written(each, hints[each.name]).split("/")) for each in given]
+    return [on_off[-1 if getattr(group, each.name) is False else 0] for each, on_off in names]
 
 
 def _written(field: Field[Any], annotation: Any) -> str:

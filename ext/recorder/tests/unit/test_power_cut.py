@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ext.recorder.tests.unit.test_recording import (
+from ext.recorder.tests.driven import (
     MIB,
     SECOND,
     DrivenClock,

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from ext.recorder.tests.unit.test_recording import (
+from ext.recorder.tests.driven import (
     SECOND,
     DrivenClock,
     begin,

@@ -346,7 +346,7 @@ def _take(
         case "irq_enable":
             state.irqs_off = None
         case "tmigr_handle_remote_cpu" if state.frames and state.frames[-1].key == TIMERS:
-            # The softirq has run its own CPU's timers, and runs those of an idle CPU now.
+            # The softirq has finished its own CPU's timers. Now it runs the timers of an idle CPU.
             name = f"{SOFTIRQS[TIMERS]} of CPU {event.number('cpu')}"
             state.frames[-1] = replace(state.frames[-1], name=name)
         case "preempt_disable":
