@@ -149,8 +149,8 @@ def _share(text: str) -> float:
 
     try:
         share = parse_percent(text)
-    except ValueError as error:
-        raise InputError(f"--budget-cpu {text}: {error}") from None
+    except ValueError:
+        share = 0
     if not 0 < share <= 1:
         raise InputError(f"--budget-cpu {text}: give a share of one CPU, such as 0.5%")
     return share
