@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from rtgauge.core_extension import MEASURE
+from rtgauge.core_extension import HIDDEN
 from rtgauge.extension import Command, Extension
 
 EXTENSION = Extension(
@@ -11,7 +11,7 @@ EXTENSION = Extension(
     line="Records a program for weeks, and keeps its worst moments.",
     commands={
         "recorder": Command(
-            MEASURE,
+            HIDDEN,
             "Record a program for weeks, and keep its worst moments.",
             "rtgauge_ext.recorder.command:app",
         )
