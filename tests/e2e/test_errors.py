@@ -61,6 +61,7 @@ CPUS = sorted(os.sched_getaffinity(0))
             "--require was given 2 times, but takes one value; give it once (see rtgauge run --help)",
         ),
         ("probe wakeup --duration 1s --duration 2s", "--duration was given 2 times"),
+        ("run --load idle --load cpu", "give one list, separated with commas"),
         ("store list --store a --store b", "--store was given 2 times"),
         ("run quikc", "did you mean 'quick'?"),
         ("run missing.toml", "there is no plan file missing.toml"),

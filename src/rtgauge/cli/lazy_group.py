@@ -14,6 +14,9 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
+# The placeholders of options that take a list.
+LISTS = ("CPUS", "NAMES")
+
 
 class LazyGroup(TyperGroup):
     """A base class for `typer.Typer(cls=...)`. A subclass lists and loads the commands."""
@@ -104,10 +107,10 @@ def _refuse_repeats(command: Any) -> None:
             for option, times in times_given.items():
                 single = option.param_type_name == "option" and not (option.multiple or option.is_flag)
                 if single and times > 1:
-                    ctx.fail(
-                        f"{max(option.opts, key=len)} was given {times} times, but takes one value; give it "
-                        "once"
-                    )
+                    name = max(option.opts, key=len)
+                    if option.metavar in LISTS:
+                        ctx.fail(f"{name} was given {times} times; give one list, separated with commas")
+                    ctx.fail(f"{name} was given {times} times, but takes one value; give it once")
             return values, rest, order
 
         parser.parse_args = parse_args
