@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def show_explained(record: Record, step: str | None, *, json: bool) -> None:
-    """Print where the time of each explained latency went, in a sentence and a sum. `step`: only this one.
+    """Print the answer, and where the time of each explained latency went. `step`: only this one.
 
     Raises InputError if the record has no such step, or none is explained.
     """
@@ -24,8 +24,8 @@ def show_explained(record: Record, step: str | None, *, json: bool) -> None:
     from rtgauge.explain.analysis.culprits import explained_steps
     from rtgauge.explain.page.document import explained_document
     from rtgauge.explain.page.presenter import print_latencies
-    from rtgauge.report.prose import print_labelled
     from rtgauge.report.record_view import RecordView
+    from rtgauge.report.terminal import print_conclusion
 
     explained = explained_steps(record, with_one_step(record, step).steps)
     if not explained:
@@ -34,7 +34,6 @@ def show_explained(record: Record, step: str | None, *, json: bool) -> None:
         typer.echo(explained_document(str(record.path), explained).model_dump_json(indent=1))
         return
     console = Console()
+    print_conclusion(record, console)
+    console.print()
     print_latencies(RecordView(record), explained, console)
-    overall = next((verdict for verdict in record.run.verdicts if verdict.step is None), None)
-    if overall is not None:
-        print_labelled("next", overall.next, console)

@@ -109,7 +109,7 @@ def show(
           write its page again; one file that needs no network
       rtgauge show latest --page page.html --figures figures
       rtgauge show latest --why
-          where the time of each explained latency went, in a sentence and a sum
+          what delayed each explained latency, part by part
       rtgauge show latest --marks
           what makes the measurement doubtful
 

@@ -94,7 +94,7 @@ def test_a_handler_that_keeps_the_timer_is_named_with_its_number() -> None:
     assert explanation.main.culprit == Culprit(Kind.IRQ, "virtio-net", 31)
     assert explanation.main.ns == 200_000
     assert "handler of irq 31 (virtio-net)" in sentence(explanation)
-    assert sum_words(explanation).endswith("= 210.000 us")
+    assert sum(part.ns for part in explanation.parts) == 210_000
 
 
 def test_an_interrupt_within_a_task_counts_as_the_interrupts() -> None:
@@ -696,7 +696,8 @@ def test_any_table_is_explained_and_adds_up(
         assert sum(part.ns for part in explanation.parts) == latency * 1000
     assert explanation.latency_ns == latency * 1000
     assert all(part.ns >= 0 for part in explanation.parts)
-    assert sentence(explanation) and sum_words(explanation)
+    assert sentence(explanation)
+    assert bool(sum_words(explanation)) == bool(explanation.parts)
 
 
 def _server_event(story: Story, time_us: float, name: str, kind: int, cpu: int = 1) -> Story:

@@ -430,9 +430,18 @@ def sentence(explanation: Explanation) -> str:
         if rest > 0
         else ""
     )
+    return f"{us(total)} us {_where(explanation)}: {words}{smaller}{_remarks(explanation)}"
+
+
+def headline(explanation: Explanation) -> str:
+    """Return "2,444.631 us on CPU 1; only partly explained: ...": the sentence without the parts."""
+    return f"{us(explanation.latency_ns)} us {_where(explanation)}{_remarks(explanation)}"
+
+
+def _remarks(explanation: Explanation) -> str:
     moved = "".join(f"; it moved from CPU {old} to CPU {new}" for _, old, new in explanation.path.moves[:2])
     partly = f"; only partly explained: {', '.join(explanation.doubts)}" if explanation.doubts else ""
-    return f"{us(total)} us {_where(explanation)}: {words}{smaller}{moved}{partly}"
+    return f"{moved}{partly}"
 
 
 def _where(explanation: Explanation) -> str:
@@ -456,8 +465,5 @@ def _where(explanation: Explanation) -> str:
 
 
 def sum_words(explanation: Explanation) -> str:
-    """Return the parts in order of time and their sum: "24.787 timer late in hog + ... = 2,444.631 us"."""
-    return (
-        " + ".join(f"{us(part.ns)} {culprit_name(part.culprit)}" for part in explanation.parts)
-        + f" = {us(explanation.latency_ns)} us"
-    )
+    """Return the parts in order of time: "24.787 timer late in hog + 2,419.844 task hog"."""
+    return " + ".join(f"{us(part.ns)} {culprit_name(part.culprit)}" for part in explanation.parts)

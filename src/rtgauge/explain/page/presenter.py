@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console
@@ -17,6 +17,7 @@ from rtgauge.explain.analysis.culprits import (
 )
 from rtgauge.explain.analysis.explanation import (
     Explanation,
+    headline,
     part_words,
     sentence,
     sum_words,
@@ -29,8 +30,10 @@ from rtgauge.record.model import Step
 from rtgauge.record.watched_loop import loops_of
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.presenter import Chapter, Presenter
+from rtgauge.report.prose import print_labelled
 from rtgauge.report.record_view import RecordView
-from rtgauge.report.terminal_table import print_text
+from rtgauge.report.table import Column, Table, numbers
+from rtgauge.report.terminal_table import print_tables, print_text
 from rtgauge.report.text import printable
 from rtgauge.report.text import us as short_us
 from rtgauge.units import format_share, plural
@@ -129,7 +132,7 @@ def _view(explained: ExplainedStep, view: RecordView, name: str, drawn: Containe
         step=explained.step,
         summary=_summary(explained),
         rows=_rows(explained.culprits, view, explained.step, most=MOST_ON_PAGE, least=LEAST_SHARE),
-        worst=None if worst is None else sentence(worst),
+        worst=None if worst is None else headline(worst),
         parts=[] if worst is None else [(us(part.ns), part_words(part)) for part in worst.parts],
         sum=None if worst is None else us(worst.latency_ns),
         metric="latency" if worst is None else explained.metric(worst),
@@ -151,9 +154,9 @@ def _longest_blocked(explained: ExplainedStep) -> list[Explanation]:
 
 
 def _triggered(explanation: Explanation) -> str:
-    """Return "before the trigger message: torque limit 7: task hog; 100,000.000 us on CPU 1: ..."."""
+    """Return "before the trigger message: torque limit 7: task hog; 100,000.000 us on CPU 1"."""
     before = f"before the trigger {explanation.moment.trigger}: {explanation.trigger_words}"
-    return f"{before}; {sentence(explanation)}"
+    return f"{before}; {headline(explanation)}"
 
 
 def _size(explanation: Explanation) -> int:
@@ -231,46 +234,69 @@ class ExplainedPresenter(Presenter):
         )
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
-        """Print a line for each culprit, and the worst latency's sentence and sum. The step that decides the
+        """Print a line for each mechanism, and the parts of the worst latency. The step that decides the
         verdict comes first, and in each step the largest finding.
         """
         names = view.labels
         for explained in _most_important_first(view, explained_steps(view.record, steps)):
-            name = names.get(explained.step.id, explained.step.id)
-            console.print(Text(printable(f"{name}: {_summary(explained)}"), style="bold"))
+            _print_summary(explained, names, console)
             findings = _findings(explained)
             for words, known in findings[:1]:
-                print_text(console, f"{words}: {sentence(known)}", 2)
-                print_text(console, sum_words(known), 9, style="dim")
-            culprits = explained.culprits
-            for row in _rows(culprits, view, explained.step, most=MOST_ON_TERMINAL, least=LEAST_ON_TERMINAL):
-                led = f"{row.outliers} of outliers, " if row.outliers else ""
-                side = f"; side: {row.side}" if row.side else ""
-                took = f"{led}{row.time} of their time, worst {row.worst} us{side}"
-                print_text(console, f"{row.rank}. {row.name}: {took}", 2)
-                if row.remedy is not None:
-                    print_text(console, row.remedy.words, 5, style="dim")
+                _print_parts(f"{words}: {headline(known)}", known, console)
+            _print_culprits(explained, view, console)
             for words, known in findings[1:]:
-                print_text(console, f"{words}: {sentence(known)}", 2)
-                print_text(console, sum_words(known), 9, style="dim")
+                _print_parts(f"{words}: {headline(known)}", known, console)
             console.print()
 
     def print_brief(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
         """Print nothing, because the answer has the cause."""
 
 
+def _print_summary(explained: ExplainedStep, names: Mapping[str, str], console: Console) -> None:
+    name = names.get(explained.step.id, explained.step.id)
+    console.print(Text(printable(f"{name}: {_summary(explained)}"), style="bold"))
+
+
+def _print_culprits(explained: ExplainedStep, view: RecordView, console: Console) -> None:
+    """Print a table of the mechanisms, and below it what to change."""
+    culprits = explained.culprits
+    rows = _rows(culprits, view, explained.step, most=MOST_ON_TERMINAL, least=LEAST_ON_TERMINAL)
+    titles = [
+        Column("what delayed it"),
+        *numbers("largest part in", "of their time"),
+        Column("worst", "maximum"),
+    ]
+    cells = [[f"{row.rank}. {row.name}", row.outliers, row.time, f"{row.worst} us", row.side] for row in rows]
+    notes = [f"For {row.rank}: {row.remedy.words}" for row in rows if row.remedy is not None]
+    print_tables([Table("", [*titles, Column("side")], cells, notes).without_empty()], console)
+
+
+def _print_parts(heading: str, explanation: Explanation, console: Console) -> None:
+    """Print a heading, and a line for each part in order of time; the parts add up to the whole."""
+    print_text(console, heading, 2)
+    sizes = [f"{us(part.ns)} us" for part in explanation.parts]
+    widest = max(map(len, sizes), default=0)
+    for size, part in zip(sizes, explanation.parts, strict=True):
+        label = f"{'':5}{size:>{widest}}  "
+        print_labelled(label, part_words(part), console, width=len(label), label_style="")
+
+
 def print_latencies(view: RecordView, steps: Sequence[ExplainedStep], console: Console) -> None:
-    """Print every explained latency with its sum, the largest latency of each step first."""
-    names = view.labels
-    for explained in steps:
-        name = names.get(explained.step.id, explained.step.id)
-        console.print(Text(printable(f"{name}: {_summary(explained)}"), style="bold"))
-        for known in [*sorted(explained.activations, key=_size), *sorted(explained.blocked, key=_size)]:
-            print_text(console, sentence(known), 2)
-            print_text(console, sum_words(known), 5, style="dim")
+    """Print the mechanisms of each step and its explained latencies, the largest first: the first ones with a
+    line for each part, the others as sums.
+    """
+    for explained in _most_important_first(view, steps):
+        _print_summary(explained, view.labels, console)
+        _print_culprits(explained, view, console)
+        console.print()
+        for latencies in (explained.activations, explained.blocked):
+            ranked = sorted(latencies, key=_size)
+            for known in ranked[:MOST_ON_TERMINAL]:
+                _print_parts(headline(known), known, console)
+            for known in ranked[MOST_ON_TERMINAL:]:
+                print_text(console, f"{headline(known)} = {sum_words(known)}", 2)
         for known in explained.triggered:
-            print_text(console, _triggered(known), 2)
-            print_text(console, sum_words(known), 5, style="dim")
+            _print_parts(_triggered(known), known, console)
         console.print()
 
 
