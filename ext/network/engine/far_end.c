@@ -269,18 +269,28 @@ static bool card_stamps(const struct far_end *end)
 	       config.tx_type == HWTSTAMP_TX_ON && config.rx_filter == HWTSTAMP_FILTER_ALL;
 }
 
+/* Asks for the kernel's time stamps in the way that takes the least time in a response: SIOCGSTAMPNS reads
+ * the one of an arrival later. The first call turns it on. */
+static bool software_stamps(const struct far_end *end)
+{
+	const int departures = SOF_TIMESTAMPING_TX_SOFTWARE;
+	struct timespec none;
+
+	return !setsockopt(end->fd, SOL_SOCKET, SO_TIMESTAMPING, &departures, sizeof(departures)) &&
+	       (!ioctl(end->fd, SIOCGSTAMPNS, &none) || errno == ENOENT);
+}
+
 static int set_options(struct far_end *end)
 {
-	const int software =
-		SOF_TIMESTAMPING_TX_SOFTWARE | SOF_TIMESTAMPING_RX_SOFTWARE | SOF_TIMESTAMPING_SOFTWARE;
-	const int both = software | SOF_TIMESTAMPING_TX_HARDWARE | SOF_TIMESTAMPING_RX_HARDWARE |
-			 SOF_TIMESTAMPING_RAW_HARDWARE | SOF_TIMESTAMPING_OPT_TX_SWHW;
+	const int both = SOF_TIMESTAMPING_TX_SOFTWARE | SOF_TIMESTAMPING_RX_SOFTWARE |
+			 SOF_TIMESTAMPING_SOFTWARE | SOF_TIMESTAMPING_TX_HARDWARE |
+			 SOF_TIMESTAMPING_RX_HARDWARE | SOF_TIMESTAMPING_RAW_HARDWARE |
+			 SOF_TIMESTAMPING_OPT_TX_SWHW;
 	const int priority = (int)end->priority, busy_us = (int)end->busy_poll_us;
 
 	end->hardware_stamps =
 		card_stamps(end) && !setsockopt(end->fd, SOL_SOCKET, SO_TIMESTAMPING, &both, sizeof(both));
-	if (!end->hardware_stamps &&
-	    setsockopt(end->fd, SOL_SOCKET, SO_TIMESTAMPING, &software, sizeof(software)))
+	if (!end->hardware_stamps && !software_stamps(end))
 		end->stamps_error = errno;
 	if (priority && setsockopt(end->fd, SOL_SOCKET, SO_PRIORITY, &priority, sizeof(priority)))
 		return error_line(
@@ -337,7 +347,7 @@ int far_end_send(const struct far_end *end, const unsigned char *frame)
 	return errno;
 }
 
-void far_end_take(const struct far_end *end, bool sent, struct far_end_frame *frame)
+static void take_with_control(const struct far_end *end, int flags, struct far_end_frame *frame)
 {
 	struct iovec data = {.iov_base = frame->data, .iov_len = sizeof(frame->data)};
 	struct msghdr message = {.msg_iov = &data,
@@ -345,8 +355,33 @@ void far_end_take(const struct far_end *end, bool sent, struct far_end_frame *fr
 				 .msg_control = frame->control,
 				 .msg_controllen = sizeof(frame->control)};
 
-	frame->length = recvmsg(end->fd, &message, MSG_DONTWAIT | (sent ? MSG_ERRQUEUE : 0));
+	frame->length = recvmsg(end->fd, &message, flags);
 	frame->control_length = frame->length < 0 ? 0 : message.msg_controllen;
+}
+
+void far_end_receive(const struct far_end *end, bool wait, struct far_end_frame *frame)
+{
+	const int flags = wait ? 0 : MSG_DONTWAIT;
+
+	if (end->hardware_stamps) {
+		take_with_control(end, flags, frame);
+		return;
+	}
+	frame->length = recv(end->fd, frame->data, sizeof(frame->data), flags);
+	frame->control_length = 0;
+}
+
+void far_end_take_sent(const struct far_end *end, struct far_end_frame *frame)
+{
+	take_with_control(end, MSG_ERRQUEUE | MSG_DONTWAIT, frame);
+}
+
+void far_end_report(const struct far_end *end, bool on)
+{
+	const int flags = SOF_TIMESTAMPING_TX_SOFTWARE | (on ? SOF_TIMESTAMPING_SOFTWARE : 0);
+
+	if (!end->hardware_stamps)
+		setsockopt(end->fd, SOL_SOCKET, SO_TIMESTAMPING, &flags, sizeof(flags));
 }
 
 int64_t far_end_dropped(const struct far_end *end)
@@ -373,4 +408,15 @@ struct far_end_stamps far_end_stamps(struct far_end_frame *frame)
 					       .hardware_ns = stamps[2][0] * NS_PER_S + stamps[2][1]};
 	}
 	return (struct far_end_stamps){0};
+}
+
+struct far_end_stamps far_end_arrival(const struct far_end *end, struct far_end_frame *frame)
+{
+	struct timespec software;
+
+	if (end->hardware_stamps)
+		return far_end_stamps(frame);
+	if (end->stamps_error || ioctl(end->fd, SIOCGSTAMPNS, &software))
+		return (struct far_end_stamps){0};
+	return (struct far_end_stamps){.software_ns = timespec_ns(&software)};
 }

@@ -4,9 +4,9 @@
  * thread sends a frame and waits for the answer, at most until the next release.
  */
 #include <errno.h>
-#include <poll.h>
+#include <signal.h>
 #include <string.h>
-#include <sys/timerfd.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "base/commands.h"
@@ -30,7 +30,11 @@
 #define ALONE_CYCLES 10		/* so many cycles, and so long, without any answer: nobody is there */
 #define ALONE_NS (2 * NS_PER_S)
 #define OFFSET_TRIES 16
-#define STEP_NS 2000 /* CLOCK_REALTIME was set, if its offset changed by more */
+#ifndef sigev_notify_thread_id /* glibc */
+#define sigev_notify_thread_id _sigev_un._tid
+#endif
+#define AGAIN_NS 100000 /* the signal of a timer comes again, because one before the sleep ends no sleep */
+#define STEP_NS 2000	/* CLOCK_REALTIME was set, if its offset changed by more */
 
 enum { RECEIVE_BLOCK, RECEIVE_POLL };
 static const char *const receive_names[] = {"block", "poll", NULL};
@@ -99,9 +103,10 @@ struct loop {
 	struct frame_event *events;
 	struct far_end_frame frame;
 	unsigned char request[FRAME_MAX];
-	int timer;	       /* ends a sleep; set while nothing is measured. A timeout of ppoll() would take
-				* time in the response: its timer is set and cancelled there */
+	timer_t timer;	       /* its signal ends a sleep; set while nothing is measured. A timeout of the
+				* receive would take time in the response: its timer is set and cancelled there */
 	int64_t timer_ns;      /* when it is due; 0: not set */
+	int64_t sent_ns;       /* when the newest frame was sent; 0: that was pushed */
 	int64_t pending;       /* sent frames whose time stamp was not read */
 	int64_t unanswered_ns; /* the release of the newest unanswered cycle; 0: none */
 	bool somebody;	       /* any answer came, even a late one */
@@ -110,6 +115,7 @@ struct loop {
 	_Atomic int64_t slaves_least, slaves_most; /* of EtherCAT, that read a frame */
 	_Atomic bool nobody, sent;		   /* nothing answered for long; the kernel took a frame */
 	_Atomic int send_error, receive_error;	   /* the last ones */
+	int timer_error;
 
 	int64_t start_ns, total_count;
 	struct far_end end;
@@ -148,23 +154,35 @@ static void push(struct loop *l, enum frame_event_kind kind, int64_t cycle, int6
 	push_stamped(l, kind, cycle, time_ns, (struct far_end_stamps){0});
 }
 
+/* Pushes that a frame was sent, but only after the receive: before it, this would take time in the response.
+ */
+static void push_sent(struct loop *l, int64_t number)
+{
+	if (l->sent_ns)
+		push(l, FRAME_SENT, number, l->sent_ns);
+	l->sent_ns = 0;
+}
+
 static bool stopped(void)
 {
 	return atomic_load_explicit(&harness_shared.stop, memory_order_relaxed);
 }
 
-/* Reads the time stamps of sent frames. They also make poll() return. */
+/* Reads the time stamps of sent frames. */
 static void take_departures(struct loop *l)
 {
-	while (l->pending > 0) {
-		far_end_take(&l->end, true, &l->frame);
+	if (!l->pending)
+		return;
+	far_end_report(&l->end, true);
+	for (; l->pending > 0; l->pending--) {
+		far_end_take_sent(&l->end, &l->frame);
 		if (l->frame.length < 0)
-			return;
-		l->pending--;
+			break;
 		push_stamped(l, FRAME_DEPARTED,
 			     frame_sent(&l->end.format, l->frame.data, (size_t)l->frame.length), 0,
 			     far_end_stamps(&l->frame));
 	}
+	far_end_report(&l->end, false);
 }
 
 static void count_slaves(struct loop *l)
@@ -189,55 +207,67 @@ static bool take_answer(struct loop *l, int64_t number, int64_t back_ns)
 	l->somebody = true;
 	if (l->end.format.kind == FRAME_ETHERCAT)
 		count_slaves(l);
-	push_stamped(l, FRAME_RECEIVED, cycle, back_ns, far_end_stamps(&l->frame));
+	push_stamped(l, FRAME_RECEIVED, cycle, back_ns, far_end_arrival(&l->end, &l->frame));
 	return cycle == number;
 }
 
+static void on_timer(int number)
+{
+	(void)number;
+}
+
+/* Makes the timer of this thread. Returns 0 or an errno. */
+static int make_timer(struct loop *l)
+{
+	const struct sigaction action = {.sa_handler = on_timer};
+	struct sigevent event = {.sigev_notify = SIGEV_THREAD_ID, .sigev_signo = SIGALRM};
+
+	event.sigev_notify_thread_id = gettid();
+	return sigaction(SIGALRM, &action, NULL) || timer_create(CLOCK_MONOTONIC, &event, &l->timer) ? errno
+												     : 0;
+}
+
+/* due_ns: 0: never. */
 static void set_timer(struct loop *l, int64_t due_ns)
 {
-	const struct itimerspec due = {.it_value = ns_timespec(due_ns)};
+	const struct itimerspec due = {.it_value = ns_timespec(due_ns), .it_interval = ns_timespec(AGAIN_NS)};
 
-	if (l->timer_ns != due_ns && !timerfd_settime(l->timer, TFD_TIMER_ABSTIME, &due, NULL))
+	if (l->timer_ns != due_ns && !timer_settime(l->timer, TIMER_ABSTIME, &due, NULL))
 		l->timer_ns = due_ns;
 }
 
-/* Sleeps until a frame comes or until due_ns. */
-static void wait_for_frame(struct loop *l, int64_t due_ns)
+/* A far end that does not answer must not cost a whole CPU. */
+static bool sleeps(const struct loop *l)
 {
-	struct pollfd in[] = {{.fd = l->end.fd, .events = POLLIN}, {.fd = l->timer, .events = POLLIN}};
-
-	set_timer(l, due_ns);
-	/* A time stamp that came meanwhile would end the sleep at once. */
-	take_departures(l);
-	poll(in, 2, -1);
-	if (in[0].revents & POLLERR && !l->pending)
-		l->pending = 1;
+	return options.receive == RECEIVE_BLOCK || !l->answers;
 }
 
-/* Reads frames until the answer to this cycle comes or until due_ns. Returns whether it came. */
+/* Reads frames until the answer to this cycle comes or until due_ns, when the timer ends a sleep. Returns
+ * whether it came. */
 static bool receive(struct loop *l, int64_t number, int64_t due_ns)
 {
+	bool waits = due_ns && due_ns == l->timer_ns;
+
 	for (;;) {
 		int64_t now_ns;
 		int error;
 
-		far_end_take(&l->end, false, &l->frame);
+		far_end_receive(&l->end, waits, &l->frame);
 		error = l->frame.length < 0 ? errno : 0;
 		now_ns = clock_now_ns(CLOCK_MONOTONIC);
+		push_sent(l, number);
 		if (!error && take_answer(l, number, now_ns))
 			return true;
 		if (error && error != EAGAIN && error != EINTR)
 			atomic_store_explicit(&l->receive_error, error, memory_order_relaxed);
 		if (stopped())
 			return false;
-		if (now_ns >= due_ns) {
+		if (now_ns >= due_ns && error != EINTR) {
 			if (error == EAGAIN)
 				push(l, FRAME_NONE, number, now_ns);
 			return false;
 		}
-		/* A far end that does not answer must not cost a whole CPU. */
-		if (error == EAGAIN && (options.receive == RECEIVE_BLOCK || !l->answers))
-			wait_for_frame(l, due_ns);
+		waits = waits && now_ns < due_ns;
 	}
 }
 
@@ -276,7 +306,7 @@ static void cycle(struct loop *l, int64_t number, int64_t send_ns)
 	}
 	atomic_store_explicit(&l->sent, true, memory_order_relaxed);
 	l->pending += !l->end.stamps_error + l->end.hardware_stamps;
-	push(l, FRAME_SENT, number, send_ns);
+	l->sent_ns = send_ns;
 	l->answers = receive(l, number, release_ns + options.interval_ns);
 	if (!l->answers)
 		l->unanswered_ns = release_ns;
@@ -290,8 +320,7 @@ static void run_until(struct loop *l, int64_t *number, int64_t end)
 		int64_t release_ns = l->start_ns + *number * options.interval_ns, now_ns;
 
 		frame_write(&l->end.format, *number, l->request);
-		if (options.receive == RECEIVE_BLOCK)
-			set_timer(l, release_ns + options.interval_ns);
+		set_timer(l, sleeps(l) ? release_ns + options.interval_ns : 0);
 		now_ns = wait_for_release(release_ns);
 		if (stopped())
 			return;
@@ -308,20 +337,32 @@ static void run_until(struct loop *l, int64_t *number, int64_t end)
 	}
 }
 
+/* Reads the answers that may still come. */
+static void receive_late(struct loop *l)
+{
+	int64_t due_ns = l->unanswered_ns ? l->unanswered_ns + options.timeout_ns + 1 : 0;
+
+	set_timer(l, due_ns);
+	receive(l, -1, due_ns);
+}
+
 static void drive(struct harness_thread *thread)
 {
 	struct loop *l = container_of(thread, struct loop, thread);
 	const struct state *state = container_of(l, struct state, loop);
 	int64_t number = 0;
 
+	l->timer_error = make_timer(l);
+	if (l->timer_error)
+		return;
 	run_until(l, &number, state->warm_up_count);
 	usage_read(thread->schedstat, &thread->before);
 	run_until(l, &number, l->total_count);
 	usage_read(thread->schedstat, &thread->after);
 	thread->usage_known = true;
-	/* Late answers may still come. */
 	if (!stopped() && !atomic_load(&l->nobody))
-		receive(l, -1, l->unanswered_ns ? l->unanswered_ns + options.timeout_ns + 1 : 0);
+		receive_late(l);
+	set_timer(l, 0);
 }
 
 static int64_t read_offset_ns(void)
@@ -606,9 +647,6 @@ static int prepare(struct harness *h)
 	status = far_end_open(&state->loop.end);
 	if (status)
 		return status;
-	state->loop.timer = timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC);
-	if (state->loop.timer < 0)
-		return error_line(STATUS_CANNOT_MEASURE, "timer", "cannot make a timer: %s", strerror(errno));
 	if (!make_loop(state, cpu) || !make_series(h) ||
 	    !device_clock_make(&state->device, options.interval_ns))
 		return harness_no_memory();
@@ -668,6 +706,9 @@ static int run(struct harness *h)
 				 : state->loop.total_count * options.interval_ns + options.timeout_ns);
 	harness_drain(h, drain, DRAIN_NS);
 	cycles_finish_all(&state->cycles, atomic_load(&harness_shared.stop));
+	if (state->loop.timer_error)
+		return error_line(STATUS_CANNOT_MEASURE, "timer", "cannot make a timer: %s",
+				  strerror(state->loop.timer_error));
 	send_error = atomic_load(&state->loop.send_error);
 	if (send_error && !atomic_load(&state->loop.sent))
 		return nothing_sent(send_error);
