@@ -13,7 +13,7 @@ from pathlib import Path
 
 from tests.support.trace_instance import trace_instance
 
-from ext.network.tests.two_namespaces import FAR, LINK, TwoNamespaces
+from ext.network.tests.two_namespaces import FAR, LINK, NEAR, TwoNamespaces
 from rtgauge.explain.analysis.attribution import explain
 from rtgauge.explain.analysis.explanation import Explanation
 from rtgauge.explain.trace.formats import TraceFormats
@@ -66,9 +66,9 @@ def bursts(cpu: int, length_s: float = LATE_S) -> Generator[int]:
             process.kill()
 
 
-def write(both: TwoNamespaces, file: str, text: str, *, far: bool = False) -> None:
+def write(both: TwoNamespaces, file: str, text: str, *, far: bool = False, link: str = LINK) -> None:
     """Write a file of an end's interface, in a mount of sysfs that shows the namespace."""
-    prefix, link = (both.far, "rtg-far") if far else (both.near, LINK)
+    prefix, link = (both.far, "rtg-far") if far else (both.near, link)
     script = f"mount -t sysfs none /sys && printf %s '{text}' >/sys/class/net/{link}/{file}"
     subprocess.run([*prefix, "unshare", "--mount", "sh", "-c", script], check=True)
 
@@ -110,9 +110,9 @@ sys.stdin.read()
 
 
 @contextlib.contextmanager
-def slow_packets(both: TwoNamespaces, sockets: int = 60) -> Generator[None]:
+def slow_packets(both: TwoNamespaces, sockets: int = 60, link: str = LINK) -> Generator[None]:
     """Let the kernel take long for each packet that it receives."""
-    words = [*both.near, sys.executable, "-c", SLOW, str(sockets), LINK]
+    words = [*both.near, sys.executable, "-c", SLOW, str(sockets), link]
     with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
         assert process.stdout
         assert process.stdout.readline(), "the kernel refuses the filter"
@@ -121,7 +121,7 @@ def slow_packets(both: TwoNamespaces, sockets: int = 60) -> Generator[None]:
 
 
 @contextlib.contextmanager
-def flow(both: TwoNamespaces, near: bool, packets: int, cpu: int) -> Generator[None]:
+def flow(both: TwoNamespaces, near: bool, packets: int, cpu: int, to: str | None = None) -> Generator[None]:
     """Another flow: every 50 ms so many packets at once, from the near or the far end."""
     script = (
         "import os, socket, sys, time\n"
@@ -135,7 +135,7 @@ def flow(both: TwoNamespaces, near: bool, packets: int, cpu: int) -> Generator[N
         "    time.sleep(0.05)\n"
     )
     prefix = both.near if near else both.far
-    to = FAR if near else "198.18.45.1"
+    to = to or (FAR if near else NEAR)
     with subprocess.Popen([*prefix, sys.executable, "-c", script, to, str(packets), str(cpu)]) as process:
         try:
             yield

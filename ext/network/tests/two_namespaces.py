@@ -16,6 +16,7 @@ NEAR, FAR, PREFIX = "198.18.45.1", "198.18.45.2", 30
 """Addresses for benchmarks (RFC 2544)."""
 NEAR_MAC, FAR_MAC = "02:00:00:00:45:01", "02:00:00:00:45:02"
 LINK = "rtg-near"
+OTHER_NEAR, OTHER_FAR, OTHER_LINK = "198.18.47.1", "198.18.47.2", "rtg-near-2"
 CLONE_NEWNET = 0x40000000
 READY = b"ready\n"
 
@@ -54,6 +55,13 @@ class TwoNamespaces:
 
     def _ip(self, words: str, number: int = 0) -> None:
         subprocess.run([*self._prefix(number), "ip", *words.split()], check=True)
+
+    def other_link(self) -> None:
+        """Join the namespaces by one more veth pair."""
+        self._ip(f"link add {OTHER_LINK} type veth peer name rtg-far-2 netns {self._holders[1].pid}")
+        for number, (link, address) in enumerate(((OTHER_LINK, OTHER_NEAR), ("rtg-far-2", OTHER_FAR))):
+            self._ip(f"address add {address}/{PREFIX} dev {link}", number)
+            self._ip(f"link set {link} up", number)
 
     @property
     def near(self) -> list[str]:

@@ -30,7 +30,7 @@ from ext.network.tests.planted import (
     threaded,
     write,
 )
-from ext.network.tests.two_namespaces import LINK, TwoNamespaces, udp_far_end
+from ext.network.tests.two_namespaces import LINK, OTHER_LINK, OTHER_NEAR, TwoNamespaces, udp_far_end
 from rtgauge.explain.analysis.explanation import DEVICE, SELF, Culprit, Explanation, Kind
 from rtgauge.explain.analysis.ranking import ranked_culprits
 from rtgauge_ext.network.explain.late_answer import OTHER_FLOWS, TIMER
@@ -111,10 +111,16 @@ def steered_storm(both: TwoNamespaces, strength: int) -> Generator[None]:
 
 @contextlib.contextmanager
 def storm_on_the_loop(both: TwoNamespaces, strength: int) -> Generator[None]:
-    """Packets of another flow interrupt the CPU of the loop, but not the far end's."""
-    write(both, "queues/rx-0/rps_cpus", f"{1 << LOOP:x}")
+    """Packets of another interface interrupt the CPU of the loop. The loop's frames are received on the other
+    CPU, so they never wait behind these packets.
+    """
+    both.other_link()
+    write(both, "queues/rx-0/rps_cpus", f"{1 << LOOP:x}", link=OTHER_LINK)
     write(both, "queues/rx-0/rps_cpus", f"{1 << OTHER:x}", far=True)
-    with slow_packets(both), flow(both, near=False, packets=100 * strength, cpu=OTHER):
+    with (
+        slow_packets(both, 60 * strength, OTHER_LINK),
+        flow(both, near=False, packets=100, cpu=OTHER, to=OTHER_NEAR),
+    ):
         yield
 
 
@@ -143,7 +149,7 @@ PLANTS: dict[str, tuple[React, Plant, Culprit]] = {
     "interrupt": (
         at_once,
         storm_on_the_loop,
-        Culprit(Kind.SOFTIRQ, "NET_RX", mechanism="RPS", until=LINK, side=SELF),
+        Culprit(Kind.SOFTIRQ, "NET_RX", mechanism="RPS", until=OTHER_LINK, side=SELF),
     ),
     "gathered": (at_once, deferred, Culprit(Kind.POLL, LINK, until=TIMER, side=SELF)),
 }
