@@ -231,6 +231,27 @@ static void find_slips(const struct device_clock *d, struct device_period *found
 	}
 }
 
+/* Lays all beats over each other. */
+static void divide_beats(const struct device_clock *d, struct device_period *found)
+{
+	found->beat_cycles =
+		1 / beats_of(d, 1 / found->period_ns, found->per_interval, (double)d->interval_ns);
+	for (size_t i = 0; found->slip_count && i < d->count; i++) {
+		const struct device_cycle *c = &d->cycles[i];
+		double beats = (double)(c->number - found->slips[0]) / found->beat_cycles;
+		struct beat_part *part =
+			&found->parts[(size_t)((beats - floor(beats)) * BEAT_PARTS) % BEAT_PARTS];
+		int64_t took_ns = c->arrived_ns - c->departed_ns;
+
+		if (!part->count || took_ns < part->min_ns)
+			part->min_ns = took_ns;
+		if (!part->count || took_ns > part->max_ns)
+			part->max_ns = took_ns;
+		part->count++;
+		part->sum_ns += took_ns;
+	}
+}
+
 bool device_clock_find(const struct device_clock *d, struct device_period *found)
 {
 	double length_ns, mean, per_ns;
@@ -250,5 +271,6 @@ bool device_clock_find(const struct device_clock *d, struct device_period *found
 	mean = angle(mean_vector(d, per_ns, 1));
 	found->waiting_share = waiting_share(d, per_ns, mean);
 	find_slips(d, found, mean);
+	divide_beats(d, found);
 	return found->waiting_share >= LEAST_WAITING_SHARE;
 }

@@ -13,6 +13,7 @@
 
 #define DEVICE_CYCLES 65536 /* so many cycles are kept */
 #define DEVICE_SLIPS 20	    /* so many slips are listed */
+#define BEAT_PARTS 48	    /* into so many parts of equal length, a beat is divided */
 
 struct device_cycle {
 	int64_t number, departed_ns, arrived_ns;
@@ -22,6 +23,11 @@ struct device_clock {
 	struct device_cycle *cycles; /* of DEVICE_CYCLES; the caller frees it */
 	size_t count;
 	int64_t interval_ns; /* of this machine's cycles */
+};
+
+/* The times from departure to arrival in one part of all beats. */
+struct beat_part {
+	int64_t count, min_ns, max_ns, sum_ns;
 };
 
 struct device_period {
@@ -38,6 +44,9 @@ struct device_period {
 	 */
 	int64_t slips[DEVICE_SLIPS];
 	int64_t slip_count; /* all of them; the first DEVICE_SLIPS are listed */
+	double beat_cycles; /* cycles of this machine between two slips, by the periods */
+	struct beat_part
+		parts[BEAT_PARTS]; /* beats laid over each other; the first slip begins the first one */
 };
 
 /* Returns false if there is no memory. */

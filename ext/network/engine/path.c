@@ -502,6 +502,27 @@ static void write_values(const struct state *state, struct json *j)
 	stream_result_end(j);
 }
 
+/* Writes the sawtooth. */
+static void write_beat(const struct device_period *found, struct json *j)
+{
+	for (int i = 0; i < BEAT_PARTS; i++) {
+		const struct beat_part *part = &found->parts[i];
+
+		if (!part->count)
+			continue;
+		stream_result(j, "beat");
+		json_int(j, "part", i + 1);
+		json_close(j, '}');
+		json_open(j, "values", '{');
+		json_real(j, "cycles-after-slip", (i + 0.5) / BEAT_PARTS * found->beat_cycles);
+		json_int(j, "cycles", part->count);
+		json_int(j, "min-ns", part->min_ns);
+		json_int(j, "mean-ns", part->sum_ns / part->count);
+		json_int(j, "max-ns", part->max_ns);
+		stream_result_end(j);
+	}
+}
+
 /* Writes the period of a device that answers by a clock of its own, and where the two loops slipped. */
 static void write_device_clock(const struct state *state, struct json *j)
 {
@@ -528,6 +549,7 @@ static void write_device_clock(const struct state *state, struct json *j)
 		json_int(j, "cycle", found.slips[i]);
 		stream_result_end(j);
 	}
+	write_beat(&found, j);
 }
 
 static void conclude(struct harness *h, struct json *j)
@@ -563,9 +585,11 @@ static void conclude(struct harness *h, struct json *j)
 	if (state->not_split)
 		stream_mark(
 			j, "stamps-missing", SEVERITY_NOTE, ROUND_TRIP,
-			"%lld of %lld answers are not split into parts, because the kernel gave no usable "
-			"time stamps%s%s%s",
+			"%lld of %lld answers are not split into parts, because %s gave no usable time stamps%s%s%s",
 			(long long)state->not_split, (long long)received,
+			state->loop.end.hardware_stamps
+				? "the network card, which is set to make them (hwstamp_ctl),"
+				: "the kernel",
 			state->loop.end.interface[0] ? " on " : "", state->loop.end.interface,
 			state->clock_steps ? "; the system's time was set meanwhile" : "");
 }

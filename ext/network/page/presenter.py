@@ -198,6 +198,57 @@ def clock_grid(steps: Sequence[Step], labels: Mapping[str, str]) -> Table | None
     return Table("The device's own clock", columns, rows, [CLOCK_NOTES]) if clocks else None
 
 
+def clock_figure(steps: Sequence[Step], labels: Mapping[str, str]) -> Figure | None:
+    """Return the responses of devices with a clock of their own, from one slip to the next; None if there are
+    none.
+    """
+    charts = {
+        labels[step.id]: _sawtooth(parts, clock)
+        for step in steps
+        if (parts := [result for result in step.results if result.name == "beat"])
+        and (clock := clock_of(step)) is not None
+    }
+    note = (
+        "All beats laid over each other, in parts of equal length: the mean of each part, and bars from its "
+        "smallest to its largest value. Near a slip, a part has responses from before and after it."
+    )
+    return Figure.described("clock", "The device's own clock", charts, [note])
+
+
+def _sawtooth(parts: Sequence[Result], clock: DeviceClock) -> vega.Part:
+    rows = [
+        (
+            float(part.values["cycles-after-slip"] or 0),
+            *(_count(part, f"{name}-ns") / 1_000 for name in ("min", "mean", "max")),
+        )
+        for part in parts
+    ]
+    data = vega.csv("cycle:Q low:Q mean:Q high:Q", rows)
+    x = vega.shown("cycle:Q", title="cycles after a slip")
+    tips = vega.tips(
+        ("cycle", "cycles after a slip", ",.0f"),
+        *(
+            (name, f"{words} (us)", ",.1f")
+            for name, words in (("low", "min"), ("mean", "mean"), ("high", "max"))
+        ),
+    )
+    bars = vega.layer(
+        data,
+        vega.mark("rule", opacity=0.5),
+        x=x,
+        y=vega.shown("low:Q", title="wire and device (us)"),
+        y2=vega.shown("high"),
+        tooltip=tips,
+    )
+    means = vega.layer(data, vega.mark("line"), x=x, y=vega.shown("mean:Q"))
+    means_us = [row[2] for row in rows]
+    words = (
+        f"The mean time of the wire and the device is {us(min(means_us) * 1_000)} us to "
+        f"{us(max(means_us) * 1_000)} us; it repeats every {whole(round(clock.beat_cycles))} cycles."
+    )
+    return vega.layered([bars, means], height=160, description=words)
+
+
 def _counted(counts: Result, kinds: Mapping[str, str]) -> list[str]:
     return [f"{whole(number)} {words}" for name, words in kinds.items() if (number := _count(counts, name))]
 
@@ -244,14 +295,14 @@ class PathPresenter(Presenter):
         return ". ".join(words for words in (cycle_words(steps[0]), clock_words(steps[0])) if words) or None
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:
-        """Return the figure of the parts."""
-        figure = parts_figure(steps, view.labels)
-        return [] if figure is None else [figure]
+        """Return the figures of the parts and of the devices' own clocks."""
+        drawn = (parts_figure(steps, view.labels), clock_figure(steps, view.labels))
+        return [figure for figure in drawn if figure is not None]
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:
-        """Return the tables, with the figure of the parts."""
+        """Return the tables, with the figures."""
         tables = self._tables(view, steps)
-        figures = ["parts"] if "parts" in drawn else []
+        figures = [name for name in ("parts", "clock") if name in drawn]
         measured = "the cycles of a loop with a device"
         return Chapter("path", "The path", tables, measured, figures=figures) if tables else None
 

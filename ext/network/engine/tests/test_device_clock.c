@@ -65,6 +65,26 @@ static struct truth simulate(struct device_clock *d, double period_ns, int64_t c
 	return truth;
 }
 
+/* Each part has the mean of a line from slip to slip, which is a period high. The first and the last parts
+ * contain slips. */
+static void is_sawtooth(const struct device_period *found, double period_ns)
+{
+	double sign = period_ns * (double)found->per_interval > INTERVAL ? 1 : -1, rise = 0;
+	int64_t cycles = 0;
+
+	for (int i = 0; i < BEAT_PARTS; i++)
+		cycles += found->parts[i].count;
+	assert_int_equal(cycles, found->cycles);
+	for (int i = 12; i <= 36; i += 24) {
+		const struct beat_part *part = &found->parts[i];
+
+		assert_true(part->min_ns * part->count <= part->sum_ns);
+		assert_true(part->max_ns * part->count >= part->sum_ns);
+		rise += (i == 12 ? -sign : sign) * (double)part->sum_ns / (double)part->count;
+	}
+	assert_true(fabs(rise / period_ns - 0.5) < 0.1);
+}
+
 static void test_a_device_with_a_clock(void **unused)
 {
 	static const double drifts[] = {-900e-6, -200e-6, -160e-6, 175e-6, 350e-6, 1500e-6};
@@ -91,6 +111,7 @@ static void test_a_device_with_a_clock(void **unused)
 		assert_true(truth.slips >= found.slip_count);
 		if (fabs(drift) * INTERVAL > 200)
 			assert_true(labs(found.slips[0] - truth.first_slip) <= 100);
+		is_sawtooth(&found, period_ns);
 		free(d.cycles);
 	}
 }

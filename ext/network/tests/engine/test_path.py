@@ -139,6 +139,8 @@ def test_a_device_with_a_clock_of_its_own(engine: Path, both: TwoNamespaces) -> 
     listed = [line["values"]["cycle"] for line in stream.all("result") if line["name"] == "slip"]
     assert len(listed) == clock["slips"]
     assert listed == sorted(listed)
+    parts = [line["values"] for line in stream.all("result") if line["name"] == "beat"]
+    assert sum(part["cycles"] for part in parts) == clock["cycles"]
 
 
 def test_a_device_without_a_clock(engine: Path, both: TwoNamespaces) -> None:

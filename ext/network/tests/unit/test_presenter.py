@@ -10,6 +10,7 @@ from typing import Any, cast
 from rtgauge.record.model import Result
 from rtgauge_ext.network.page.presenter import (
     OUTCOMES,
+    clock_figure,
     clock_grid,
     clock_of,
     clock_words,
@@ -90,6 +91,32 @@ def test_a_device_with_a_clock_of_its_own() -> None:
     words = clock_words(faster) or ""
     assert "every 249.900 us, 400.0 ppm faster than this loop" in words
     assert "every 625 cycles: from cycle 400, ... on, the response is one of its periods longer" in words
+
+
+def test_a_figure_of_the_sawtooth() -> None:
+    slower = with_clock(1_000_500, [1110])
+    assert clock_figure([slower], {"1": "idle"}) is None  # a record without the parts of a beat
+    slower.results += [
+        Result(
+            name="beat",
+            labels={"part": part},
+            values={
+                "cycles-after-slip": 100.5 * part,
+                "min-ns": 1_000,
+                "mean-ns": part * 2_000,
+                "max-ns": 9_000,
+            },
+        )
+        for part in (1, 2)
+    ]
+    figure = clock_figure([slower], {"1": "idle"})
+    assert figure is not None
+    assert figure.description == (
+        "The mean time of the wire and the device is 2.0 us to 4.0 us; it repeats every 2,001 cycles."
+    )
+    (text,) = figure.specs[0]["datasets"].values()
+    rows = [[float(cell) for cell in line.split(",")] for line in io.StringIO(text).readlines()[1:]]
+    assert rows == [[100.5, 1, 2, 9], [201, 1, 4, 9]]
 
 
 def test_a_device_that_answers_at_once_has_no_clock() -> None:
