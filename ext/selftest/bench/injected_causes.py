@@ -10,7 +10,8 @@ when it ran. In between, as from the last reading of an injector to the first on
 clock tells: a part may be so much larger. A cause
 is a function of `CAUSES` that injects until its process gets SIGTERM. The kernel needs the controllers cpu
 and freezer of cgroup v1 for two of them, and
-preempt=none or voluntary for `system call`.
+preempt=none or voluntary for `system call`. What judges is imported only to judge, because an emulated guest
+takes a minute to import it.
 """
 
 from __future__ import annotations
@@ -39,9 +40,6 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.explain.analysis.culprits import explained_steps, ranked_culprits
-from rtgauge.explain.analysis.explanation import Kind, culprit_name, sentence
-from rtgauge.record.reader import Record
 from rtgauge_ext.selftest.stall_program import RECEIVERS, broadcaster, receivers_of_one_packet
 
 if TYPE_CHECKING:
@@ -318,6 +316,7 @@ def system_call() -> None:
 
 def softirq() -> None:
     """One packet goes over lo to many sockets."""
+    allow_files()
     receivers, sender = receivers_of_one_packet(SOCKETS), broadcaster()
     become("cause-packets", LOWER)
     for _ in pauses():
@@ -1045,6 +1044,9 @@ class Row:
 
 def explained(record: Path) -> list[Explanation]:
     """The latencies of a record, with the waits for others."""
+    from rtgauge.explain.analysis.culprits import explained_steps
+    from rtgauge.record.reader import Record
+
     return [
         known
         for step in explained_steps(Record.open(record))
@@ -1056,6 +1058,8 @@ def is_expected(cause: Cause, culprit: Culprit) -> bool:
     """Whether this is the cause. A timer that was late while a task ran is not the task: the CPU may have
     stood still.
     """
+    from rtgauge.explain.analysis.explanation import Kind, culprit_name
+
     return (
         culprit.kind is not Kind.TIMER_LATE and re.search(cause.expected, culprit_name(culprit)) is not None
     )
@@ -1078,6 +1082,9 @@ def judged(
     cause: Cause, latencies: list[Explanation], injections: list[tuple[int, int, int, int]]
 ) -> list[Row]:
     """A row for each latency that an injection delayed most of."""
+    from rtgauge.explain.analysis.explanation import culprit_name, sentence
+    from rtgauge.explain.analysis.ranking import ranked_culprits
+
     rows: list[Row] = []
     for latency in latencies:
         begin, end = latency.moment.release_ns, latency.moment.release_ns + latency.latency_ns
@@ -1120,7 +1127,7 @@ def judged(
     return rows
 
 
-def tried(cause: Cause, folder: Path) -> list[Row]:
+def tried(cause: Cause, folder: Path, seconds: int) -> list[Row]:
     """Injects one cause, watches the program, and judges what the explanations say."""
     ours = [sys.executable, __file__, "--folder", str(folder)]
     command = cause.program(folder) if cause.program is not None else [*ours, "--program", cause.name]
@@ -1133,7 +1140,7 @@ def tried(cause: Cause, folder: Path) -> list[Row]:
         "--wait",
         "20min",
         "--duration",
-        f"{SECONDS}s",
+        f"{seconds}s",
         "--explain-above",
         ABOVE,
         *cause.options,
@@ -1172,10 +1179,8 @@ def rows_of(cause: Cause, folder: Path) -> list[Row]:
         ]
     else:
         known = sorted(bounded(cause, *injection, ran) for injection in told)
-        begins, ends = (
-            [*(injection[0] for injection in known[1:]), sys.maxsize],
-            [0, *(injection[1] for injection in known[:-1])],
-        )
+        begins = [*(injection[0] for injection in known), sys.maxsize][1:]
+        ends = [0, *(injection[1] for injection in known)][:-1]
         injections = [
             (begin, end, max(first, before), min(last, after))
             for (begin, end, first, last), before, after in zip(known, ends, begins, strict=True)
@@ -1238,6 +1243,7 @@ def main() -> None:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("causes", nargs="*", metavar="CAUSE", help=f"of: {'; '.join(names)}; default: all")
+    parser.add_argument("--seconds", type=int, default=SECONDS, help=f"of each trial; default: {SECONDS}")
     parser.add_argument("--json", action="store_true", help="a line of JSON a cause, with every latency")
     parser.add_argument("--keep", type=Path, help="a folder that does not exist yet: it gets the records")
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
@@ -1249,8 +1255,10 @@ def main() -> None:
         signal.signal(signal.SIGTERM, tell_all)
         cause = next(cause for cause in CAUSES if cause.name == (words.inject or words.program))
         if words.program is None and cause.inject is not None:
-            with contextlib.suppress(OSError):  # the program has ended
+            try:
                 cause.inject()
+            except OSError as error:  # the program has ended, or the kernel lacks what is needed
+                print(f"{cause.name}: the injector stopped: {error}", file=sys.stderr)
             signal.pause()
         else:
             program(cause, SECONDS + 600)
@@ -1268,7 +1276,7 @@ def main() -> None:
             rows: list[Row] = []
             for run in map(str, range(cause.runs)):
                 Path(folder, run).mkdir()
-                rows += tried(cause, Path(folder, run))
+                rows += tried(cause, Path(folder, run), words.seconds)
             row = summary(cause, rows)
             if words.keep is not None:
                 shutil.copytree(folder, words.keep / cause.name)

@@ -408,6 +408,17 @@ def test_tasks_that_delayed_a_lock_owner_name_the_lock() -> None:
     assert words.startswith("other tasks kept logger from running while it held a lock (")
 
 
+def test_the_cause_names_who_held_a_lock() -> None:
+    known = by_hog(300)
+    for culprit in (Culprit(Kind.LOCK_OWNER, "logger"), Culprit(Kind.OWNER_ASLEEP, "logger", until="write")):
+        parts = [
+            replace(part, culprit=culprit) if part.culprit.kind is Kind.TASK else part for part in known.parts
+        ]
+        words = cause_words(ranked_culprits([replace(known, parts=parts)]), virtual=False)
+        assert words is not None
+        assert words.startswith("a lock was taken by logger (")
+
+
 def test_the_cause_names_a_single_task() -> None:
     words = cause_words(ranked_culprits([by_hog(300)]), virtual=False)
     assert words is not None

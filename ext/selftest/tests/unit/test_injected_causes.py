@@ -3,10 +3,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from ext.selftest.bench import injected_causes
-from ext.selftest.bench.injected_causes import CAUSES, ThrottlingClock, bounded, is_expected
+from ext.selftest.bench.injected_causes import CAUSES, ThrottlingClock, bounded, is_expected, rows_of
 from rtgauge.explain.analysis.explanation import Culprit, Kind
 
 MS = 1_000_000
@@ -109,3 +111,12 @@ def test_a_timer_that_was_late_while_a_task_ran_is_not_the_task():
     hog = next(cause for cause in CAUSES if cause.name == "task of a higher priority")
     assert is_expected(hog, Culprit(Kind.TASK, "cause-hog"))
     assert not is_expected(hog, Culprit(Kind.TIMER_LATE, "cause-hog"))
+
+
+def test_a_trial_in_which_nothing_was_injected_has_no_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """As if the kernel lacks what the injector needs."""
+    (tmp_path / "records" / "record").mkdir(parents=True)
+    (tmp_path / "told-1").write_text('{"told": [], "ran": [[1, 2]]}')
+    hog = next(cause for cause in CAUSES if cause.name == "task of a higher priority")
+    monkeypatch.setattr(injected_causes, "explained", lambda _record: [])
+    assert rows_of(hog, tmp_path) == []
