@@ -856,7 +856,7 @@ class Cause:
     within: Callable[[], Callable[[int], None]] | None = None
     program: Callable[[Path], list[str]] | None = None
     inside: tuple[str, ...] = ()
-    options: tuple[str, ...] = ()
+    options: tuple[str, ...] = ("--threads", "victim")
     fair: bool = False
     by_gap: bool = False
     """The injector knows when the kernel begins, and the program, which works then, how long it did not run.
@@ -931,13 +931,12 @@ CAUSES = (
     Cause("frozen cgroup, version 2", r"blocked.* until cause-freezer", frozen_2, inside=SLEEPS),
     # after a throttling it waits for its turn, which its clock does not tell apart
     Cause("CPU quota of its cgroup", r"quota", within=quota, inside=(*OWN, "task"), fair=True),
-    Cause("starved producer", r"\bcause-hog\b", within=producer, options=("--threads", "victim"), runs=5),
+    Cause("starved producer", r"\bcause-hog\b", within=producer, runs=5),
     Cause(
         "held lock",
         r"cause-owner with the lock",
         within=lock,
         inside=SLEEPS,
-        options=("--threads", "victim"),
         runs=5,
     ),
     Cause(
@@ -945,20 +944,17 @@ CAUSES = (
         r"spin for a lock of cause-owner|cause-owner with the lock",
         within=lock_that_inherits,
         inside=SLEEPS,
-        options=("--threads", "victim"),
     ),
     Cause(
         "lock whose owner is in fdatasync",
         r"cause-owner asleep in fdatasync with the lock",
         within=lock_in_disk,
         inside=SLEEPS,
-        options=("--threads", "victim"),
     ),
     Cause(
         "priority inversion, third task",
         r"\bcause-third\b",
         within=inversion,
-        options=("--threads", "victim"),
         runs=5,
     ),
     Cause(
@@ -966,14 +962,12 @@ CAUSES = (
         r"\bcause-mapping\b",
         within=mapping,
         inside=SLEEPS,
-        options=("--threads", "victim"),
     ),
     Cause(
         "another thread has Python's lock",
         r"cause-lock",
         within=interpreter_lock,
         inside=SLEEPS,
-        options=("--threads", "victim"),
         may_end_early=True,
     ),
     Cause(
@@ -981,7 +975,6 @@ CAUSES = (
         r"VM Thread",
         program=java,
         inside=SLEEPS,
-        options=("--threads", "victim"),
         may_end_early=True,
     ),
     Cause("page faults", r"page fault", within=faults, inside=OWN),
@@ -994,7 +987,7 @@ CAUSES = (
     ),
     Cause("fdatasync", r"fdatasync", within=disk, inside=SLEEPS),
     Cause("its own long work", r"thread victim itself", within=own_work, inside=("page fault",)),
-    Cause("hog next to the program's children", r"\bcause-hog\b", hog, program=children),
+    Cause("hog next to the program's children", r"\bcause-hog\b", hog, program=children, options=()),
 )
 
 

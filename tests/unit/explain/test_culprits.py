@@ -419,6 +419,19 @@ def test_the_cause_names_who_held_a_lock() -> None:
         assert words.startswith("a lock was taken by logger (")
 
 
+def test_the_advice_names_who_stopped_the_thread() -> None:
+    by_task = Culprit(Kind.STOPPED, "SIGSTOP from bash", until="bash")
+    assert advice(by_task) == "find out why bash sends SIGSTOP to the program"
+    assert advice(Culprit(Kind.STOPPED, "a debugger", until="gdb")) == "detach the debugger gdb"
+    unseen = Culprit(Kind.STOPPED, "a signal", until="bash")
+    assert advice(unseen) == "find out why bash stops the thread"
+    assert "such as a shell" in advice(replace(unseen, until=""))
+    found = replace(by_hog(100), parts=[Part(by_task, 100_000)])
+    assert cause_words(ranked_culprits([found]), virtual=False) == (
+        "it was stopped by SIGSTOP from bash (100 %)"
+    )
+
+
 def test_the_cause_names_a_single_task() -> None:
     words = cause_words(ranked_culprits([by_hog(300)]), virtual=False)
     assert words is not None

@@ -91,6 +91,8 @@ REARM = "hrtimer_rearm"
 """The event of new kernels (7.3 is one) that shows when the CPU's timer was programmed, and for when."""
 STOP_SIGNALS = {19: "SIGSTOP", 20: "SIGTSTP", 21: "SIGTTIN", 22: "SIGTTOU"}
 """Stop signals by number, which are the same on all architectures of the engine."""
+DEBUGGER, FROM = "a debugger", " from "
+"""What stopped a thread: the debugger, or a signal from a task."""
 SIGCONT, LONGEST_CONTINUE_NS = 18, 1_000_000
 """The signal that continues a program, and the longest time that the kernel takes to wake its threads."""
 LEAST_DOUBT_NS, DOUBT_SHARE = 5_000, 0.01
@@ -580,7 +582,7 @@ def _blocked(scene: _Scene, piece: Piece) -> Culprit:
     """
     until = _until(scene, piece)
     if piece.prev_state & TRACED:
-        return Culprit(Kind.STOPPED, "a debugger", until=until)
+        return Culprit(Kind.STOPPED, DEBUGGER, until=until)
     if piece.prev_state & STOPPED or _continued(scene.moment, piece):
         return Culprit(Kind.STOPPED, _stop_signal(scene, piece), until=until)
     lock = _kernel_lock(scene, piece.start_ns)
@@ -635,7 +637,7 @@ def _stop_signal(scene: _Scene, piece: Piece) -> str:
     for event in reversed(scene.moment.table.events):
         sent = event.name == "signal_generate" and event.number("pid") in stopped
         if sent and event.number("sig") in STOP_SIGNALS and event.time_ns <= piece.end_ns:
-            return f"{STOP_SIGNALS[event.number('sig')]} from {scene.names.label(event.pid)}"
+            return f"{STOP_SIGNALS[event.number('sig')]}{FROM}{scene.names.label(event.pid)}"
     return "a signal"
 
 

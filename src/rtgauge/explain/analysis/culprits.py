@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import cast
 
-from rtgauge.explain.analysis.attribution import DOUBT_SHARE, LEAST_DOUBT_NS, explain
+from rtgauge.explain.analysis.attribution import DEBUGGER, DOUBT_SHARE, FROM, LEAST_DOUBT_NS, explain
 from rtgauge.explain.analysis.calls import TIMER_CALLS
 from rtgauge.explain.analysis.explanation import (
     CARD,
@@ -260,7 +260,6 @@ OF_PROGRAM = {
         "raise the CPU quota of the control group (cpu.max, or cpu.cfs_quota_us in cgroup version 1), "
         "allow it a burst (cpu.max.burst or cpu.cfs_burst_us), or move the thread to another group"
     ),
-    Kind.STOPPED: "find out what stops the thread, such as a shell, a debugger or a checkpoint",
 }
 JAVA_COLLECTS = "VM Thread"
 """The thread of Java that ends the wait of the others when it has collected memory."""
@@ -280,11 +279,23 @@ PYTHON_HOLDS = (
 )
 
 
+def _for_stopped(culprit: Culprit) -> str:
+    """Return the change against a task that stopped the thread."""
+    signal, _, sender = culprit.name.partition(FROM)
+    if sender:
+        return f"find out why {sender} sends {signal} to the program"
+    if culprit.name == DEBUGGER:
+        return f"detach the debugger{f' {culprit.until}' if culprit.until else ''}"
+    if culprit.until:
+        return f"find out why {culprit.until} stops the thread"
+    return "find out what stops the thread, such as a shell, a debugger or a checkpoint"
+
+
 def _for_blocked(ranked: RankedCulprit) -> str | None:
     """Return the change against a sleep of the thread in the middle of its cycle."""
     culprit = ranked.culprit
     if culprit.name in TIMER_CALLS:
-        return OF_PROGRAM[Kind.STOPPED]
+        return _for_stopped(culprit)
     if culprit.name == "futex" and culprit.until == JAVA_COLLECTS:
         return (
             "allocate less memory in the program, or let Java collect it in shorter pauses (-XX:+UseZGC or "
@@ -311,6 +322,8 @@ def _of_program(ranked: RankedCulprit, threads: Collection[str]) -> str | None:
         return OWN_TIMER
     if culprit.kind is Kind.BLOCKED:
         return _for_blocked(ranked)
+    if culprit.kind is Kind.STOPPED:
+        return _for_stopped(culprit)
     if culprit.kind is Kind.SEND_QUEUE and culprit.until:
         return (
             f"send the packets of the loop with a higher SO_PRIORITY, through a queueing discipline of "

@@ -143,6 +143,6 @@ def cause_words(ranked: Sequence[RankedCulprit], *, virtual: bool) -> str | None
 
 
 def _with_share(mechanism: Mechanism) -> str:
-    is_lock = mechanism.words == WORDS[Kind.LOCK_OWNER] and mechanism.names
-    words = f"{mechanism.words} by {mechanism.names}" if is_lock else mechanism.words
+    by = mechanism.names if mechanism.words in {WORDS[Kind.LOCK_OWNER], WORDS[Kind.STOPPED]} else ""
+    words = f"{mechanism.words} by {by}" if by else mechanism.words
     return f"{words} ({format_share(mechanism.time_share)})"
