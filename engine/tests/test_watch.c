@@ -444,6 +444,28 @@ static void a_thread_that_others_wake_is_of_data(void **state)
 	cycles_free(&loop.cycles);
 }
 
+static void the_two_futexes_of_a_condition_variable_are_one_wait(void **state)
+{
+	struct loop loop;
+
+	(void)state;
+	begin_loop(&loop);
+	for (int i = 1; i <= 100; i++) {
+		int64_t release_ns = BEGIN + i * PERIOD + (int64_t)(i * i % 11) * 20000;
+
+		enters(&loop, release_ns - 700000, SYS_futex, 0x1028 + (uint64_t)(i % 2) * 4);
+		off(&loop, release_ns - 699000);
+		wakes(&loop, release_ns, 3, false);
+		on(&loop, release_ns + 8000);
+		leaves(&loop, release_ns + 9000, 0);
+	}
+	assert_true(cycles_learn(&loop.cycles, &loop.waits, false));
+	assert_int_equal(loop.cycles.model.kind, CYCLE_DATA);
+	assert_false(loop.cycles.choice.unclear);
+	assert_int_equal(loop.begun, 100);
+	cycles_free(&loop.cycles);
+}
+
 static void what_comes_while_a_thread_is_stopped_is_unknown(void **state)
 {
 	const int64_t now_ns = BEGIN + 101 * PERIOD;
@@ -711,6 +733,7 @@ int main(void)
 		cmocka_unit_test(work_of_two_lengths_is_no_second_sleep),
 		cmocka_unit_test(a_relative_sleep_is_no_grid),
 		cmocka_unit_test(a_thread_that_others_wake_is_of_data),
+		cmocka_unit_test(the_two_futexes_of_a_condition_variable_are_one_wait),
 		cmocka_unit_test(what_comes_while_a_thread_is_stopped_is_unknown),
 		cmocka_unit_test(an_expiry_on_the_wall_clock_is_converted),
 		cmocka_unit_test(a_grid_is_found_in_spite_of_skipped_points),

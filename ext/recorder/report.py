@@ -11,13 +11,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rtgauge.errors import RecordError
 from rtgauge.escape import one_line
+from rtgauge.record.broken_rules import broken_rules
 from rtgauge.record.stream import Window
 from rtgauge.record.summary import distribution
 from rtgauge.record.windows import Windows, merge
+from rtgauge.report.broken_rules_table import broken_rules_table
 from rtgauge.report.table import Column, Table, numbers, texts
 from rtgauge.report.text import us
 from rtgauge.units import NS_PER_S, format_count, format_share, format_span, format_time, plural
 from rtgauge_ext.recorder.keeping import UNNAMED
+from rtgauge_ext.recorder.sessions import joined_results
 
 if TYPE_CHECKING:
     from rtgauge_ext.recorder.entries import Figures
@@ -158,6 +161,13 @@ def triggers_table(folder: RecorderFolder) -> Table:
             ]
     columns = texts("at (UTC)", "thread", "trigger", "line", "longest cause in the 100 ms before")
     return Table("The last triggers", columns, rows[-TRIGGERS_SHOWN:])
+
+
+def rules_table(folder: RecorderFolder) -> Table | None:
+    """Return what the real-time threads should not have done in the sessions that are over; None: nothing."""
+    return broken_rules_table(
+        broken_rules(joined_results(result for end in folder.ends for result in end.results))
+    )
 
 
 def hours_table(folder: RecorderFolder) -> Table:

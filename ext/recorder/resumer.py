@@ -25,6 +25,7 @@ def _show(path: Path, json: bool) -> None:
         hours_table,
         lines,
         ranking,
+        rules_table,
         triggers_table,
     )
 
@@ -47,8 +48,13 @@ def _show(path: Path, json: bool) -> None:
         return
     for line in lines(folder):
         typer.echo(line)
-    triggers = triggers_table(folder)
-    tables = [culprits_table(folder), *([triggers] if triggers.rows else []), hours_table(folder)]
+    triggers, rules = triggers_table(folder), rules_table(folder)
+    tables = [
+        *([] if rules is None else [rules]),
+        culprits_table(folder),
+        *([triggers] if triggers.rows else []),
+        hours_table(folder),
+    ]
     print_tables(tables, Console())
     for event in folder.events[-EVENTS_SHOWN:]:
         typer.echo(f"{utc(event.wall_ns)} {event.what}: {event.detail}")

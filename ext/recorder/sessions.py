@@ -19,6 +19,8 @@ LAST_STATE = frozenset(
 LARGEST = frozenset({"max_ns", "cut_latency_ns", "cut_response_ns", "copy_max_ns", "clock_set_ns"})
 OF_LAST_SESSION = frozenset({"watch-cost", "change", "wait"})
 """Results that are not counts."""
+OF_ONE_SESSION = frozenset({"max_after_ns"})
+"""Times that count from the beginning of a session."""
 Value = bool | int | float | str | None
 
 
@@ -33,7 +35,9 @@ def _joined(name: str, before: Value, now: Value) -> Value:
 def joined_results(results: Iterable[Result]) -> list[Result]:
     """Return the results of several sessions as one session would have given them."""
     found: dict[tuple[str, str], Result] = {}
-    for result in results:
+    for each in results:
+        kept = {name: value for name, value in each.values.items() if name not in OF_ONE_SESSION}
+        result = each.model_copy(update={"values": kept})
         key = (result.name, repr(sorted(result.labels.items())))
         known = found.get(key)
         if known is None or result.name in OF_LAST_SESSION:

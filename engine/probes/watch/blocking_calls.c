@@ -16,14 +16,11 @@
 /* What the first argument is, or where the time to sleep is kept. */
 enum object { OBJECT_NONE, OBJECT_FD, OBJECT_ADDRESS, OBJECT_FUTEX, OBJECT_CLOCK, OBJECT_SLEEP };
 
-/* What ends the call: one object, any of several objects or a signal, or a disk or memory. */
-enum ended { BY_ONE, BY_ANY, BY_STORAGE };
-
 struct known_call {
 	long number; /* -1: this architecture has no such call */
 	const char *name;
 	enum object object;
-	enum ended ended;
+	enum call_end ended;
 };
 
 #ifndef SYS_futex_waitv
@@ -31,6 +28,9 @@ struct known_call {
 #endif
 #ifndef SYS_futex_wait
 #define SYS_futex_wait 455
+#endif
+#ifndef SYS_clone3
+#define SYS_clone3 435
 #endif
 #ifndef SYS_epoll_pwait2
 #define SYS_epoll_pwait2 441
@@ -43,10 +43,10 @@ static const struct known_call native[] = {
 	{SYS_futex, "futex", OBJECT_FUTEX, BY_ONE},
 	{SYS_futex_wait, "futex_wait", OBJECT_ADDRESS, BY_ONE},
 	{SYS_futex_waitv, "futex_waitv", OBJECT_ADDRESS, BY_ONE},
-	{SYS_read, "read", OBJECT_FD, BY_ONE},
-	{SYS_readv, "readv", OBJECT_FD, BY_ONE},
-	{SYS_write, "write", OBJECT_FD, BY_ONE},
-	{SYS_writev, "writev", OBJECT_FD, BY_ONE},
+	{SYS_read, "read", OBJECT_FD, BY_FILE},
+	{SYS_readv, "readv", OBJECT_FD, BY_FILE},
+	{SYS_write, "write", OBJECT_FD, BY_FILE},
+	{SYS_writev, "writev", OBJECT_FD, BY_FILE},
 	{SYS_ppoll, "ppoll", OBJECT_ADDRESS, BY_ANY},
 	{SYS_pselect6, "pselect6", OBJECT_NONE, BY_ANY},
 	{SYS_epoll_pwait, "epoll_pwait", OBJECT_FD, BY_ANY},
@@ -76,28 +76,29 @@ static const struct known_call native[] = {
 	{SYS_semop, "semop", OBJECT_FD, BY_ONE},
 	{SYS_wait4, "wait4", OBJECT_NONE, BY_ONE},
 	{SYS_waitid, "waitid", OBJECT_NONE, BY_ONE},
-	{SYS_fsync, "fsync", OBJECT_FD, BY_STORAGE},
-	{SYS_fdatasync, "fdatasync", OBJECT_FD, BY_STORAGE},
-	{SYS_sync, "sync", OBJECT_NONE, BY_STORAGE},
-	{SYS_syncfs, "syncfs", OBJECT_FD, BY_STORAGE},
-	{SYS_msync, "msync", OBJECT_NONE, BY_STORAGE},
-	{SYS_pread64, "pread64", OBJECT_FD, BY_STORAGE},
-	{SYS_pwrite64, "pwrite64", OBJECT_FD, BY_STORAGE},
-	{SYS_preadv, "preadv", OBJECT_FD, BY_STORAGE},
-	{SYS_pwritev, "pwritev", OBJECT_FD, BY_STORAGE},
-	{SYS_ftruncate, "ftruncate", OBJECT_FD, BY_STORAGE},
-	{SYS_fallocate, "fallocate", OBJECT_FD, BY_STORAGE},
-	{SYS_openat, "openat", OBJECT_NONE, BY_STORAGE},
-	{SYS_close, "close", OBJECT_NONE, BY_STORAGE},
-	{SYS_unlinkat, "unlinkat", OBJECT_NONE, BY_STORAGE},
-	{SYS_renameat2, "renameat2", OBJECT_NONE, BY_STORAGE},
-	{SYS_munmap, "munmap", OBJECT_NONE, BY_STORAGE},
-	{SYS_mprotect, "mprotect", OBJECT_NONE, BY_STORAGE},
-	{SYS_madvise, "madvise", OBJECT_NONE, BY_STORAGE},
-	{SYS_mlock, "mlock", OBJECT_NONE, BY_STORAGE},
-	{SYS_mremap, "mremap", OBJECT_NONE, BY_STORAGE},
-	{SYS_brk, "brk", OBJECT_NONE, BY_STORAGE},
-	{SYS_clone, "clone", OBJECT_NONE, BY_STORAGE},
+	{SYS_fsync, "fsync", OBJECT_FD, BY_DISK},
+	{SYS_fdatasync, "fdatasync", OBJECT_FD, BY_DISK},
+	{SYS_sync, "sync", OBJECT_NONE, BY_DISK},
+	{SYS_syncfs, "syncfs", OBJECT_FD, BY_DISK},
+	{SYS_msync, "msync", OBJECT_NONE, BY_DISK},
+	{SYS_pread64, "pread64", OBJECT_FD, BY_DISK},
+	{SYS_pwrite64, "pwrite64", OBJECT_FD, BY_DISK},
+	{SYS_preadv, "preadv", OBJECT_FD, BY_DISK},
+	{SYS_pwritev, "pwritev", OBJECT_FD, BY_DISK},
+	{SYS_ftruncate, "ftruncate", OBJECT_FD, BY_DISK},
+	{SYS_fallocate, "fallocate", OBJECT_FD, BY_DISK},
+	{SYS_openat, "openat", OBJECT_NONE, BY_OPEN},
+	{SYS_close, "close", OBJECT_NONE, BY_CLOSE},
+	{SYS_unlinkat, "unlinkat", OBJECT_NONE, BY_DISK},
+	{SYS_renameat2, "renameat2", OBJECT_NONE, BY_DISK},
+	{SYS_munmap, "munmap", OBJECT_NONE, BY_MEMORY},
+	{SYS_mprotect, "mprotect", OBJECT_NONE, BY_MEMORY},
+	{SYS_madvise, "madvise", OBJECT_NONE, BY_MEMORY},
+	{SYS_mlock, "mlock", OBJECT_NONE, BY_MEMORY},
+	{SYS_mremap, "mremap", OBJECT_NONE, BY_MEMORY},
+	{SYS_brk, "brk", OBJECT_NONE, BY_MEMORY},
+	{SYS_clone, "clone", OBJECT_NONE, BY_THREAD},
+	{SYS_clone3, "clone3", OBJECT_NONE, BY_THREAD},
 #ifdef SYS_clock_nanosleep_time64
 	{SYS_clock_nanosleep_time64, "clock_nanosleep", OBJECT_CLOCK, BY_ONE},
 	{SYS_futex_time64, "futex", OBJECT_FUTEX, BY_ONE},
@@ -105,11 +106,20 @@ static const struct known_call native[] = {
 	{SYS_pselect6_time64, "pselect6", OBJECT_NONE, BY_ANY},
 	{SYS_rt_sigtimedwait_time64, "rt_sigtimedwait", OBJECT_NONE, BY_ANY},
 #endif
+#ifdef SYS_unlink
+	{SYS_unlink, "unlink", OBJECT_NONE, BY_DISK},
+#endif
+#ifdef SYS_rename
+	{SYS_rename, "rename", OBJECT_NONE, BY_DISK},
+#endif
+#ifdef SYS_open
+	{SYS_open, "open", OBJECT_NONE, BY_OPEN},
+#endif
 #ifdef SYS_mmap
-	{SYS_mmap, "mmap", OBJECT_NONE, BY_STORAGE},
+	{SYS_mmap, "mmap", OBJECT_NONE, BY_MEMORY},
 #endif
 #ifdef SYS_mmap2
-	{SYS_mmap2, "mmap", OBJECT_NONE, BY_STORAGE},
+	{SYS_mmap2, "mmap", OBJECT_NONE, BY_MEMORY},
 #endif
 #ifdef SYS_poll
 	{SYS_poll, "poll", OBJECT_ADDRESS, BY_ANY},
@@ -142,7 +152,7 @@ static const struct known_call narrow[] = {
 	{369, "sendto", OBJECT_FD, BY_ONE},
 	{370, "sendmsg", OBJECT_FD, BY_ONE},
 	{364, "accept4", OBJECT_FD, BY_ONE},
-	{295, "openat", OBJECT_NONE, BY_STORAGE},
+	{295, "openat", OBJECT_NONE, BY_OPEN},
 #elif defined(__aarch64__)
 	{265, "clock_nanosleep", OBJECT_CLOCK, BY_ONE},
 	{252, "epoll_wait", OBJECT_FD, BY_ANY},
@@ -154,7 +164,7 @@ static const struct known_call narrow[] = {
 	{290, "sendto", OBJECT_FD, BY_ONE},
 	{296, "sendmsg", OBJECT_FD, BY_ONE},
 	{366, "accept4", OBJECT_FD, BY_ONE},
-	{322, "openat", OBJECT_NONE, BY_STORAGE},
+	{322, "openat", OBJECT_NONE, BY_OPEN},
 #endif
 	/* the same in both */
 	{162, "nanosleep", OBJECT_SLEEP, BY_ONE},
@@ -166,18 +176,27 @@ static const struct known_call narrow[] = {
 	{414, "ppoll", OBJECT_ADDRESS, BY_ANY},
 	{421, "rt_sigtimedwait", OBJECT_NONE, BY_ANY},
 	{441, "epoll_pwait2", OBJECT_FD, BY_ANY},
-	{3, "read", OBJECT_FD, BY_ONE},
-	{4, "write", OBJECT_FD, BY_ONE},
+	{3, "read", OBJECT_FD, BY_FILE},
+	{4, "write", OBJECT_FD, BY_FILE},
 	{54, "ioctl", OBJECT_FD, BY_ONE},
 	{142, "select", OBJECT_NONE, BY_ANY},
 	{168, "poll", OBJECT_ADDRESS, BY_ANY},
-	{118, "fsync", OBJECT_FD, BY_STORAGE},
-	{148, "fdatasync", OBJECT_FD, BY_STORAGE},
+	{118, "fsync", OBJECT_FD, BY_DISK},
+	{148, "fdatasync", OBJECT_FD, BY_DISK},
 	{158, "sched_yield", OBJECT_NONE, BY_ONE},
 	{29, "pause", OBJECT_NONE, BY_ANY},
 	{177, "rt_sigtimedwait", OBJECT_NONE, BY_ANY},
 	{179, "rt_sigsuspend", OBJECT_NONE, BY_ANY},
 	{114, "wait4", OBJECT_NONE, BY_ONE},
+	{5, "open", OBJECT_NONE, BY_OPEN},
+	{6, "close", OBJECT_NONE, BY_CLOSE},
+	{45, "brk", OBJECT_NONE, BY_MEMORY},
+	{91, "munmap", OBJECT_NONE, BY_MEMORY},
+	{125, "mprotect", OBJECT_NONE, BY_MEMORY},
+	{163, "mremap", OBJECT_NONE, BY_MEMORY},
+	{192, "mmap", OBJECT_NONE, BY_MEMORY},
+	{120, "clone", OBJECT_NONE, BY_THREAD},
+	{435, "clone3", OBJECT_NONE, BY_THREAD},
 };
 
 static const struct {
@@ -271,9 +290,12 @@ uint64_t blocking_call_object(const struct blocking_call *call)
 	if (!known)
 		return 0;
 	switch (known->object) {
+	case OBJECT_FUTEX:
+		/* The waiters of a condition variable of glibc are in two groups, each with its own futex. */
+		return blocking_call_lock(call) == NO_LOCK ? call->arguments[0] & ~UINT64_C(7)
+							   : call->arguments[0];
 	case OBJECT_FD:
 	case OBJECT_ADDRESS:
-	case OBJECT_FUTEX:
 		return call->arguments[0];
 	case OBJECT_CLOCK:
 		return call->arguments[0] * 2 + (call->arguments[1] & TIMER_ABSTIME);
@@ -340,11 +362,18 @@ bool blocking_call_waits_for_any(const struct blocking_call *call)
 	return known && known->ended == BY_ANY;
 }
 
+enum call_end blocking_call_end(const struct blocking_call *call)
+{
+	const struct known_call *known = find(call);
+
+	return known ? known->ended : BY_ONE;
+}
+
 bool blocking_call_is_storage(const struct blocking_call *call)
 {
 	const struct known_call *known = find(call);
 
-	return known && known->ended == BY_STORAGE;
+	return known && known->ended >= BY_DISK;
 }
 
 void blocking_calls_filter(enum call_table table, char filter[CALL_FILTER_MAX])

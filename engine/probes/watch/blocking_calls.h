@@ -74,6 +74,12 @@ bool blocking_call_is_futex(const struct blocking_call *call);
  * before. */
 bool blocking_call_waits_for_any(const struct blocking_call *call);
 
+/* What ends the call: one object, any of several objects or a signal, a file of any kind; a disk, or the
+ * kernel's memory (from BY_DISK on). */
+enum call_end { BY_ONE, BY_ANY, BY_FILE, BY_DISK, BY_OPEN, BY_CLOSE, BY_MEMORY, BY_THREAD };
+
+enum call_end blocking_call_end(const struct blocking_call *call);
+
 /* Returns whether the call waits for a disk or for memory, and not for an event. */
 bool blocking_call_is_storage(const struct blocking_call *call);
 

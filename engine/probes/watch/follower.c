@@ -13,7 +13,9 @@
 #define UNKNOWN_PART 100
 #define TURNS_PART 10 /* threads that take turns leave out more than one in so many points */
 #define OWN_PART 100  /* of the latencies: what the engine may cause without a doubt */
-#define ORDINARY 100  /* the kernel's first priority that is not real-time (MAX_RT_PRIO) */
+#define WAKERS 16
+#define WAKER_KNOWN_NS NS_PER_S
+#define ORDINARY 100 /* the kernel's first priority that is not real-time (MAX_RT_PRIO) */
 
 static const char *const metrics[METRICS] = {"latency", "response",  "execution",      "period",
 					     "overrun", "uncertain", "least-response", "gap"};
@@ -131,13 +133,19 @@ static void explain_wait(struct follower *f, int64_t from_ns, int64_t slept_ns, 
 	explain_sleep(&f->series[RESPONSE], from_ns, slept_ns, inverted, &who);
 }
 
-static bool is_inverted(const struct follower *f, const struct sched_event *event)
-{
-	int priority, policy = thread_priority(event->current, &priority);
+/* A task that woke a thread, as it was when it was looked at. */
+struct waker {
+	pid_t tid;
+	int64_t looked_ns; /* 0: never */
+	int policy, priority;
+	char name[32];
+};
 
-	if (policy < 0 || policy == SCHED_DEADLINE)
+static bool is_lower(const struct follower *f, const struct waker *waker)
+{
+	if (waker->policy < 0 || waker->policy == SCHED_DEADLINE)
 		return false;
-	return f->thread.policy == SCHED_DEADLINE || priority < f->thread.priority;
+	return f->place.policy == SCHED_DEADLINE || waker->priority < f->place.priority;
 }
 
 /* Returns whether the sleep is the one in which the thread waits for its next release. */
@@ -159,13 +167,64 @@ static void read_name(pid_t tid, char *name, size_t size)
 		fclose(file);
 }
 
+/* The same tasks wake threads again and again, so each is looked at once in a while. */
+static const struct waker *look_at_waker(pid_t tid, int64_t now_ns)
+{
+	static struct waker wakers[WAKERS];
+	struct waker *waker = &wakers[(unsigned int)tid % WAKERS];
+
+	if (waker->tid == tid && waker->looked_ns && now_ns - waker->looked_ns < WAKER_KNOWN_NS)
+		return waker;
+	*waker = (struct waker){.tid = tid, .looked_ns = now_ns, .name = "a task that has ended"};
+	read_name(tid, waker->name, sizeof(waker->name));
+	waker->policy = thread_priority(tid, &waker->priority);
+	return waker;
+}
+
+static bool is_real_time(const struct follower *f)
+{
+	int policy = f->place.policy;
+
+	return policy == SCHED_FIFO || policy == SCHED_RR || policy == SCHED_DEADLINE;
+}
+
+/* A cycle is over: the thread waits for its next release. */
+static void end_cycle(struct follower *f, int64_t now_ns)
+{
+	if (is_real_time(f) && is_measured(f, now_ns))
+		broken_rules_cycle(&f->rules, now_ns);
+}
+
+static void judge_call(struct follower *f)
+{
+	const struct wait *wait = &f->waits.now;
+	struct sleep_end end = {.by = wait->ended == ENDED_BY_SOFTIRQ ? "softirq" : "interrupt"};
+	bool release = f->cycles.chosen && cycle_waits_at(&f->cycles.model, wait);
+
+	if (!is_real_time(f))
+		return;
+	if (wait->slept_ns && wait->ended == ENDED_BY_TASK) {
+		const struct waker *waker = look_at_waker(wait->waker, wait->woken_ns);
+
+		end = (struct sleep_end){.by = waker->name, .lower = is_lower(f, waker)};
+	}
+	broken_rules_call(&f->rules, f->thread.tid, wait, release, &end);
+}
+
+void follower_count(struct follower *f, int64_t now_ns)
+{
+	thread_count(f->thread.tid, &f->after);
+	broken_rules_faults(&f->rules, f->after.minor_faults, f->after.major_faults, now_ns);
+}
+
 static void count_waker(struct follower *f, const struct sched_event *event, int64_t since_ns)
 {
 	const struct blocking_call *call = &f->waits.now.call;
 	bool in_call = f->waits.waiting && call->number >= 0;
 	enum lock_kind lock = in_call ? blocking_call_lock(call) : NO_LOCK;
-	char name[32] = "a task that has ended", room[CALL_NAME_MAX];
 	int64_t slept_ns = event->time_ns - since_ns;
+	const struct waker *waker;
+	char room[CALL_NAME_MAX];
 	bool inverted;
 
 	if (in_call)
@@ -177,14 +236,14 @@ static void count_waker(struct follower *f, const struct sched_event *event, int
 		count_other(f->woken_by, OTHERS_MAX, event->hardirq ? "interrupt" : "softirq", 0);
 		return;
 	}
-	read_name(event->current, name, sizeof(name));
-	count_other(f->woken_by, OTHERS_MAX, name, 0);
-	inverted = lock != NO_LOCK && is_inverted(f, event);
+	waker = look_at_waker(event->current, event->time_ns);
+	count_other(f->woken_by, OTHERS_MAX, waker->name, 0);
+	inverted = lock != NO_LOCK && is_lower(f, waker);
 	if (in_call && !blocking_call_is_pause(call)) /* another thread can end a pause only with a signal */
 		explain_wait(f, since_ns, slept_ns, event->cpu, inverted);
 	if (inverted)
-		count_other(lock == LOCK_INHERITS ? f->inversions_lent : f->inversions, OTHERS_MAX, name,
-			    slept_ns);
+		count_other(lock == LOCK_INHERITS ? f->inversions_lent : f->inversions, OTHERS_MAX,
+			    waker->name, slept_ns);
 }
 
 /* The thread is stopped, or sleeps within its activation. */
@@ -298,10 +357,13 @@ void follower_take(struct follower *f, const struct sched_event *event, const st
 	switch (waits_take(&f->waits, event, offsets)) {
 	case NEWS_ENTERED:
 		f->outside_call = false;
+		if (waits_for_release(f))
+			end_cycle(f, event->time_ns);
 		cycles_enter(&f->cycles, &f->waits.now);
 		break;
 	case NEWS_RETURNED:
 		f->outside_call = !f->waits.now.interrupted;
+		judge_call(f);
 		cycles_return(&f->cycles, &f->waits, &f->waits.now);
 		break;
 	case NEWS_FIRED:
@@ -326,6 +388,7 @@ void follower_lost(struct follower *f, int64_t from_ns, int64_t until_ns)
 {
 	waits_lost(&f->waits);
 	cycles_lost(&f->cycles, &f->waits, from_ns, until_ns);
+	broken_rules_lost(&f->rules);
 	f->outside_call = false;
 	f->own_since_ns = f->throttled_since_ns = 0;
 	f->blind_until_ns = until_ns;
@@ -361,6 +424,8 @@ void follower_learn(struct follower *f, int64_t now_ns)
 	struct stop stop;
 
 	cycles_learn(&f->cycles, &f->waits, false);
+	if (f->poller && !f->cycles.chosen)
+		end_cycle(f, now_ns);
 	if (stops_settle(&f->stops, now_ns, false, &stop))
 		take_stop(f, &stop);
 }
@@ -602,6 +667,9 @@ static void write_thread(const struct follower *f, struct json *j)
 	json_int(j, "overruns", f->overruns);
 	json_int(j, "unknown_releases", f->unknown_releases);
 	json_int(j, "unknown_execution", f->unknown_execution);
+	json_int(j, "judged_cycles", f->rules.cycles);
+	if (f->rules.left_out)
+		json_int(j, "broken_rules_left_out", f->rules.left_out);
 	json_int(j, "other_returns", f->cycles.others);
 	json_int(j, "lost_ends", f->lost_ends);
 	json_int(j, "cut_latency_ns", f->cut_latency_ns);
@@ -630,6 +698,7 @@ void follower_conclude(const struct follower *f, struct json *j)
 	write_others(f, "blocked-in", f->blocked_in, SLEEPS_MAX, "syscall", j);
 	write_others(f, "inversion", f->inversions, OTHERS_MAX, "by", j);
 	write_others(f, "inversion-lent", f->inversions_lent, OTHERS_MAX, "by", j);
+	broken_rules_write(&f->rules, f->label, f->phase->from_ns, j);
 	tell_unknown(f, j);
 	mark_unclear(f, j);
 	mark_own(f, j);

@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/series.h"
 #include "harness/explain.h"
+#include "probes/watch/broken_rules.h"
 #include "probes/watch/cycles.h"
 #include "probes/watch/sched_events.h"
 #include "probes/watch/stops.h"
@@ -69,8 +70,9 @@ struct follower {
 	int64_t ended_ns;		 /* it has ended; 0: it lives */
 	int64_t blind_until_ns;		 /* events before this are incomplete */
 	bool poller, stuck, no_memory;
-	bool takes_turns;    /* its cycles move between threads */
-	struct stops stops;  /* of a poller */
+	bool takes_turns;   /* its cycles move between threads */
+	struct stops stops; /* of a poller */
+	struct broken_rules rules;
 	int64_t observed_ns; /* for how long its stops were followed */
 	struct series series[METRICS];
 };
@@ -82,6 +84,9 @@ void follower_begin(struct follower *f, const struct phase *phase, const struct 
 
 /* Takes an event of the thread. */
 void follower_take(struct follower *f, const struct sched_event *event, const struct clock_offsets *offsets);
+
+/* Takes the kernel's counts of the thread, as they are at now_ns. */
+void follower_count(struct follower *f, int64_t now_ns);
 
 /* Returns the thread as it is now, with the sleep in which it is. */
 struct explained follower_now(const struct follower *f);

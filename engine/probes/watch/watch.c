@@ -481,14 +481,14 @@ static void take_event(void *user, const struct sched_event *event)
 		follower_take(f, event, &state->events.offsets);
 }
 
-static void count_all(const struct state *state, bool at_end)
+static void count_all(const struct state *state, bool begun, int64_t now_ns)
 {
 	for (int i = 0; i < state->count; i++) {
 		struct follower *f = state->followers[i];
 
-		thread_count(f->thread.tid, at_end ? &f->after : &f->before);
-		if (!at_end)
-			f->after = f->before;
+		follower_count(f, now_ns);
+		if (!begun)
+			f->before = f->after;
 	}
 }
 
@@ -498,7 +498,7 @@ static void count_in_phase(struct state *state, int64_t now_ns)
 	if (now_ns < state->phase.from_ns ||
 	    (state->counted && now_ns - state->counted_ns < options.look_ns / COUNTS_PER_LOOK))
 		return;
-	count_all(state, state->counted);
+	count_all(state, state->counted, now_ns);
 	state->counted = true;
 	state->counted_ns = now_ns;
 }

@@ -6,9 +6,13 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 
+from rich.console import Console
+
+from rtgauge.record.broken_rules import broken_rules, judged_cycles
 from rtgauge.record.explain_report import paired_cost
 from rtgauge.record.model import Result, Step
 from rtgauge.record.watched_loop import loops_of
+from rtgauge.report.broken_rules_table import broken_rules_table
 from rtgauge.report.figure_data import measured
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.course import named_course
@@ -16,7 +20,9 @@ from rtgauge.report.figures.exceedance import corner_note, named_chart
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.record_view import RecordView
+from rtgauge.report.table import Table
 from rtgauge.report.tables import series_table
+from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import capital, us
 from rtgauge.units import format_count, format_share, format_time, plural
 
@@ -126,6 +132,26 @@ def _points(results: Sequence[Result]) -> list[str]:
     ]
 
 
+def _broken_rules(view: RecordView, steps: Sequence[Step]) -> list[Table]:
+    """Return a table for each step whose threads did what real-time threads should not do."""
+    found = [(step, broken_rules_table(broken_rules(step.results))) for step in steps]
+    return [
+        replace(table, title=f"{table.title}, {view.labels[step.id]}" if len(steps) > 1 else table.title)
+        for step, table in found
+        if table is not None
+    ]
+
+
+def _kept_rules(step: Step, task: str) -> list[str]:
+    """Return a part of a thread's line, if the thread did nothing in its cycles that it should not."""
+    cycles = judged_cycles(step).get(task, 0)
+    broken = any(each.task == task for each in broken_rules(step.results))
+    kept = (
+        f"no page fault, no call that needs memory or a disk and no unsafe sleep in {plural(cycles, 'cycle')}"
+    )
+    return [kept] if cycles and not broken else []
+
+
 def _never_ran(result: Result) -> bool:
     """Return whether a thread slept or was stopped the whole time."""
     return result.values.get("kind") != "poller" and not any(
@@ -170,6 +196,7 @@ class WatchedThreads(Presenter):
             major = _number(result, "major_faults")
             faults = plural(_number(result, "minor_faults") + major, "page fault")
             parts.append(faults + (f", {format_count(major)} of them from disk" if major else ""))
+            parts += _kept_rules(step, task)
             lines.append(f"task {task} ({policy}{f' {priority}' if priority else ''}): {'; '.join(parts)}")
             lines += _inversions(step.results, task)
         if idle:
@@ -189,6 +216,10 @@ class WatchedThreads(Presenter):
                 )
         return lines
 
+    def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:
+        """Print what real-time threads should not have done."""
+        print_tables(_broken_rules(view, steps), console)
+
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
         """Return a table per step with each thread's quantities. Its notes say what wakes, preempts and
         blocks each thread.
@@ -201,6 +232,7 @@ class WatchedThreads(Presenter):
             )
             for step in steps
         ]
+        tables = [*_broken_rules(view, steps), *tables]
         return Chapter("threads", "Threads", tables, "the threads of a program", figures=FIGURES)
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:

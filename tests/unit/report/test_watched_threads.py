@@ -3,8 +3,11 @@
 
 from __future__ import annotations
 
+import io
 from types import SimpleNamespace
 from typing import cast
+
+from rich.console import Console
 
 from rtgauge.record.model import Result
 from rtgauge.record.reader import Record
@@ -56,6 +59,48 @@ def test_a_threads_line_names_its_main_waker_and_preempter():
             "preempted 12 times (by irq/31 9, migration/1 3); 4 page faults, 1 of them from disk"
         )
     ]
+
+
+def broken(rule: str, call: str, by: str, **values: int) -> Result:
+    labels: dict[str, str | int] = {"task": "control", "rule": rule, "call": call, "by": by}
+    return Result(name="broken-rule", labels=labels, values={**values})
+
+
+def test_what_a_real_time_thread_should_not_do_is_a_table_with_the_longest_first(tmp_path):
+    found = [
+        broken("page-fault", "minor", "", count=40, max_after_ns=2_000_000_000),
+        broken("disk", "fsync", "", count=3, total_ns=90_000, max_ns=70_500, max_after_ns=1_500_000_000),
+        broken("lower-waker", "read", "io", count=1, total_ns=9_000, max_ns=9_000, max_after_ns=0),
+    ]
+    writer = RecordWriter.create(tmp_path, host="h", name="n")
+    writer.write_run(run(writer.id))
+    measured, windows = step([[1_000, 2_000]])
+    watched = measured.model_copy(update={"results": [THREAD, *found]})
+    writer.commit_step(watched, windows)
+    view = RecordView(Record.open(writer.finish("complete")))
+    console = Console(file=io.StringIO(), width=120)
+    WATCHED_THREADS.print_tables(view, [watched], console)
+    assert isinstance(console.file, io.StringIO)
+    head, _, *rows = [" ".join(line.split()) for line in console.file.getvalue().splitlines()]
+    assert head == "What real-time threads should not do"
+    assert rows == [
+        "control uses a disk: fsync 3 70.5 1.50 s",
+        "control sleeps in read until a task of lower priority wakes it io 1 9.0 0 ns",
+        "control page fault (minor) 40 2.00 s",
+    ]
+    chapter = WATCHED_THREADS.chapter(view, [watched], ())
+    assert chapter is not None
+    assert [table.title for table in chapter.content][:1] == [head]
+
+
+def test_a_thread_that_broke_no_rule_is_said_to_have_kept_them():
+    kept = THREAD.model_copy(update={"values": {**THREAD.values, "judged_cycles": 59_000}})
+    (line,) = lines(kept)
+    assert line.endswith(
+        "no page fault, no call that needs memory or a disk and no unsafe sleep in 59,000 cycles"
+    )
+    (line,) = lines(kept, broken("memory", "brk", "", count=1))
+    assert "no page fault" not in line
 
 
 def test_a_pollers_line_begins_with_the_longest_stopper():
