@@ -223,7 +223,7 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--only", help="only programs whose names contain this")
     given = parser.parse_args()
-    folder = Path(tempfile.mkdtemp(dir=given.folder))
+    folder = Path(tempfile.mkdtemp(dir=str(given.folder)))
     chosen = given.only or ""
     planted = compiled(["gcc", "-O1", "-pthread"], HERE / "planted_rules.c", folder)
     if planted is None:
