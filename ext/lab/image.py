@@ -211,10 +211,12 @@ def _kernel_package(
     packages, into = [package, KERNEL_TOOLS[guest.architecture]], private_folder(folder / "package")
     tree = fetch(packages, guest.architecture, into, say, suite, pin if chosen else "")
     kernel = kernel_in(tree)
-    if not newest and not kernel.release.startswith(guest.version):
+    # Debian's release of a candidate of 7.3 is 7.3-amd64, and of a kernel 7.3.4 is 7.3.4+deb13-amd64
+    names = (guest.version, f"{guest.version.partition('-rc')[0]}-")
+    if not newest and not kernel.release.startswith(names):
         raise MeasureError(
-            f"Debian's suites {suite} have no kernel {guest.version}; the newest in {suite.split(',')[0]} is "
-            f"{kernel.release}"
+            f"no suite of {suite} has a kernel {guest.version}: name another version (such as "
+            f"{kernel.release.partition('+')[0].partition('-')[0]}), or --kernel newest"
         )
     new = private_folder(folder / "new-kernel")
     shutil.copy(kernel.path, new / f"{VMLINUZ}{kernel.release}")

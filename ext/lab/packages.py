@@ -33,6 +33,8 @@ PINNED, PREFERRED = "linux-*", "990"
 """
 WRONG_TIME = ("is expired (invalid since", "is not valid yet (invalid for")
 """What apt says about signed lists of packages that are older or newer than this machine's clock allows."""
+NO_SUITE = "does not have a Release file"
+"""What apt says about a suite that a mirror does not have."""
 NO_DATES = "[check-date=no]"
 """Before a mirror, lets apt accept lists of any date (sources.list(5)). Their signatures still count."""
 
@@ -130,6 +132,11 @@ def fetch_archive(
                 f"cannot fetch Debian packages from {mirror}: the date of this machine's clock does not fit "
                 f"the mirror ({reason[:150]}); set the clock, or accept any date with "
                 f"RTGAUGE_LAB_MIRROR='{NO_DATES} {mirror}'"
+            )
+        if NO_SUITE in reason:
+            raise MeasureError(
+                f"{mirror} lacks one of these suites: {suite}; name another with --suite, or set "
+                "RTGAUGE_LAB_MIRROR to another mirror"
             )
         raise MeasureError(
             f"cannot fetch Debian packages from {mirror}: {reason}; check the network, or set "

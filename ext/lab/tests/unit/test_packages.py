@@ -75,6 +75,8 @@ def test_without_it_nothing_is_fetched(tmp_path, monkeypatch, take):
     assert list(tmp_path.iterdir()) == []
 
 
+RELEASE = "7.3-rt-amd64"
+"""Of Debian's kernel 7.3-rc7."""
 MMDEBSTRAP = """#!/bin/sh
 # Debian's packages with a kernel in the place of Debian 14
 for word; do
@@ -86,8 +88,8 @@ for word; do
 done
 printf '%s\\n' "$*" >>ARGUMENTS
 [ -z "$preferences" ] || cat "${preferences%% *}" >>ARGUMENTS
-mkdir -p tree/usr/lib/modules/7.3-rc7-rt-amd64 && cd tree
-[ -z "$kernel" ] || echo kernel >usr/lib/modules/7.3-rc7-rt-amd64/vmlinuz
+mkdir -p tree/usr/lib/modules/RELEASE && cd tree
+[ -z "$kernel" ] || echo kernel >usr/lib/modules/RELEASE/vmlinuz
 exec tar -cf "$archive" usr
 """
 
@@ -114,7 +116,9 @@ def fetched(tmp_path, monkeypatch):
     )
     program = tmp_path / "bin/mmdebstrap"
     program.parent.mkdir()
-    program.write_text(MMDEBSTRAP.replace("ARGUMENTS", str(tmp_path / "arguments")))
+    program.write_text(
+        MMDEBSTRAP.replace("ARGUMENTS", str(tmp_path / "arguments")).replace("RELEASE", RELEASE)
+    )
     program.chmod(0o755)
     return (tmp_path / "arguments").read_text
 
@@ -140,7 +144,7 @@ def test_a_guest_gets_the_kernel_of_a_version_or_suite(fetched, version, suite, 
     image = build(guest, print)
     save(guest)
     assert guests()[name] == guest
-    assert (image.release, image.kernel.read_text()) == ("7.3-rc7-rt-amd64", "kernel\n")
+    assert (image.release, image.kernel.read_text()) == (RELEASE, "kernel\n")
     assert find_image(guest) == image
     assert find_image(built_in()["debian-rt"]) is None
     (line,) = [line for line in fetched().splitlines() if "linux-image" in line and "--include" in line]
@@ -150,11 +154,31 @@ def test_a_guest_gets_the_kernel_of_a_version_or_suite(fetched, version, suite, 
 
 
 def test_a_version_debian_lacks_is_named_and_leaves_no_guest(fetched):
-    guest = of_version(built_in()["debian-rt"], "7.1", "")
-    with pytest.raises(MeasureError, match=r"have no kernel 7\.1; .* 7\.3-rc7-rt-amd64"):
-        build(guest, print)
-    assert "debian-rt-7-1" not in guests()
+    for version in ("7.1", "7.3.4", "7.4-rc1"):
+        guest = of_version(built_in()["debian-rt"], version, "")
+        with pytest.raises(
+            MeasureError, match=rf"has a kernel {version}: .* \(such as 7\.3\), or --kernel newest"
+        ):
+            build(guest, print)
+        assert guest.name not in guests()
     assert fetched()
+
+
+def test_a_release_candidate_is_not_the_release(fetched, tmp_path):
+    program = tmp_path / "bin/mmdebstrap"
+    program.write_text(program.read_text().replace(RELEASE, "7.3.4+deb13-rt-amd64"))
+    with pytest.raises(MeasureError, match=r"has a kernel 7\.3-rc7"):
+        build(of_version(built_in()["debian-rt"], "7.3-rc7", ""), print)
+    assert build(of_version(built_in()["debian-rt"], "7.3", ""), print).release == "7.3.4+deb13-rt-amd64"
+
+
+def test_a_suite_that_the_mirror_lacks_is_named(fetched, tmp_path):
+    text = (
+        "Err:2 http://mirror/debian nosuch Release\nE: The repository 'nosuch' does not have a Release file."
+    )
+    (tmp_path / "bin/mmdebstrap").write_text(f'#!/bin/sh\necho "{text}" >&2\nexit 1\n')
+    with pytest.raises(MeasureError, match="lacks one of these suites: nosuch; name another with --suite"):
+        packages.fetch(["busybox"], "x86_64", tmp_path, print, "nosuch")
 
 
 @pytest.mark.parametrize(
