@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rtgauge.cli.options import Details, Json, Out, Require, duration_option, grouped
+from rtgauge.cli.options import Details, Json, Out, Require, Target, duration_option, grouped
 from rtgauge.errors import InputError
 from rtgauge.record.records_folder import RECORDS
 from rtgauge.units import NS_PER_S
@@ -283,6 +283,7 @@ def what_runs(wanted: WantedProgram) -> str:
 @app.command("import")
 def import_folder(
     folder: FolderArgument,
+    target: Target = "local",
     out: Out = RECORDS,
     require: Require = None,
     details: Details = False,
@@ -296,15 +297,22 @@ def import_folder(
     Examples:
       rtgauge recorder import /var/lib/rtgauge/recorder/control
       rtgauge show latest --why
+      rtgauge recorder import /var/lib/rtgauge/recorder/control --target ssh://root@board
     """
     from rtgauge.cli.conclusion import check_requirement, finish, with_requirement
     from rtgauge.record.reader import Record
     from rtgauge_ext.recorder.folder import RecorderFolder
     from rtgauge_ext.recorder.record import make_record
+    from rtgauge_ext.recorder.spool import is_spool, played_from
 
     check_requirement(require)
-    opened = RecorderFolder.open(folder)
-    path = make_record(opened, out, ["rtgauge", *sys.argv[1:]])
+    command = ["rtgauge", *sys.argv[1:]]
+    if target != "local" or is_spool(folder):
+        with played_from(target, folder) as opened:
+            path = make_record(opened, out, command)
+    else:
+        opened = RecorderFolder.open(folder)
+        path = make_record(opened, out, command)
     run = with_requirement(Record.open(path).run, require or opened.settings.require)
     raise typer.Exit(finish(path, run, as_json=json, details=details))
 

@@ -44,9 +44,9 @@ static struct {
 	int64_t pid;
 	const char *program, *threads, *instance, *cycle, *parts;
 	struct point_options points;
-	int64_t period_ns, look_ns, drain_ns;
+	int64_t period_ns, look_ns, drain_ns, window_ns;
 	bool keep_end;
-} options = {.points = {.budget_ns = 5000}, .look_ns = NS_PER_S};
+} options = {.points = {.budget_ns = 5000}, .look_ns = NS_PER_S, .window_ns = SERIES_WINDOW_NS};
 
 static const struct option_entry table[] = {
 	{.name = "pid",
@@ -109,6 +109,12 @@ static const struct option_entry table[] = {
 	 .max = NS_PER_S,
 	 .help = "time between two readings of the kernel's events in the measured phase, in ns; 0: the "
 		 "usual one"},
+	{.name = "window-ns",
+	 .kind = OPTION_INT,
+	 .value = &options.window_ns,
+	 .min = NS_PER_S / 10,
+	 .max = 3600 * NS_PER_S,
+	 .help = "length of the windows, in ns"},
 	{.name = "keep-end",
 	 .kind = OPTION_FLAG,
 	 .value = &options.keep_end,
@@ -262,6 +268,7 @@ static struct follower *find_follower(const struct state *state, pid_t tid)
 static void add_series(struct state *state, struct series *s, struct follower *f, unsigned int number)
 {
 	s->id = number;
+	s->window_ns = options.window_ns;
 	state->series[number] = s;
 	state->owners[number] = f;
 }

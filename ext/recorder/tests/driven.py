@@ -57,7 +57,7 @@ class Names:
         return str(moment["culprit"])
 
 
-HELLO = {
+HELLO: dict[str, Any] = {
     "type": "hello", "version": 2, "engine": "0.1.0", "probe": "watch", "pid": 1, "boot_id": "b",
     "kernel": "6.12", "machine": "x86_64", "capabilities": [], "parameters": {"pid": 7, "warm_up_ns": 0},
 }  # fmt: skip

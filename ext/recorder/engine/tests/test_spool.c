@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: MIT
+/* The folder into which the engine records alone: what it keeps, and what a kill leaves. */
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "ext/recorder/engine/spool.h"
+#include "tests/check.h"
+#include "tests/cm.h"
+
+#define LINE_LEN 9000 /* three blocks with its head */
+
+static char path[64];
+
+static int make_folder(void **state)
+{
+	(void)state;
+	snprintf(path, sizeof(path), "/tmp/rtgauge-spool-XXXXXX");
+	return mkdtemp(path) ? 0 : -1;
+}
+
+static int remove_folder(void **state)
+{
+	char command[100];
+
+	(void)state;
+	snprintf(command, sizeof(command), "rm -rf %s", path);
+	return system(command); /* NOLINT(cert-env33-c): a constant path */
+}
+
+/* Returns the bytes of all files, in whole blocks, and their number. */
+static int64_t bytes_in(const char *part, unsigned int *count)
+{
+	char folder[128];
+	struct dirent *entry;
+	struct stat st;
+	int64_t bytes = 0;
+	DIR *dir;
+
+	snprintf(folder, sizeof(folder), "%s/%s", path, part);
+	dir = opendir(folder);
+	assert_non_null(dir);
+	*count = 0;
+	while ((entry = readdir(dir))) {
+		if (fstatat(dirfd(dir), entry->d_name, &st, AT_SYMLINK_NOFOLLOW) || !S_ISREG(st.st_mode))
+			continue;
+		bytes += (st.st_size + 4095) / 4096 * 4096;
+		++*count;
+	}
+	closedir(dir);
+	return bytes;
+}
+
+static void keep(struct spool *spool, unsigned int session, unsigned int group, int64_t latency_ns)
+{
+	static char line[LINE_LEN + 1];
+
+	memset(line, 'x', LINE_LEN);
+	spool_moment(spool,
+		     (struct spool_moment){.session = session, .group = group, .latency_ns = latency_ns},
+		     "{\"type\":\"kept\"}", line, LINE_LEN);
+}
+
+static bool has(const struct spool *spool, unsigned int group, int64_t latency_ns)
+{
+	for (size_t i = 0; i < spool->moment_count; i++) {
+		if (spool->moments[i].group == group && spool->moments[i].latency_ns == latency_ns)
+			return true;
+	}
+	return false;
+}
+
+static void a_storm_removes_only_its_own_moments(void **state)
+{
+	struct spool spool;
+	unsigned int count;
+	int64_t removed;
+
+	(void)state;
+	assert_int_equal(spool_open(&spool, path, SPOOL_BYTES_MIN), 0);
+	for (unsigned int group = 1; group <= 9; group++)
+		keep(&spool, 1, group, 100);
+	for (int64_t i = 0; i < 2000; i++)
+		keep(&spool, 1, 77, 1000 + i);
+	for (unsigned int group = 1; group <= 9; group++)
+		assert_true(has(&spool, group, 100));
+	assert_true(has(&spool, 77, 2999));
+	assert_false(has(&spool, 77, 1000));
+	removed = spool.counts.moments_removed;
+	assert_int_equal(removed, 2009 - (int64_t)spool.moment_count);
+	assert_true(bytes_in("moments", &count) < SPOOL_BYTES_MIN);
+	assert_int_equal(count, spool.moment_count);
+	assert_true(spool_bytes(&spool) <= SPOOL_BYTES_MIN);
+	spool_close(&spool);
+}
+
+static void the_next_recorder_finds_what_was_kept(void **state)
+{
+	struct spool spool;
+	int fd;
+
+	(void)state;
+	assert_int_equal(spool_open(&spool, path, SPOOL_BYTES_MIN), 0);
+	keep(&spool, 5, 1, -3);
+	keep(&spool, 5, 2, 700);
+	assert_int_equal(spool_open(&(struct spool){0}, path, SPOOL_BYTES_MIN), EWOULDBLOCK);
+	fd = openat(spool.moments_folder, ".new", O_WRONLY | O_CREAT, 0600); /* a kill left it */
+	assert_true(fd >= 0);
+	close(fd);
+	spool_close(&spool);
+	assert_int_equal(spool_open(&spool, path, SPOOL_BYTES_MIN), 0);
+	assert_int_equal(spool.moment_count, 2);
+	assert_true(has(&spool, 1, -3) && has(&spool, 2, 700));
+	assert_int_equal(spool.next_moment, 3);
+	assert_int_equal(faccessat(spool.moments_folder, ".new", F_OK, 0), -1);
+	spool_close(&spool);
+}
+
+static void old_figures_go_but_the_lines_that_moments_need_stay(void **state)
+{
+	static const char started[] = "{\"type\":\"started\",\"series\":0,\"start_ns\":1}";
+	static char window[100000];
+	struct spool spool;
+	struct stat st;
+
+	(void)state;
+	memset(window, 'w', sizeof(window) - 1);
+	assert_int_equal(spool_open(&spool, path, SPOOL_BYTES_MIN), 0);
+	for (unsigned int i = 1; i <= 40; i++) {
+		struct spool_file file;
+
+		assert_int_equal(spool_begin(&spool, &file), 0);
+		assert_int_equal(file.number, i);
+		spool_line(&spool, &file, started, strlen(started), false);
+		spool_line(&spool, &file, window, strlen(window), false);
+		if (i == 1)
+			keep(&spool, i, 1, 100);
+		spool_end(&spool, &file);
+	}
+	assert_true(spool.session_bytes <= SPOOL_BYTES_MIN / 2 + 3 * 102400);
+	assert_true(spool_bytes(&spool) <= SPOOL_BYTES_MIN);
+	assert_int_equal(fstatat(spool.sessions_folder, "00000001.ndjson", &st, 0), 0);
+	assert_int_equal(st.st_size, strlen(started) + 1);
+	assert_int_equal(fstatat(spool.sessions_folder, "00000002.ndjson", &st, 0), -1);
+	assert_int_equal(fstatat(spool.sessions_folder, "00000040.ndjson", &st, 0), 0);
+	assert_true(spool.counts.sessions_removed >= 25);
+	spool_close(&spool);
+}
+
+static void formats_are_kept_once(void **state)
+{
+	struct spool spool;
+	char text[16];
+
+	(void)state;
+	assert_int_equal(spool_open(&spool, path, SPOOL_BYTES_MIN), 0);
+	assert_int_equal(spool_formats(&spool, "one", 3), 1);
+	assert_int_equal(spool_formats(&spool, "one", 3), 1);
+	spool_close(&spool);
+	assert_int_equal(spool_open(&spool, path, SPOOL_BYTES_MIN), 0);
+	assert_int_equal(spool_formats(&spool, "one", 3), 1);
+	for (unsigned int i = 2; i <= 20; i++) {
+		snprintf(text, sizeof(text), "kernel %u", i);
+		assert_int_equal(spool_formats(&spool, text, strlen(text)), i);
+	}
+	assert_int_equal(spool.counts.formats_removed, 12);
+	assert_int_equal(spool.formats_bytes, 8 * 4096);
+	spool_close(&spool);
+}
+
+static void the_log_is_limited_and_counts_are_written_once(void **state)
+{
+	static char line[5000];
+	struct spool spool;
+
+	(void)state;
+	memset(line, 'e', sizeof(line) - 1);
+	assert_int_equal(spool_open(&spool, path, SPOOL_BYTES_MIN), 0);
+	spool.counts.moments_removed = 3;
+	for (int i = 0; i < 300; i++)
+		spool_event(&spool, line, strlen(line));
+	assert_int_equal(spool.counts.moments_removed, 0);
+	assert_true(spool.log_bytes + spool.old_log_bytes <= 512 << 10);
+	assert_true(spool.old_log_bytes > 0);
+	spool_close(&spool);
+}
+
+static void a_folder_that_others_may_write_is_refused(void **state)
+{
+	struct spool spool;
+
+	(void)state;
+	assert_int_equal(chmod(path, 0777), 0);
+	assert_int_equal(spool_open(&spool, path, SPOOL_BYTES_MIN), EPERM);
+	spool_close(&spool);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(a_storm_removes_only_its_own_moments, make_folder,
+						remove_folder),
+		cmocka_unit_test_setup_teardown(the_next_recorder_finds_what_was_kept, make_folder,
+						remove_folder),
+		cmocka_unit_test_setup_teardown(old_figures_go_but_the_lines_that_moments_need_stay,
+						make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(formats_are_kept_once, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(the_log_is_limited_and_counts_are_written_once, make_folder,
+						remove_folder),
+		cmocka_unit_test_setup_teardown(a_folder_that_others_may_write_is_refused, make_folder,
+						remove_folder),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

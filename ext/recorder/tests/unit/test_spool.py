@@ -1,0 +1,212 @@
+# SPDX-License-Identifier: MIT
+"""A folder into which an engine recorded alone becomes a recorder's folder."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from ext.recorder.tests.driven import HELLO, METRICS, SECOND, START, DrivenClock, figures_of, moment, window
+from rtgauge.errors import InputError
+from rtgauge.record.reader import Record
+from rtgauge.target.file_batch import Files
+from rtgauge_ext.recorder.record import make_record
+from rtgauge_ext.recorder.spool import Spool, is_spool, played
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from contextlib import AbstractContextManager
+
+    from rtgauge_ext.recorder.clocks import Times
+    from rtgauge_ext.recorder.folder import RecorderFolder
+
+SETTINGS: dict[str, Any] = {
+    "version": 1, "program": "--program control", "require": "latency<=1ms", "keep_bytes": 50 << 20,
+    "command": ["rtgauge"], "parameters": {},
+}  # fmt: skip
+COUNTS = (
+    "moments_removed",
+    "sessions_removed",
+    "formats_removed",
+    "moments_not_written",
+    "lines_not_written",
+)
+FORMATS = b'{"type":"trace_formats","clock":"mono","events":{},"header_page":"","header_event":"","page_bytes":4096,"cpus":1}'
+
+
+def clocks(times: Times) -> dict[str, int]:
+    return {"monotonic_ns": times.monotonic_ns, "boottime_ns": times.boot_ns, "realtime_ns": times.wall_ns}
+
+
+class Writer:
+    """Writes a spool as the engine does."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.clock, self.session, self.moments = folder, DrivenClock(), 0, 0
+        for name in ("sessions", "moments", "formats"):
+            (folder / name).mkdir(parents=True)
+        (folder / "spool.json").write_text(json.dumps(SETTINGS))
+        (folder / "formats/00000001.ndjson").write_bytes(FORMATS + b"\n")
+
+    def event(self, what: str, detail: str = "", session: int = 0, boot: str = "b", **counts: int) -> None:
+        line = {
+            "what": what, "detail": detail, "session": session, "boot_id": boot,
+            **clocks(self.clock()), "cpu_ns": 0, **dict.fromkeys(COUNTS, 0), **counts,
+        }  # fmt: skip
+        with (self.folder / "log.ndjson").open("a") as log:
+            log.write(json.dumps(line) + "\n")
+
+    def line(self, line: dict[str, Any] | bytes) -> None:
+        text = line if isinstance(line, bytes) else json.dumps(line, separators=(",", ":")).encode()
+        with (self.folder / f"sessions/{self.session:08d}.ndjson").open("ab") as file:
+            file.write(text + b"\n")
+
+    def clocks(self) -> None:
+        self.line({"type": "clocks", **clocks(self.clock())})
+
+    def begin(self, boot: str = "b") -> None:
+        self.session += 1
+        self.clocks()
+        self.event("session begins", session=self.session, boot=boot)
+        self.line({**HELLO, "boot_id": boot})
+        for n, metric in enumerate(METRICS):
+            self.line(
+                {"type": "series", "series": n, "metric": metric, "unit": "ns", "labels": {"task": "control"}}
+            )
+        self.line({"type": "formats", "number": 1})
+        self.line({"type": "started", "series": 0, "start_ns": self.clock().monotonic_ns + 2 * SECOND})
+
+    def windows(self, values: np.ndarray[Any, Any], length_ns: int) -> None:
+        self.clock.pass_ns(length_ns)
+        self.line(window(self.clock, length_ns - 2 * SECOND, figures_of(values)))
+        self.clocks()
+
+    def moment(self, latency_ns: int) -> None:
+        self.moments += 1
+        head = {"type": "kept", "session": self.session, "formats": 1, **clocks(self.clock())}
+        name = f"{self.moments:08d}.{self.session}.1.{latency_ns}"
+        (self.folder / "moments" / name).write_bytes(
+            json.dumps(head).encode() + b"\n" + moment(self.clock, "x", latency_ns) + b"\n"
+        )
+
+    def end(self, reason: str) -> None:
+        result = {"type": "result", "name": "watched", "labels": {}, "values": {"signal": 9}}
+        self.line(result)
+        self.line({"type": "end", "reason": reason, "status": 0})
+        self.clocks()
+        self.event("session ends", reason if reason == "program-ended" else "", self.session)
+
+
+def read(paths: Iterable[str]) -> Files:
+    """Read files as the engine does."""
+    files: dict[str, dict[str, Any]] = {}
+    for path in map(Path, paths):
+        if path.is_dir():
+            files[str(path)] = {"directory": [entry.name for entry in path.iterdir()]}
+        elif path.exists():
+            files[str(path)] = {"text": path.read_text(errors="replace")}
+        else:
+            files[str(path)] = {"error": "ENOENT"}
+    return Files(files)
+
+
+def play(folder: Path) -> AbstractContextManager[RecorderFolder]:
+    return played(Spool.read(read, str(folder)), folder.name)
+
+
+def test_everything_in_a_spool_is_in_the_folder(tmp_path: Path) -> None:
+    values = (20_000 + np.random.default_rng(3).gamma(2.0, 4_000, 900)).astype(np.int64)
+    spool = Writer(tmp_path / "control")
+    spool.event("recorder started")
+    spool.begin()
+    spool.windows(values, 900 * SECOND)
+    spool.moment(2_000_000)
+    spool.clock.pass_ns(SECOND)
+    spool.moment(300_000)
+    spool.end("program-ended")
+    spool.clock.pass_ns(60 * SECOND)
+    spool.begin()
+    spool.windows(values, 900 * SECOND)
+    spool.line(b'{"type":"window","ser')  # a kill
+    spool.clock.pass_ns(100 * SECOND)
+    spool.event("recorder started", moments_removed=7)
+    spool.clock.pass_ns(50 * SECOND, asleep_ns=30 * SECOND)
+    spool.event("engine failed", "no memory")
+    spool.clock.pass_ns(10 * SECOND)
+    spool.event("recorder stopped")
+    assert is_spool(spool.folder)
+    with play(spool.folder) as folder:
+        counts = folder.counts
+        assert sum(f.count for s in (*folder.stretches, *folder.minutes) for f in s.figures) == 1800
+        assert counts["watched_ns"] == (2 * 898 + 1) * SECOND
+        assert counts["unseen_ns"] == (2 * 2 + 10) * SECOND
+        assert counts["absent_ns"] == (60 + 50) * SECOND
+        assert counts["between_ns"] == 100 * SECOND
+        assert (counts["suspends"], counts["suspended_ns"]) == (1, 30 * SECOND)
+        assert (counts["kills"], counts["program_ends"], counts["damaged"]) == (1, 1, 1)
+        assert counts["moments_removed"] == 7
+        assert counts["trigger_late"] == 1
+        assert sorted(kept.latency_ns for kept in folder.keeping.moments.values()) == [300_000, 2_000_000]
+        assert {folder.moment(number).head.wall_ns for number in folder.keeping.moments} == {
+            START.wall_ns + 900 * SECOND,
+            START.wall_ns + 901 * SECOND,
+        }
+        ended = [event for event in folder.events if event.what == "engine failed"]
+        assert [event.detail for event in ended] == ["no memory"]
+        step = Record.open(make_record(folder, tmp_path / "runs", ["rtgauge"])).run
+    assert step.requirement == "latency<=1ms"
+
+
+def test_a_session_whose_beginning_the_log_lost_is_played(tmp_path: Path) -> None:
+    spool = Writer(tmp_path / "control")
+    spool.begin()
+    spool.windows(np.full(100, 20_000), 900 * SECOND)
+    spool.end("stopped")
+    (spool.folder / "log.ndjson").unlink()
+    spool.event("recorder stopped")
+    with play(spool.folder) as folder:
+        assert sum(f.count for s in (*folder.stretches, *folder.minutes) for f in s.figures) == 100
+
+
+def test_each_boot_is_a_step(tmp_path: Path) -> None:
+    spool = Writer(tmp_path / "control")
+    for boot in ("b", "c"):
+        spool.clock.now = START
+        spool.event("recorder started", boot=boot)
+        spool.begin(boot)
+        spool.windows(np.full(100, 20_000), 900 * SECOND)
+    with play(spool.folder) as folder:
+        record = Record.open(make_record(folder, tmp_path / "runs", ["rtgauge"]))
+        assert len(record.steps) == 2
+
+
+@pytest.mark.parametrize("text", ["", "[]", '{"version":"x"}', "\0"])
+def test_a_folder_that_is_no_spool_is_refused(tmp_path: Path, text: str) -> None:
+    (tmp_path / "spool.json").write_text(text)
+    with pytest.raises(InputError, match=r"spool\.json"), play(tmp_path):
+        pass
+
+
+def test_hostile_lines_are_counted(tmp_path: Path) -> None:
+    spool = Writer(tmp_path / "control")
+    spool.event("recorder started")
+    spool.begin()
+    spool.windows(np.full(100, 20_000), 900 * SECOND)
+    for line in (
+        b"[]",
+        b"1",
+        b'{"type":"clocks"}',
+        b'{"type":"formats","number":[]}',
+        b'{"type":1}',
+        b"\xff",
+    ):
+        spool.line(line)
+    (spool.folder / "moments/00000001.1.1.5").write_text("{}\n{}\n")
+    with (spool.folder / "log.ndjson").open("a") as log:
+        log.write('{"what":"x"}\n[]\n')
+    with play(spool.folder) as folder:
+        assert folder.counts["damaged"] == 6 + 1 + 2
