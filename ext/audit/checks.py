@@ -21,10 +21,10 @@ Result = Literal["ok", "differs", "unknown", "not-applicable"]
 NONE = "none"
 MOST_SHOWN = 6
 MOUNTS = {
-    "/sys/kernel/debug/": "; mount -t debugfs none /sys/kernel/debug, as root",
-    "/sys/kernel/tracing/": "; mount -t tracefs none /sys/kernel/tracing, as root",
+    "/sys/kernel/debug/": "debugfs none /sys/kernel/debug",
+    "/sys/kernel/tracing/": "tracefs none /sys/kernel/tracing",
 }
-"""File systems that are often not mounted. A missing file below them proves nothing."""
+"""File systems that are often not mounted, and how to mount them. There, a missing file proves nothing."""
 
 
 @dataclass(frozen=True)
@@ -215,7 +215,12 @@ def _missing(check: Check, path: str, machine: CheckedMachine) -> CheckResult:
         if check.present is not None:
             return CheckResult("differs" if check.present else "ok", "not there", path)
         return CheckResult(check.if_missing, "not there", path)
-    hint = next((text for start, text in MOUNTS.items() if path.startswith(start)), "")
+    mount = next((text for start, text in MOUNTS.items() if path.startswith(start)), None)
+    hint = ""
+    if error in ("EACCES", "EPERM"):
+        hint = "; run rtgauge audit as root"
+    elif mount is not None and error in ("ENOENT", "ENOTDIR"):
+        hint = f"; if its file system is not mounted, run as root: mount -t {mount}"
     return CheckResult("unknown", f"cannot be read{f': {error}' if error else ''}{hint}", path)
 
 

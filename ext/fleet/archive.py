@@ -248,7 +248,9 @@ def archive_of(text: str) -> Archive:
         found = SSH_PLACE.fullmatch(text)
         address = parse_address(found["target"]) if found else None
         if found is None or address is None:
-            raise InputError(f"{text} names no folder; give one, such as ssh://[USER@]HOST/srv/records")
+            raise InputError(
+                f"archive: {text} cannot be used; name a folder, such as ssh://[USER@]HOST/srv/records"
+            )
         words = ["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=30", "-o", "ServerAliveInterval=30"]
         words += ["-p", str(address.port)] if address.port is not None else []
         words += ["-l", address.user] if address.user is not None else []

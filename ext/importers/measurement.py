@@ -102,11 +102,14 @@ class Measurement:
 def scheduling_marks(tool: str, policy: str | None, priority: int | None) -> list[Mark]:
     """Return marks if the measuring thread had no real-time priority or ran below the interrupt threads."""
     if policy in {"other", "normal", "batch", "idle"} or (policy != "deadline" and priority == 0):
-        detail = f"{tool} measured without a real-time priority, so it was delayed like any ordinary program"
+        detail = (
+            f"{tool} measured without a real-time priority, so other programs could delay it like any "
+            "ordinary program"
+        )
         return [ImportMarkKind.NO_REAL_TIME_PRIORITY.mark(detail)]
     if policy in {None, "fifo", "rr"} and priority is not None and priority < IRQ_THREAD_PRIORITY:
         below = f"priority {priority}, below the interrupt threads ({IRQ_THREAD_PRIORITY})"
-        return [ImportMarkKind.LOW_PRIORITY.mark(f"{tool} measured at {below}, so they delayed it")]
+        return [ImportMarkKind.LOW_PRIORITY.mark(f"{tool} measured at {below}, so they could delay it")]
     return []
 
 

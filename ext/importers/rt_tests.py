@@ -235,7 +235,9 @@ def oslat_fields(raw: Mapping[str, Any], name: str) -> dict[str, Any]:
         marks.append(
             last_bin_mark("the last bin of oslat also counts every longer gap", clipped, "that long")
         )
-    detail = "oslat counts each round of its own loop, not only gaps, so the first bin is the loop itself"
+    detail = (
+        "oslat counts each round of its own loop, not only gaps, so the first bin counts undisturbed rounds"
+    )
     marks.append(ImportMarkKind.LOOP_IN_FIRST_BIN.mark(detail))
     longest = max((thread.duration or 0 for thread in threads.values()), default=0)
     return {

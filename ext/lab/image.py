@@ -215,7 +215,7 @@ def _kernel_package(
     names = (guest.version, f"{guest.version.partition('-rc')[0]}-")
     if not newest and not kernel.release.startswith(names):
         raise MeasureError(
-            f"no suite of {suite} has a kernel {guest.version}: name another version (such as "
+            f"Debian's suites {suite} do not contain a kernel {guest.version}: name another version (such as "
             f"{kernel.release.partition('+')[0].partition('-')[0]}), or --kernel newest"
         )
     new = private_folder(folder / "new-kernel")

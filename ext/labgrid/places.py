@@ -255,7 +255,9 @@ class Places:
             try:
                 made = TOKEN.search(self._holder.client("reserve", "--shell", *tags.split(",")))
                 if made is None:
-                    raise MeasureError(f"labgrid: {CLIENT} reserve printed no token; try the command by hand")
+                    raise MeasureError(
+                        f"labgrid: {CLIENT} reserve did not print a token; try the command by hand"
+                    )
                 token = made[1]
                 if self._holder.reservations().get(token) == "waiting" and time.monotonic() < end:
                     self._holder.client("wait", token, timeout_s=end - time.monotonic())

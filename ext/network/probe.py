@@ -153,10 +153,13 @@ PROBE = Path(
     name="path",
     divides="rtgauge_ext.network.explain.late_answer:divided",
     order=35,
-    help="cycle of a control loop with a device behind a network that only answers",
+    help=(
+        "whether a control loop keeps its cycle if its device is behind a network; the device only has to "
+        "answer"
+    ),
     about="""Path: does a loop with a device behind a network keep its cycle, and where does the time go?
 
-At each release, a task sends a frame and waits for the answer. The far end needs no rtgauge: it only
+At each release, a task sends a frame and waits for the answer. The far end does not need rtgauge: it only
 returns what it gets.""",
     examples=(
         "--peer 192.168.1.5",

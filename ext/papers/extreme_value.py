@@ -373,8 +373,8 @@ def estimate(
 
     if len(maxima) < LEAST_BLOCKS:
         return cannot(
-            f"only {plural(len(maxima), 'window')} of time {'has' if len(maxima) == 1 else 'have'} any "
-            f"values; at least {LEAST_BLOCKS} are needed"
+            f"only {plural(len(maxima), 'window')} of time {'has' if len(maxima) == 1 else 'have'} values; "
+            f"at least {LEAST_BLOCKS} windows are needed"
         )
     if size < LEAST_A_BLOCK:
         return cannot(
@@ -383,7 +383,7 @@ def estimate(
         )
     if len(set(maxima)) < 10:
         return cannot(
-            f"the maxima of all windows take only {plural(len(set(maxima)), 'different value')}; at least "
+            f"the maxima of all windows have only {plural(len(set(maxima)), 'different value')}; at least "
             "10 are needed"
         )
     tests = assumptions(maxima)

@@ -37,8 +37,8 @@ def check_roots_file(path: Path) -> Path:
         shared = about.st_mode & writable and not (place != real and about.st_mode & stat.S_ISVTX)
         if about.st_uid != 0 or shared:
             raise InputError(
-                f"{path} cannot be used, because others than root can change {place}; give it to root "
-                "(chown root, chmod go-w), or choose a file in a folder of root"
+                f"{path} cannot be used, because users other than root can change {place}; make it writable "
+                "only by root (chown root, chmod go-w), or choose a file in a folder of root"
             )
     if not stat.S_ISREG(real.stat().st_mode) or not os.access(real, os.X_OK):
         raise InputError(f"{path} is not a program; make it one with chmod +x")

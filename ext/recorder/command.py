@@ -265,7 +265,7 @@ def record(program: ProgramOptions, keep: Keep, triggers: Triggers) -> None:
     folder = RecorderFolder.create(keep.folder or FOLDERS / name.replace("/", "_"), settings)
     typer.echo(f"recording {what_runs(wanted)} into {folder.path}", err=True)
     Recorder(folder, options, actions).run()
-    typer.echo(f"stopped; see what came: rtgauge show {shlex.quote(str(folder.path))}", err=True)
+    typer.echo(f"stopped; see what was recorded: rtgauge show {shlex.quote(str(folder.path))}", err=True)
 
 
 def what_runs(wanted: WantedProgram) -> str:

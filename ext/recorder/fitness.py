@@ -32,7 +32,9 @@ class Fitness(NamedTuple):
     @property
     def words(self) -> str:
         """All of it in one line."""
-        return "; ".join([self.who, self.threads, *(self.against or ("nothing is against real time",))])
+        return "; ".join(
+            [self.who, self.threads, *(self.against or ("nothing found that would make it late",))]
+        )
 
 
 def fitness(pid: int) -> Fitness:

@@ -51,7 +51,7 @@ HARDENING = (
 def unit_name(name: str) -> str:
     """Return the unit's file name. Raises InputError for a name that is none."""
     if NAME.fullmatch(name) is None:
-        raise InputError(f"the name {name!r} cannot be a service's; use letters, digits, - and _")
+        raise InputError(f"{name!r} cannot be the name of a service; use letters, digits, - and _")
     return f"rtgauge-recorder-{name}.service"
 
 
@@ -154,8 +154,8 @@ def install(name: str, options: Sequence[str]) -> list[str]:
     ring = (
         "it also records what runs before a crash; see it at the next boot with: rtgauge recorder last-boot"
         if arms
-        else "after a crash, nothing will be known of it, because the kernel has no persistent ring; boot "
-        f"Linux 6.12 or newer with {RING_PARAMETERS}, and install the service again"
+        else "it cannot record what runs before a crash, because the kernel has no persistent ring; to add "
+        f"one, boot Linux 6.12 or newer with {RING_PARAMETERS}, and install the service again"
     )
     try:
         write_whole(unit, unit_text(name, command, arms).encode(), mode=0o644)
@@ -189,7 +189,7 @@ def uninstall(name: str, *, with_folder: bool = False) -> list[str]:
     unit, link = _places(name)
     if not os.path.lexists(unit) and not os.path.lexists(link) and not (FOLDERS / name).exists():
         names = installed()
-        there = f"installed recorders: {', '.join(names)}" if names else "this machine has no recorder"
+        there = f"installed recorders: {', '.join(names)}" if names else "no recorder is installed here"
         raise InputError(f"{unit.name} is not installed; {there}")
     done: list[str] = []
     if os.path.lexists(unit) and not _is_own(unit):

@@ -179,7 +179,9 @@ class Recorder:
         self._recording.tick("absent")
         self._recording.flush()
         why = (
-            "a trigger froze the folder" if self._actions.frozen else "it was asked to, or its time was over"
+            "a trigger ended the recording (--on-trigger freeze)"
+            if self._actions.frozen
+            else "it got a signal to stop, or its time (--for) was over"
         )
         self._recording.event(STOPPED, why)
         self._folder.close()

@@ -26,7 +26,7 @@ class WatchFor(InsteadOfWatching):
         typer.Option(
             "--for",
             metavar="TIME",
-            help="Record for so long (e.g. 30d), as rtgauge recorder run does, which has more options.",
+            help="Record for this long (e.g. 30d), like rtgauge recorder run, which has more options.",
         ),
     ] = None
     keep: Annotated[

@@ -383,7 +383,9 @@ def verdict_words(result: SelfTest) -> str:
     else:
         failing = ", ".join(kind.kind for kind in wrong if kind.injected)
         word = "The explanations are not right" + (f" ({failing})" if failing else "")
-        word += f", and the self test caused no stall of these kinds: {', '.join(never)}" if never else ""
+        word += (
+            f", and the self test did not cause stalls of these kinds: {', '.join(never)}" if never else ""
+        )
     share = format_share(result.named / result.injected) if result.injected else "none"
     latencies = "1 other latency" if result.others == 1 else f"{result.others} other latencies"
     others = f"; {latencies} had other causes" if result.others else ""

@@ -292,8 +292,8 @@ def _check_only_data(connection: Connection, path: Path) -> None:
         )
         if not harmless:
             raise InputError(
-                f"rtgauge does not open {path}, because it did not make its {str(kind)[:20]} "
-                f"{str(name)[:60]}, which could change data: name another --store"
+                f"rtgauge does not open {path}, because it contains the {str(kind)[:20]} {str(name)[:60]}, "
+                "which rtgauge did not make and which could change data: name another --store"
             )
 
 

@@ -145,7 +145,7 @@ class Store:
             for name in names:
                 if not connection.execute(delete(RECORD).where(RECORD.c.name == name)).rowcount:
                     raise InputError(
-                        f"the store has no record {name}; list its records with: rtgauge store list"
+                        f"'{name}' is not a record in the store; list its records with: rtgauge store list"
                     )
             _prune(connection)
 

@@ -194,10 +194,11 @@ class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
             )
         if 0 < self.period_ns < 1000:
             raise ValueError(
-                f"a period of {self.period_ns}ns is shorter than a thread can sleep; the minimum is 1us"
+                f"a period of {self.period_ns}ns is shorter than the shortest time that a thread can sleep; "
+                "give at least 1us"
             )
         if self.steps is not None and self.steps * self.period_ns > 2**61:
-            raise ValueError("so many steps would take more than 70 years; give fewer")
+            raise ValueError("this many steps would take more than 70 years; give fewer")
         if self.free_running and self.solver != "semaphore":
             raise ValueError("free-running works only with the solver semaphore")
         if self.state and self.without != "none":
@@ -328,8 +329,8 @@ does the same and keeps a record.""",
         "state": KeptFile(
             name=STATE_FILE,
             help=(
-                "Write the final positions and velocities to FILE, as CSV (.csv), NumPy (.npy) or otherwise "
-                "binary."
+                "Write the final positions and velocities to FILE: CSV if it ends in .csv, NumPy if it ends "
+                "in .npy, else binary."
             ),
             export=export_state,
         )

@@ -236,7 +236,7 @@ def _readme(result: TuneResult, made: Sequence[Value], files: Mapping[str, str])
             f"  cp {SLICE_FILE} /etc/systemd/system/ && systemctl enable --now {SLICE_FILE}",
             f"  cat /sys/fs/cgroup/{SLICE_FILE}/cpuset.cpus.partition      # must say: isolated",
             f"Undo: systemctl disable --now {SLICE_FILE}; rm /etc/systemd/system/{SLICE_FILE}",
-            "What no control group can do needs the boot command line, with the isolated CPUs as LIST:",
+            "For the rest, which control groups cannot do, boot with (LIST: the isolated CPUs):",
             "  isolcpus=managed_irq,LIST  nohz_full=LIST  rcu_nocbs=LIST",
         ]
     if RT_CONF_FILE in files:

@@ -185,13 +185,17 @@ def extensions() -> tuple[Extension, ...]:
         try:
             extension = imported(reference)
         except (ImportError, AttributeError) as error:
-            warnings.warn(f"left out the extension {name}: {reference}: {error}", stacklevel=2)
+            warnings.warn(
+                f"rtgauge left out the extension {name}, because {reference} cannot be imported: {error}",
+                stacklevel=2,
+            )
             continue
         if isinstance(extension, Extension):
             found.append(extension)
         else:
             warnings.warn(
-                f"left out the extension {name}, because {reference} is not an Extension", stacklevel=2
+                f"rtgauge left out the extension {name}, because {reference} is not an Extension",
+                stacklevel=2,
             )
     return tuple(found)
 

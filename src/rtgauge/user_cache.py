@@ -13,6 +13,9 @@ from pathlib import Path
 
 from rtgauge.errors import MeasureError
 
+WRITABLE = "others can write to"
+"""How the reason begins if the owner can take the permission away."""
+
 
 def cache_folder(name: str) -> Path:
     """Return the folder `name` in $XDG_CACHE_HOME/rtgauge, or in ~/.cache/rtgauge. It may not exist yet."""
@@ -40,7 +43,7 @@ def open_to_others(path: Path) -> str | None:
                 and not sticky
                 and not stat.S_ISLNK(about.st_mode)
             ):
-                return f"others can write to {part}"
+                return f"{WRITABLE} {part}"
     return None
 
 
@@ -51,9 +54,10 @@ def check_private(path: Path) -> Path:
     """
     reason = open_to_others(path)
     if reason is not None:
+        remove = "remove that permission (chmod go-w), or " if reason.startswith(WRITABLE) else ""
         raise MeasureError(
-            f"{path} is not used, because {reason}; set XDG_CACHE_HOME, XDG_DATA_HOME and XDG_STATE_HOME to "
-            "folders of your own, or remove that permission (chmod go-w)"
+            f"{path} is not used, because {reason}; {remove}set XDG_CACHE_HOME, XDG_DATA_HOME and "
+            "XDG_STATE_HOME to folders of your own"
         )
     return path
 

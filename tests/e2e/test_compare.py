@@ -206,7 +206,7 @@ def test_empty_equal_and_one_bin_sides_are_explained(tmp_path, monkeypatch, caps
     assert "HM: the sample is empty" in out
     assert "one bin, 5 us" in out
     assert (
-        "cannot estimate rarer values from this sample: the maxima of all windows take only 1 different value"
+        "cannot estimate rarer values from this sample: the maxima of all windows have only 1 different value"
         in " ".join(out.split())
     )
     assert "no side" not in out

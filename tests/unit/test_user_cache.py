@@ -45,8 +45,9 @@ def test_what_another_user_could_have_changed_is_refused(cache: Path, part: str,
         os.chown(opened, STRANGER, STRANGER)
     else:
         opened.chmod(0o775 if way == "group" else 0o777)
-    with pytest.raises(MeasureError, match=rf"{opened}.*XDG_CACHE_HOME"):
+    with pytest.raises(MeasureError, match=rf"{opened}.*XDG_CACHE_HOME") as refused:
         check_private(file)
+    assert ("chmod go-w" in str(refused.value)) == (way != "owner")
 
 
 def test_a_link_counts_by_where_it_is_and_where_it_leads(cache: Path, tmp_path: Path) -> None:

@@ -262,7 +262,8 @@ static int check_interval(void)
 		return error_line(STATUS_USAGE, "interval",
 				  "an interval of %lld ns is shorter than %s (%lld ns); give a longer one",
 				  (long long)wakeup_options.interval_ns,
-				  least > 1000 ? "the clock's resolution" : "what a thread can sleep",
+				  least > 1000 ? "the clock's resolution"
+					       : "the shortest time that a thread can sleep",
 				  (long long)(least > 1000 ? least : INT64_C(1000)));
 	return 0;
 }

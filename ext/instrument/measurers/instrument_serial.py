@@ -201,7 +201,7 @@ class _Recorder:
         expected_ns = NO_ANSWER_AFTER * self._configuration.nominal_ns + NS_PER_S
         if self._distances is not None and state.edges == 0 and state.now * self._tick_ns > expected_ns:
             raise MeasureError(
-                "the instrument sees no edge of the toggled line; check the wires (GND, answer "
+                "the instrument does not see any edge of the toggled line; check the wires (GND, answer "
                 "pin), the levels and --path"
             )
 

@@ -34,7 +34,7 @@ static void settle(const char *cpu)
 	CPU_SET((size_t)atoi(cpu), &own);
 	if (sched_setaffinity(0, sizeof(own), &own) || sched_setscheduler(0, SCHED_FIFO, &priority) ||
 	    mlockall(MCL_CURRENT | MCL_FUTURE))
-		fail("ping_pong: CPU, priority or memory");
+		fail("ping_pong: cannot choose the CPU, set the priority or lock the memory");
 }
 
 static int64_t now_ns(void)
@@ -51,7 +51,7 @@ static int answer(const char *port)
 	int end = socket(AF_INET, SOCK_DGRAM, 0);
 
 	if (end < 0 || bind(end, (struct sockaddr *)&own, sizeof(own)))
-		fail("ping_pong: port");
+		fail("ping_pong: cannot listen on the port");
 	printf("ready\n");
 	fflush(stdout);
 	for (;;) {
@@ -61,7 +61,7 @@ static int answer(const char *port)
 		ssize_t size = recvfrom(end, data, sizeof(data), 0, (struct sockaddr *)&from, &length);
 
 		if (size < 0 || sendto(end, data, (size_t)size, 0, (struct sockaddr *)&from, length) < 0)
-			fail("ping_pong: answer");
+			fail("ping_pong: cannot answer");
 	}
 }
 
@@ -76,7 +76,7 @@ static int measure(const char *address, int port, int64_t interval_ns, long coun
 	if (!trips || end < 0 || inet_pton(AF_INET, address, &to.sin_addr) != 1 ||
 	    setsockopt(end, SOL_SOCKET, SO_RCVTIMEO, &patience, sizeof(patience)) ||
 	    connect(end, (struct sockaddr *)&to, sizeof(to)))
-		fail("ping_pong: far end");
+		fail("ping_pong: cannot connect to the far end");
 	due_ns = now_ns() + 20000000;
 	for (long i = 0; i < count; i++) {
 		const struct timespec due = {due_ns / 1000000000, due_ns % 1000000000};
@@ -85,7 +85,7 @@ static int measure(const char *address, int port, int64_t interval_ns, long coun
 		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &due, NULL);
 		sent_ns = now_ns();
 		if (send(end, request, sizeof(request), 0) < 0 || recv(end, reply, sizeof(reply), 0) < 0)
-			fail("ping_pong: round trip");
+			fail("ping_pong: the far end does not answer");
 		trips[i] = now_ns() - sent_ns;
 		do
 			due_ns += interval_ns;
@@ -101,7 +101,7 @@ int main(int argc, char **argv)
 	int wish = 0, dma = open("/dev/cpu_dma_latency", O_RDWR);
 
 	if (dma >= 0 && write(dma, &wish, sizeof(wish)) < 0)
-		perror("ping_pong: /dev/cpu_dma_latency");
+		perror("ping_pong: cannot write to /dev/cpu_dma_latency");
 	if (argc < 4)
 		return 2;
 	settle(argv[2]);

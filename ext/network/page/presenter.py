@@ -181,7 +181,7 @@ def clock_words(step: Step) -> str | None:
     return (
         f"The device answers by a clock of its own, every {us(clock.period_ns, digits=3)} us, "
         f"{_ppm_words(clock)} than this loop. The two slip every {whole(round(clock.beat_cycles))} cycles: "
-        f"from cycle {clock.slips} on, the response is one of its periods {change}"
+        f"from cycle {clock.slips} on, the response is {change} by one of its periods"
     )
 
 

@@ -27,10 +27,11 @@ class Stage(Model):
     way: str
     name: str
     margin: Margin | None = Field(
-        description="how the measured figures compare with the bound; None: the way was not measured"
+        description="how the measured figures compare with the bound; None: this implementation was not "
+        "measured"
     )
     why: str
-    leads_to: str | None = Field(description="the next way; None: the walk ends here")
+    leads_to: str | None = Field(description="the next implementation; None: the walk ends here")
     evidence: list[Evidence] = Field(default_factory=list[Evidence])
 
 
@@ -56,18 +57,20 @@ class Advice(Model):
     )
     by_the_paper: str | None = Field(description="where the paper's own chart ends with the same evidence")
     thresholds: dict[str, float]
-    use: str | None = Field(description="id of the way to take; None: not yet known")
+    use: str | None = Field(description="id of the implementation to choose; None: not yet known")
     use_name: str | None
-    measured: bool = Field(description="whether the way was measured under load and is good enough")
+    measured: bool = Field(
+        description="whether the chosen implementation was measured under load and is good enough"
+    )
     answer: str
     walk: list[Stage]
-    costs: list[str] = Field(description="what this way costs, according to the paper")
+    costs: list[str] = Field(description="what the chosen implementation costs, according to the paper")
     today: list[str] = Field(description="what has changed since the paper was written")
     published: dict[str, list[int]] = Field(
         description="latencies that the paper measured, in us: the median, the 95 % quantile and the maximum"
     )
     also_measured: list[Stage] = Field(
-        description="ways that were measured although the chart does not ask for them here"
+        description="implementations that were measured although the chart does not ask for them here"
     )
     aside: list[Aside] = Field(description="steps that do not count as evidence")
     not_measured: list[OpenQuestion] = Field(description="missing measurements that could change the answer")
@@ -161,7 +164,10 @@ def _sorted_out(
             ways = flowchart.measured_by(kernel or "", step.key.space)
             why = _why_not(step, requirement, facts)
             if why is None and not ways:
-                why = f"the chart has no way in {step.key.space} space on the kernel {kernel}"
+                why = (
+                    f"the chart does not contain an implementation in {step.key.space} space on a {kernel} "
+                    "kernel"
+                )
             if why is not None:
                 aside.append(Aside(record=str(record.path), step=step.id, why=why))
                 continue
@@ -218,7 +224,8 @@ def _walk(case: _Case) -> list[Stage]:
             after = case.chart.after(case.hardness, at, Margin.TROUBLE.value)
             stage = stage.model_copy(
                 update={
-                    "why": f"{NOT_MEASURED}, but a later way was measured and is good enough",
+                    "why": f"{NOT_MEASURED}, but an implementation later in the chart was measured and is "
+                    "good enough",
                     "leads_to": after,
                 }
             )
@@ -259,8 +266,8 @@ def _answer(walk: Sequence[Stage], requirement: Requirement, *, loaded: bool) ->
     before = f" The chart asks first for {skipped}, which was not measured." if skipped else ""
     if not loaded:
         return (
-            f"Use {last.name}, provided that it holds under load: it stays within the bound for {share} "
-            f"measured, but it was measured only idle.{before}"
+            f"Use {last.name} if it also stays within the bound under load: for {share} measured, it stayed "
+            f"within the bound, but the machine was idle.{before}"
         )
     return f"Use {last.name}: it is clearly in the black for {share} measured.{before}"
 

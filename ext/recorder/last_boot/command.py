@@ -92,4 +92,4 @@ def _nothing(*, recorded: bool, read: bool) -> str:
             "the ring was armed, but is empty: its memory did not survive. The power was off, the firmware "
             "cleared it, or the kernel put the ring elsewhere (try nokaslr)"
         )
-    return "the ring has nothing of the last boot, because it was not armed then"
+    return "the ring does not contain events of the last boot, because it was not armed then"

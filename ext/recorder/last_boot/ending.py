@@ -174,8 +174,8 @@ def _doubts(kept: KeptBoot, boot_id: str) -> list[str]:
         doubts.append(f"another kernel ran then ({kept.armed.release}), so events may have wrong names")
     if kept.lost and kept.table.events:
         doubts.append(
-            f"the kernel has nothing of CPU {format_cpu_list(list(kept.lost))}, so what it did is unknown: "
-            "its part of the memory did not survive, or the kernel found it damaged (see dmesg)"
+            f"the ring does not contain events of CPU {format_cpu_list(list(kept.lost))}: this part of the "
+            "memory did not survive, or the kernel found it damaged (see dmesg)"
         )
     if kept.left_out:
         doubts.append(

@@ -102,9 +102,12 @@ def execution_from_record(task_set: TaskSet, record: Record) -> FromRecord:
                 largest[name] = (largest_ns, step.id)
     missing = [task.name for task in task_set.tasks if task.name not in largest]
     if missing:
-        found = f"{record.path} has execution times of {', '.join(largest) or 'no task'}"
-        measure = "measure the task set with the probe taskset in a plan"
-        raise InputError(f"{found}, but not of '{missing[0]}'; {measure}")
+        found = "does not contain any execution times"
+        if largest:
+            found = f"has execution times of {', '.join(largest)}, but not of '{missing[0]}'"
+        elif notes:
+            found = "has execution times only in steps that are marked invalid"
+        raise InputError(f"{record.path} {found}; measure the task set with the probe taskset in a plan")
     for task in task_set.tasks:
         largest_ns, step_id = largest[task.name]
         notes.append(f"execution of {task.name}: {largest_ns} ns, the largest that step {step_id} measured")

@@ -131,8 +131,8 @@ def above_the_bound(measured: MeasuredSet) -> list[str]:
         ):
             times = f"{response.max_ns / bound_ns:.1f} times the calculated {exact_time(bound_ns)}"
             remarks.append(
-                f"{task.counts.task} took up to {format_time(response.max_ns)}, {times}; so something ran "
-                "that is not in the task set"
+                f"{task.counts.task} took up to {format_time(response.max_ns)}, {times}, so something that "
+                "is not in the task set ran"
             )
     return remarks
 
@@ -256,7 +256,7 @@ class TaskSetPresenter(Presenter):
             if step.tasks
             for remark in above_the_bound(measured_set(step))
         ]
-        more = [f"{len(remarks) - 1} more above their bounds"] if len(remarks) > 1 else []
+        more = [f"the same in {plural(len(remarks) - 1, 'more case')}"] if len(remarks) > 1 else []
         return "; ".join([text, *remarks[:1], *more])
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:  # noqa: ARG002 - of every presenter

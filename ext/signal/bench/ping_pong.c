@@ -26,7 +26,7 @@ static void settle(int cpu)
 	CPU_ZERO(&own);
 	CPU_SET((size_t)cpu, &own);
 	if (sched_setaffinity(0, sizeof(own), &own) || sched_setscheduler(0, SCHED_FIFO, &priority)) {
-		perror("ping_pong: CPU or priority");
+		perror("ping_pong: cannot choose the CPU or set the priority");
 		exit(3);
 	}
 }
@@ -71,7 +71,7 @@ int main(int argc, char **argv)
 	if (!trips || there < 0 || back < 0 || mlockall(MCL_CURRENT | MCL_FUTURE))
 		return 3;
 	if (dma >= 0 && write(dma, &wish, sizeof(wish)) < 0)
-		perror("ping_pong: /dev/cpu_dma_latency");
+		perror("ping_pong: cannot write to /dev/cpu_dma_latency");
 	if (pthread_create(&slave, NULL, answer, &cpu[1]))
 		return 3;
 	settle(cpu[0]);

@@ -169,7 +169,7 @@ def instrument_line(step: Step) -> str | None:
     report = step.instrument
     if report is None:
         return None
-    loopback = f"loopback {_loopback(report)}, of the wires {_wires(report)}"
+    loopback = f"its own loopback: {_loopback(report)}; loopback of the wires: {_wires(report)}"
     return f"instrument {report.id}: {_counted(report)}; {loopback}; clock drift {_drift(report.drift)}"
 
 

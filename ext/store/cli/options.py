@@ -169,4 +169,5 @@ def unknown_name(store: Store, name: str, *, or_record: bool) -> str:
     known = [row.series for row in queries.series(store, queries.RecordFilter()).values()]
     close = get_close_matches(name, [*known, *(store.paths() if or_record else ())], n=1)
     hint = f"; did you mean {close[0]}?" if close else "; list the series with: rtgauge store list --series"
-    return f"the store has no series{' and no record' if or_record else ''} {name}{hint}"
+    kinds = "a series or a record" if or_record else "a series"
+    return f"'{name}' is not {kinds} in the store{hint}"

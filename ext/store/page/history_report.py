@@ -39,7 +39,7 @@ def changes(history: History) -> list[str]:
         return [*(_change_text(change) for change in history.changes), ALLOWED_FOR]
     if history.enough:
         boots = plural(history.boots_counted, "boot")
-        return [f"rtgauge suspects no change of {history.quantile} in {boots}"]
+        return [f"rtgauge does not suspect a change of {history.quantile} in {boots}"]
     counted = f"the store has {plural(history.boots, 'boot')} so far"
     if history.boots_counted < history.boots:
         counted += f", {history.boots_counted} of them with a {history.quantile} that counts"
@@ -127,6 +127,9 @@ def _change_text(change: SuspectedChange) -> str:
     differs = list(change.differs.items())[:MOST_NAMED]
     named = [f"{name} {before or 'none'} -> {after or 'none'}" for name, (before, after) in differs]
     more = len(change.differs) - len(named)
-    what = "; ".join([*named, *([f"{more} more"] if more else [])]) or "nothing that the records contain"
+    what = (
+        "; ".join([*named, *([f"{more} more"] if more else [])])
+        or "nothing in the facts that the records contain"
+    )
     where = f"at {change.record} ({day_and_time(change.started)})"
     return f"suspected change {format_change(change.change)} {where}; changed there: {what}"

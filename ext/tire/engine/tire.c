@@ -204,10 +204,11 @@ static int check(struct harness *h)
 			without_names[options.without]);
 	if (options.period_ns && options.period_ns < 1000)
 		return error_line(STATUS_USAGE, "interval",
-				  "a period of %lld ns is shorter than a thread can sleep (1 us)",
+				  "a period of %lld ns is shorter than the shortest time that a thread can "
+				  "sleep (1 us); give a longer one",
 				  (long long)options.period_ns);
 	if (options.period_ns && harness_options.count > INT64_MAX / 4 / options.period_ns)
-		return usage_error("so many steps would take more than 70 years; give fewer");
+		return usage_error("this many steps would take more than 70 years; give fewer");
 	set_model(h->state);
 	return check_stability(h->state);
 }
@@ -427,7 +428,7 @@ static void conclude(struct harness *h, struct json *j)
 	if (options.period_ns && books->steps && books->shortest_ns > options.period_ns)
 		stream_mark(
 			j, "period-short", SEVERITY_NOTE, -1,
-			"a step takes at least %lld us and %lld us on average, longer than the period of %lld us, so no deadline can be met; use a longer period, fewer nodes or more threads",
+			"a step takes at least %lld us, and %lld us on average; this is longer than the period of %lld us, so every deadline is missed; use a longer period, fewer nodes or more threads",
 			(long long)(books->shortest_ns / 1000),
 			(long long)(books->wall_ns / books->steps / 1000),
 			(long long)(options.period_ns / 1000));

@@ -41,8 +41,8 @@ def model_words(results: TireResults) -> list[str]:
     meant = [
         f"{word} is {plural(known[key], 'thread')}" for key, word in MEANING_WORDS.items() if key in known
     ]
-    here = f"on the {plural(results.cpus, 'CPU')} here: {', '.join(meant)}"
-    counts = f" The paper's names for numbers of threads mean, {here}." if meant else ""
+    here = f"On the {plural(results.cpus, 'CPU')} of this machine"
+    counts = f" {here}, the paper's names for numbers of threads mean: {', '.join(meant)}." if meant else ""
     return [MODEL, " ".join(names) + counts]
 
 
@@ -122,8 +122,8 @@ def _schedulers(results: TireResults) -> str | None:
         return None
     ordered = sorted(ratios)
     middle = (
-        f"a step under OTHER takes {ordered[len(ordered) // 2]:.2f} times as long in the median, and "
-        f"between {ordered[0]:.2f} and {ordered[-1]:.2f} times as long in all configurations"
+        f"in the median, a step under OTHER takes {ordered[len(ordered) // 2]:.2f} times as long as under "
+        f"FIFO; the ratios are between {ordered[0]:.2f} and {ordered[-1]:.2f}"
     )
     text = f"{plural(len(ratios), 'configuration')} ran under both OTHER and FIFO: {middle}."
     shown = "; ".join(apart[:5]) + (f"; and {len(apart) - 5} more" if len(apart) > 5 else "")

@@ -140,7 +140,7 @@ def paced_step(
         "late": missed,
         "missed": 0,
     }
-    mark = Mark(name="period-short", severity=Severity.NOTE, detail="no deadline can be met")
+    mark = Mark(name="period-short", severity=Severity.NOTE, detail="every deadline is missed")
     return tire_step(number, written, values, repeat=repeat, marks=(mark,) if missed == 200 else ())
 
 

@@ -450,7 +450,8 @@ class NetworkInterface(FactPart):
     threaded: bool | None = Field(default=None, description="whether threads poll all queues")
     napi_priority: int | None = Field(
         default=None,
-        description="the lowest real-time priority of its NAPI threads; 0: one has no real-time policy",
+        description="the lowest real-time priority of its NAPI threads; 0: at least one of them has no "
+        "real-time policy",
     )
     gro_flush_timeout_ns: int | None = None
     defer_hard_irqs: int | None = None

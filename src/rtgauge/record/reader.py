@@ -121,9 +121,9 @@ def reading(step: Step) -> Generator[None]:
     try:
         yield
     except (KeyError, TypeError, ValueError) as error:
-        what = f"no {error}" if isinstance(error, KeyError) else "a value has the wrong type"
+        what = f"{error} is missing" if isinstance(error, KeyError) else "a value has the wrong type"
         raise RecordError(
-            f"step {step.id} has {what} among its parameters or results: the record is damaged"
+            f"in the parameters or results of step {step.id}, {what}: the record is damaged"
         ) from None
 
 

@@ -174,21 +174,21 @@ def deployment_table(report: DeploymentReport) -> DeploymentTable:
     parameters = f"with {report.boot_words}" if report.boot_words else "without any parameters"
     booted = (
         f"rtgauge booted the machine for this deployment, {parameters}. After the boot, the machine was in "
-        f"the deployment {report.recognised or 'none'}."
+        f"{f'the deployment {report.recognised}' if report.recognised else 'none of the six deployments'}."
     )
     noted = (
-        f"{plural(report.noted, 'setting')} that CPU hotplug or moving tasks may also change "
-        f"{'was' if report.noted == 1 else 'were'}"
+        f"rtgauge saved and restored {plural(report.noted, 'setting')} that may change when CPUs go offline "
+        "or tasks are moved."
     )
-    without = f"{', '.join(report.not_found)} {'has' if len(report.not_found) == 1 else 'have'}"
+    without = f"{', '.join(report.not_found)} {'does' if len(report.not_found) == 1 else 'do'}"
     also = "The priorities of the controller, other real-time threads and IRQ threads were also set."
     notes = applying(
         (report.by == "boot", booted),
         (report.not_in_effect, f"This kernel was built without {', '.join(report.not_in_effect)}."),
         (report.isolated, f"rtgauge reserved CPU {report.isolated} for measuring."),
-        (report.noted, f"{noted} saved before and restored afterwards."),
+        (report.noted, noted),
         (report.controller, also),
-        (report.not_found, f"{without} no IRQ thread whose priority could be raised."),
+        (report.not_found, f"{without} not have an IRQ thread whose priority could be raised."),
     )
     rows = [_setting(setting) for setting in report.settings]
     settings = Table("Settings of the deployment", SETTING_COLUMNS, rows)

@@ -211,8 +211,8 @@ def exposure_text(exposure: Exposure, what: str = "break the bound") -> str:
     seen = "without a violation" if not exposure.violations else "at the rate seen"
     return (
         f"{measured}: {excluded}; to exclude {format_share(exposure.next_share)}, measure for "
-        f"{format_span(exposure.next_s)} {seen}, or for this long on {format_count(exposure.next_boards)} "
-        f"boards"
+        f"{format_span(exposure.next_s)} {seen}, or for {span} on each of "
+        f"{format_count(exposure.next_boards)} boards"
     )
 
 

@@ -52,8 +52,8 @@ def basis(result: GateResult) -> list[str]:
                 f"; to find a change of {format_change(result.larger_than)}, measure "
                 f"{plural(result.pairs_needed, 'pair')}."
                 if result.pairs_needed is not None
-                else f"; to find a change of {format_change(result.larger_than)} takes too many pairs, so "
-                "measure longer runs."
+                else f"; to find a change of {format_change(result.larger_than)}, a gate would need too many "
+                "pairs, so measure longer runs."
             )
         lines.append(line)
     if (
@@ -263,8 +263,8 @@ def _rare_states(result: GateResult) -> str | None:
         else ("; --rare 10% measures enough runs to catch a state that occurs in 1 in 10")
     )
     return (
-        f"{plural(pairs, 'pair')} may have missed a state of the machine that occurs in fewer than 1 in "
-        f"{1 / result.rarest_shown:.0f} runs (or boots){more}."
+        f"With {plural(pairs, 'pair')}, the gate may have missed a state of the machine that occurs in fewer "
+        f"than 1 in {1 / result.rarest_shown:.0f} runs (or boots){more}."
     )
 
 

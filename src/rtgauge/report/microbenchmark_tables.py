@@ -29,7 +29,7 @@ from rtgauge.units import format_duration, format_time, plural
 ANSWERS = {
     "starved": "starved",
     "not-starved": "not starved",
-    "not-available": "no such lock here",
+    "not-available": "lock not available",
     "not-tried": "not tried",
 }
 
@@ -236,6 +236,16 @@ def inversion_grid(results: Microbenchmarks) -> Table | None:
     return Table("Priority inversion", [*(texts("system") if several else []), *columns], rows, notes)
 
 
+def starving(answers: Sequence[LockAnswer]) -> str:
+    """Return in words with which locks the high-priority task starved."""
+    starved = [answer.lock for answer in answers if answer.answer == "starved"]
+    if starved:
+        return f"the high-priority task starved with these locks: {', '.join(dict.fromkeys(starved))}"
+    if any(answer.answer == "not-starved" for answer in answers):
+        return "the high-priority task did not starve with any lock that was tried"
+    return "priority inversion was not measured, because none of the locks could be tried"
+
+
 def grids(results: Microbenchmarks) -> list[Table]:
     """Return every table that has data."""
     return [*cost_grids(results), *_others(results)]
@@ -256,14 +266,8 @@ class MicrobenchmarkPresenter(Presenter):
                 f"up to {share * 100:.3f} % of the time was taken from the task on CPU {answer.cpu} under "
                 f"{answer.load}"
             )
-        starved = [answer.lock for answer in results.inversion if answer.answer == "starved"]
         if results.inversion:
-            locks = ", ".join(dict.fromkeys(starved))
-            parts.append(
-                f"the high-priority task starved with these locks: {locks}"
-                if starved
-                else "the high-priority task starved with none of the locks"
-            )
+            parts.append(starving(results.inversion))
         return "; ".join(parts) or None
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter

@@ -153,7 +153,7 @@ def print_list(records: Iterable[Record], console: Console) -> None:
     """
     rows = [_list_row(record) for record in records]
     if not rows:
-        console.print("No record is here.")
+        console.print("There are no records here.")
         return
     if max(len(printable(row[0])) for row in rows) > console.width - STATE_AND_LARGEST:
         for record, *rest, largest in rows:

@@ -123,8 +123,10 @@ def choose_runtime(core: RealTimeCore, machine: str, *, loaded: Container[str] =
     known = runtimes()
     runtime = next((runtime for runtime in known if runtime.core == core.name), None)
     if runtime is None:
-        names = " nor ".join(COKERNELS[runtime.name] for runtime in known)
-        why = f"its kernel has neither {names}" if known else "no installed extension measures on a co-kernel"
+        names = " or ".join(COKERNELS[runtime.name] for runtime in known)
+        why = (
+            f"its kernel does not have {names}" if known else "no installed extension measures on a co-kernel"
+        )
         return ChosenRuntime("linux", why)
     why_not = runtime.why_not_chosen(core, loaded=runtime.name in loaded)
     if why_not is not None:

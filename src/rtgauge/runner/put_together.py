@@ -247,7 +247,8 @@ def _nothing_marks(step: Step, probe: AnyProbe) -> list[Mark]:
     if step.end_reason == "program-ended":
         cause = "the program ended before it could be measured"
     elif step.end_reason == DIED:
-        cause, remedy = "the engine ended before it measured anything", "find out what ended it"
+        cause = "the engine ended before it measured anything"
+        remedy = "read the last lines in the step's stream.ndjson, then measure again"
     return [MarkKind.NOTHING_MEASURED.mark(f"{cause}; {remedy}")]
 
 

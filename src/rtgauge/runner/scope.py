@@ -152,7 +152,7 @@ def prepare_points(points: Mapping[str, tuple[str, str]], applied: Applied, targ
     try:
         apply_actions([Write(settings)], applied, target)
     except Refused as error:
-        raise CannotTrace(f"the kernel makes no events at points of a program here: {error}") from None
+        raise CannotTrace(f"the kernel cannot record events at points of a program here: {error}") from None
 
 
 def prepare_explain(applied: Applied, target: Target) -> str | None:

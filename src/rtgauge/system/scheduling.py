@@ -234,7 +234,8 @@ def mechanisms(facts: Facts) -> list[Throttle]:
     # Since 6.12, the kernel throttles only if it is built with RT_GROUP_SCHED (commit 5f6bd380c7bd).
     throttles = version is None or version < FAIR_SERVER_SINCE or grouped
     if runtime is not None and period is not None and 0 <= runtime < period and throttles:
-        name, remedy = "real-time throttling (sched_rt_runtime_us)", "sysctl kernel.sched_rt_runtime_us=-1"
+        name = "real-time throttling (sched_rt_runtime_us)"
+        remedy = "run sysctl kernel.sched_rt_runtime_us=-1"
         mechanisms.append(Throttle(name, (period - runtime) * 1000, remedy))
     if (
         group.version == "v1"
@@ -251,7 +252,7 @@ def mechanisms(facts: Facts) -> list[Throttle]:
         )
         if tighter:
             name = f"the limit of the cgroup {group.path} (cpu.rt_runtime_us)"
-            remedy = "a larger cpu.rt_runtime_us in this group and its parents"
+            remedy = "write a larger value to cpu.rt_runtime_us of this group and of its parents"
             mechanisms.append(Throttle(name, (group_period - group_runtime) * 1000, remedy))
 
     if version is None or version >= FAIR_SERVER_SINCE:
@@ -261,7 +262,7 @@ def mechanisms(facts: Facts) -> list[Throttle]:
         for name, gaps in servers.items():
             if any(gap > 0 for gap in gaps):
                 folder = FAIR_SERVER if name == "the fair server" else EXT_SERVER
-                mechanisms.append(Throttle(name, max(gaps), f"0 written to {folder}/cpuN/runtime"))
+                mechanisms.append(Throttle(name, max(gaps), f"write 0 to {folder}/cpuN/runtime"))
     return mechanisms
 
 
@@ -330,7 +331,7 @@ def throttled(
     names = " or ".join(limit.name for limit in suspects)
     remedy = " and ".join(limit.remedy for limit in suspects)
     detail = (
-        f"{names} seems to have throttled the measuring thread ({'; '.join(evidence)}); avoid this with "
+        f"{names} seems to have throttled the measuring thread ({'; '.join(evidence)}); to avoid this, "
         f"{remedy}"
     )
     return MarkKind.THROTTLED.mark(detail, series=series)

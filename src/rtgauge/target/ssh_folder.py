@@ -166,7 +166,7 @@ def install(connection: SshConnection) -> InstalledEngine:
             how = (
                 "unset RTGAUGE_ENGINE, which names it"
                 if os.environ.get("RTGAUGE_ENGINE")
-                else "check whether the target's kernel has an architecture other than `uname -m` says"
+                else "check whether `uname -m` on the target prints the architecture of its programs"
             )
             why = f"the engine for {machine} does not run there ({_plain(reason)}); {how}"
             raise MeasureError(why, on=name)

@@ -407,7 +407,7 @@ def _not_measured(requirement: Requirement, step: Step, series: Sequence[SeriesS
     return cannot_tell(
         requirement,
         step,
-        f"the step measured no {requirement.metric}",
+        f"the step did not measure {requirement.metric}",
         f"use a probe that measures {requirement.metric} (see rtgauge probe --help)",
     )
 

@@ -287,7 +287,7 @@ def _violations(record: Record, step: Step, requirement: Requirement) -> tuple[i
         figure.series for figure in judged_series(step, requirement.metric) if figure.series is not None
     ]
     if not series:
-        raise CannotGate(f"{step.id} measured no {requirement.metric}")
+        raise CannotGate(f"{step.id} did not measure {requirement.metric}")
     found = count_violations(record.windows(step), requirement.bound_ns, series=series)
     if found.by_window is None or len(found.by_window[0]) < 2:
         return found.possible, float(found.possible)

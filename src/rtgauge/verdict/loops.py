@@ -117,7 +117,7 @@ def _unseen_stops(step: Step, facts: Facts) -> str | None:
     pollers = [result for result in step.results if result.values.get("kind") == "poller"]
     smis = next((result.values.get("smis") for result in step.results if result.name == "watched"), None)
     if not all(result.values.get("interrupts_traced") is True for result in pollers):
-        return "the stops by other tasks were recorded, but not the stops by interrupts"
+        return "rtgauge recorded when other tasks stopped the thread, but not when interrupts did"
     if facts.machine.virtual is not False:
         host = "the" if facts.machine.virtual else "if this is a virtual machine, its"
         return f"{host} host may have stopped the thread, too, which no event shows"
@@ -131,7 +131,7 @@ def _unseen_stops(step: Step, facts: Facts) -> str | None:
     if any(mark.kind is MarkKind.TRACE_DROPPED for mark in step.marks) or any(
         result.values.get("unknown_stops") != 0 for result in pollers
     ):
-        return "the events of some stops are missing"
+        return "the kernel's events do not show all times at which the thread was stopped"
     return None
 
 
@@ -168,7 +168,7 @@ def _no_such_period(requirement: Requirement, step: Step, loops: Sequence[Watche
     trouble = next((text for loop in loops for text in loop.trouble if loop.stuck or loop.ended), None)
     reason = f"none of the threads has a period of {period}" + (f": {found}" if found else "")
     following = (
-        f"mend the period: {why}"
+        f"correct the period: {why}"
         if why
         else "give the period that the loop really has, or name its thread: --threads"
     )
@@ -188,7 +188,7 @@ def _of_thread(
             requirement,
             step,
             f"{loop.task} never sleeps, so it has no releases",
-            "judge how long it is stopped: --require gap<=20us",
+            'judge how long it is stopped: --require "gap<=20us"',
         )
     marks = [mark for mark in step.marks if mark.series == loop.series.get("latency")]
     unclear = next((mark for mark in marks if mark.kind is MarkKind.CYCLE_UNCLEAR), None)

@@ -290,7 +290,7 @@ def test_who_used_up_the_budget_of_real_time_tasks_is_named() -> None:
     story.switch(100, 1, poller, LOWER).switch(50_000, 1, LOWER, poller)
     explanation = explained(story.switch(50_100, 1, poller, MEASURED, state=1).moment(50_105))
     assert explanation.main.culprit == Culprit(Kind.THROTTLED, "hackbench", user="poller")
-    assert "poller had used the most of the CPU before" in sentence(explanation)
+    assert "before that, poller had used the most CPU time" in sentence(explanation)
 
 
 def test_a_reschedule_that_keeps_the_lower_task_is_throttling() -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import pytest
 
-from rtgauge.analysis.microbenchmarks import Cost, Microbenchmarks, System
+from rtgauge.analysis.microbenchmarks import Cost, LockAnswer, Microbenchmarks, System
 from rtgauge.record.summary import summarise_step
-from rtgauge.report.microbenchmark_tables import conclusion
+from rtgauge.report.microbenchmark_tables import conclusion, starving
 from rtgauge.report.record_view import series_name
 from tests.unit.windows import info, row, windows_of
 
@@ -40,6 +40,23 @@ def test_of_one_system_the_largest_is_named_and_of_none_nothing():
         "Largest worst case of 2 operations: preempt, 4.00 us on rt, fifo."
     )
     assert conclusion(Microbenchmarks(systems=[], inversion=[])) is None
+
+
+@pytest.mark.parametrize(
+    ("answers", "words"),
+    [
+        (["not-starved", "starved"], "starved with these locks: lock-1"),
+        (["not-starved", "not-available"], "did not starve with any lock that was tried"),
+        (["not-tried", "not-available"], "was not measured, because none of the locks could be tried"),
+    ],
+)
+def test_locks_that_were_not_tried_are_no_good_result(answers: list[str], words: str) -> None:
+    counts = {"trials": 1, "starved": 0, "gave_up": 0, "wait_max_ns": 1, "section_ns": 1, "limit_ns": 1}
+    found = [
+        LockAnswer(record="r", name="r", load="idle", lock=f"lock-{number}", answer=answer, **counts)
+        for number, answer in enumerate(answers)
+    ]
+    assert starving(found).endswith(words)
 
 
 @pytest.mark.parametrize(

@@ -325,7 +325,7 @@ def test_a_table_is_never_wider_than_the_terminal(width: int):
 def test_an_empty_list_says_so():
     out = io.StringIO()
     print_list([], Console(file=out, width=80))
-    assert out.getvalue() == "No record is here.\n"
+    assert out.getvalue() == "There are no records here.\n"
 
 
 def test_the_table_names_what_was_measured(record: Record):

@@ -95,7 +95,7 @@ def test_the_values_of_both_sides_stand_beside_the_change(tmp_path: Path) -> Non
 
 
 def test_a_pass_says_which_states_so_many_runs_cannot_show(tmp_path: Path) -> None:
-    says = "{} pairs may have missed a state of the machine that occurs in fewer than 1 in {} runs (or boots)"
+    says = "With {} pairs, the gate may have missed a state of the machine that occurs in fewer than 1 in {} runs (or boots)"
     six = measured(tmp_path / "6", max_pairs=6)
     assert says.format(6, 2) + "; --rare 10%" in markdown(GateResult.of(six))
     twelve = measured(tmp_path / "12", pairs=12)
@@ -144,7 +144,7 @@ def test_a_candidate_that_keeps_the_bound_passes(tmp_path: Path) -> None:
     every.run.plan["gate"]["max_pairs"] = 6
     assert GateResult.of(every).outcome is GateOutcome.NOT_WORSE
     other = measured(tmp_path / "d", pairs=1, require="response<=1ms")
-    assert "measured no response" in refused(other)
+    assert "did not measure response" in refused(other)
 
 
 @pytest.mark.parametrize(

@@ -319,10 +319,10 @@ def test_a_poller_is_judged_by_its_gaps_if_all_stops_have_events(gap_us: int, wo
     [
         (True, {}, "the host may have stopped"),
         (None, {}, "if this is a virtual machine, its host"),
-        (False, {"interrupts_traced": False}, "not the stops by interrupts"),
+        (False, {"interrupts_traced": False}, "but not when interrupts did"),
         (False, {"smis": None}, "neither an event nor a counter"),
         (False, {"smis": 2}, "2 times"),
-        (False, {"unknown_stops": 1}, "events of some stops are missing"),
+        (False, {"unknown_stops": 1}, "do not show all times at which the thread was stopped"),
     ],
 )
 def test_a_pollers_gaps_need_an_event_for_every_stop(

@@ -197,6 +197,19 @@ def test_a_virtual_machine() -> None:
     assert found["guest-idle"] == "unknown"
 
 
+@pytest.mark.parametrize(
+    ("error", "remedy", "other"),
+    [("ENOENT", "run as root: mount -t debugfs", "audit as root"), ("EACCES", "audit as root", "mount")],
+)
+def test_the_remedy_fits_why_a_file_cannot_be_read(error: str, remedy: str, other: str) -> None:
+    """Mounting helps only if the file system is missing."""
+    path = "/sys/kernel/debug/sched/fair_server/cpu[0-9]*/runtime"
+    files = machines.virtual_machine() | {path: {"error": error}}
+    (finding,) = audit([BY_ID["fair-server"]], facts(files), files).findings
+    assert remedy in finding.found
+    assert other not in finding.found
+
+
 def test_a_guest_that_controls_its_cpus_idle_states() -> None:
     """As with QEMU's `-overcommit cpu-pm=on`."""
     idle = f"{machines.CPU}/cpu0/cpuidle"

@@ -157,7 +157,7 @@ def test_a_version_debian_lacks_is_named_and_leaves_no_guest(fetched):
     for version in ("7.1", "7.3.4", "7.4-rc1"):
         guest = of_version(built_in()["debian-rt"], version, "")
         with pytest.raises(
-            MeasureError, match=rf"has a kernel {version}: .* \(such as 7\.3\), or --kernel newest"
+            MeasureError, match=rf"do not contain a kernel {version}: .* \(such as 7\.3\), or --kernel newest"
         ):
             build(guest, print)
         assert guest.name not in guests()

@@ -81,7 +81,7 @@ def test_a_device_with_a_clock_of_its_own() -> None:
     slower = with_clock(1_000_500, [1110, 3115])
     assert clock_words(slower) == (
         "The device answers by a clock of its own, every 1,000.500 us, 500.0 ppm slower than this loop. The "
-        "two slip every 2,001 cycles: from cycle 1,110, 3,115 on, the response is one of its periods shorter"
+        "two slip every 2,001 cycles: from cycle 1,110, 3,115 on, the response is shorter by one of its periods"
     )
     grid = clock_grid([slower], {"1": "idle"})
     assert grid is not None
@@ -90,7 +90,7 @@ def test_a_device_with_a_clock_of_its_own() -> None:
     assert clock_of(faster) is not None
     words = clock_words(faster) or ""
     assert "every 249.900 us, 400.0 ppm faster than this loop" in words
-    assert "every 625 cycles: from cycle 400, ... on, the response is one of its periods longer" in words
+    assert "every 625 cycles: from cycle 400, ... on, the response is longer by one of its periods" in words
 
 
 def test_a_figure_of_the_sawtooth() -> None:

@@ -83,7 +83,7 @@ def test_an_unknown_signal_is_refused() -> None:
 def test_a_command_that_others_can_change_is_refused(tmp_path: Path, mode: int) -> None:
     script = program_of(tmp_path / "alarm", "true")
     script.chmod(mode)
-    with pytest.raises(InputError, match="others than root can change"):
+    with pytest.raises(InputError, match="users other than root can change"):
         check_roots_file(script)
 
 
@@ -93,11 +93,11 @@ def test_a_command_of_another_user_or_in_their_folder_is_refused(tmp_path: Path)
     folder.mkdir()
     script = program_of(folder / "alarm", "true")
     os.chown(folder, 65534, 65534)
-    with pytest.raises(InputError, match=f"others than root can change {folder}"):
+    with pytest.raises(InputError, match=f"users other than root can change {folder}"):
         check_roots_file(script)
     os.chown(folder, 0, 0)
     os.chown(script, 65534, 65534)
-    with pytest.raises(InputError, match="others than root can change"):
+    with pytest.raises(InputError, match="users other than root can change"):
         check_roots_file(script)
 
 

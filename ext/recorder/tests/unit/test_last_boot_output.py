@@ -79,7 +79,7 @@ def test_a_cpu_whose_ring_did_not_survive_is_named() -> None:
     end = boot_end(kept, kept.reading.read_boot_id)
     assert end is not None
     (doubt,) = end.doubts
-    assert doubt.startswith("the kernel has nothing of CPU 0, so what it did is unknown")
+    assert doubt.startswith("the ring does not contain events of CPU 0")
 
 
 def test_without_a_kept_boot_there_is_only_the_state() -> None:

@@ -185,7 +185,7 @@ def test_a_response_far_above_its_bound_gets_a_remark():
     (remark,) = above_the_bound(measured_set(a_step()[0]))  # of `high` it is as calculated
     assert (
         remark
-        == "<low> took up to 21.0 ms, 2.6 times the calculated 8 ms; so something ran that is not in the task set"
+        == "<low> took up to 21.0 ms, 2.6 times the calculated 8 ms, so something that is not in the task set ran"
     )
 
 
@@ -282,8 +282,10 @@ def test_execution_times_from_a_record(tmp_path):
     assert [task.execution_ns for task in found.tasks] == [3 * MS + 9, 5 * MS]
     assert "01-taskset-idle" in notes[0]
     invalid = a_step(marks=[Mark(name="watchdog", severity=Severity.INVALID, detail="x")])[0]
-    with pytest.raises(InputError, match="no task, but not of 'high'"):
+    with pytest.raises(InputError, match="only in steps that are marked invalid"):
         execution_from_record(TASKSET.own(made.key).task_set, Record(tmp_path, run(), [invalid], {}))
+    with pytest.raises(InputError, match="does not contain any execution times; measure the task set"):
+        execution_from_record(TASKSET.own(made.key).task_set, Record(tmp_path, run(), [], {}))
     other = replace(TASKSET.own(made.key).task_set.tasks[0], name="third")
     with pytest.raises(InputError, match="high, <low>, but not of 'third'"):
         execution_from_record(

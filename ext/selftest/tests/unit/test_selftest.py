@@ -169,7 +169,7 @@ def test_each_kind_must_come_be_named_and_be_sized() -> None:
         assert (result.passed, result.too_busy) == (False, False)
     never = SelfTest([right, replace(kind_of(injected=0, named=0, sizes_right=0), kind="throttle")], 0)
     assert verdict_words(never).startswith(
-        "The explanations are not right, and the self test caused no stall of these kinds: throttle: "
+        "The explanations are not right, and the self test did not cause stalls of these kinds: throttle: "
     )
     assert verdict_words(SelfTest([right], 0)).startswith("The explanations are right: ")
     assert "73 named correctly (100 %), 36 of them" in verdict_words(SelfTest([kind_of(sizes_right=36)], 0))

@@ -76,7 +76,7 @@ def test_a_file_that_computes_is_refused(store: Path, record: Path, statements: 
     ):
         refused = run("store", *words, "--store", store)
         assert isinstance(refused.exception, InputError), refused.stdout
-        assert "it did not make its" in str(refused.exception)
+        assert "which rtgauge did not make" in str(refused.exception)
     assert store.read_bytes() == before
     assert machines(store) == 1
 

@@ -82,7 +82,7 @@ def test_the_terminal_names_the_change(store: str) -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (("nothing",), "the store has no series nothing; "),
+        (("nothing",), "'nothing' is not a series in the store; "),
         ((SERIES, "--by", "kernle"), "did you mean 'kernel'"),
         ((SERIES, "--by", "hour"), "there are: boot, commit, day, kernel, label:KEY, machine, setting:NAME"),
         ((SERIES, "--by", "setting:kernel.hx"), "has such a setting; did you mean 'setting:kernel.hz'"),

@@ -125,7 +125,7 @@ def test_an_unknown_series_names_the_nearest(either: str) -> None:
     assert f"did you mean {SERIES}?" in refused("show", "wakeup/latency/idel/as-is", "--store", store)
     assert "store list --series" in refused("show", "x", "--store", store)
     assert "--machine or --label" in refused("show", SERIES, "--store", store, "--machine", "none")
-    assert "no record nobody" in refused("rm", "nobody", "--store", store)
+    assert "'nobody' is not a record in the store" in refused("rm", "nobody", "--store", store)
 
 
 @pytest.mark.parametrize("damage", ["cut", "garbled", "row", "no-table", "no-version", "wrong-value"])

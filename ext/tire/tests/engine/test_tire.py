@@ -356,7 +356,7 @@ def test_what_the_engine_chose_is_told(engine: Path) -> None:
         ("usage", ["--without=springs", "--state=/tmp/never"], "nothing is simulated"),
         ("usage", ["--steps=5", "--duration-ns=5"], "not both"),
         ("usage", ["--steps=9000000000000000", "--period-ns=3600000000000"], "70 years"),
-        ("interval", ["--period-ns=999"], "shorter than a thread can sleep"),
+        ("interval", ["--period-ns=999"], "shorter than the shortest time that a thread can sleep"),
         ("unstable", ["--stiffness-nn-m=100000000000"], "at most"),
     ],
 )

@@ -243,8 +243,8 @@ FAULTS = (
     "allocate memory in the loop"
 )
 COPIES = (
-    "write to all memory before the loop, and do not fork during the loop: use posix_spawn, which copies "
-    "no memory, or hide the memory of the loop from the child (madvise with MADV_DONTFORK)"
+    "write to all memory before the loop, and do not fork during the loop: use posix_spawn, which does not "
+    "copy memory, or hide the memory of the loop from the child (madvise with MADV_DONTFORK)"
 )
 MAPPING = (
     "do not map, protect or free memory (mmap, mprotect, munmap) in any thread of the program during the "

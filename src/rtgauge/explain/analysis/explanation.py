@@ -342,7 +342,7 @@ def part_words(part: Part) -> str:
             return (
                 f"{who} while the thread was ready: "
                 f"{culprit.mechanism or 'throttling, or a server for lower-priority tasks'}"
-                f"{f'; {culprit.user} had used the most of the CPU before' if culprit.user else ''}"
+                f"{f'; before that, {culprit.user} had used the most CPU time' if culprit.user else ''}"
             )
         case Kind.QUOTA:
             return f"the CPU quota of its control group {culprit.name} was used up"

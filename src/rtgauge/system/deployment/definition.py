@@ -156,8 +156,8 @@ def _rules(key: str, value: str, known: Sequence[str]) -> str:
     names = {name.strip() for name in value.split(",")}
     for name in sorted(names - {*known}):
         raise InputError(
-            f"deployment: {key} has no '{name}'{nearest(name, known)}; see the names with: rtgauge tune "
-            f"--dry-run"
+            f"deployment: {key} cannot contain '{name}'; see the names with: rtgauge tune "
+            f"--dry-run{nearest(name, known)}"
         )
     return ",".join(name for name in known if name in names)
 
