@@ -11,7 +11,7 @@ import itertools
 import re
 import subprocess
 from collections.abc import Iterator
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, Literal, cast, get_args, get_origin
 
 import typer
 from pydantic import BaseModel
@@ -19,7 +19,6 @@ from pydantic import BaseModel
 from rtgauge import extension
 from rtgauge.cli.main import app
 from rtgauge.record.marks import mark_kinds
-from rtgauge.system.rules import Check, Rule, Trial, TrialSetting
 from rtgauge.target.engine_path import engine_path
 
 MARKS = """# Marks
@@ -66,17 +65,6 @@ def commands_page() -> str:
     return "".join(parts)
 
 
-FILES: dict[str, dict[str, type[BaseModel]]] = {
-    "Rules of the audit": {
-        "[[rule]]": Rule,
-        "A check: one thing and one test": Check,
-        "[rule.trial]": Trial,
-        "An entry of `set`": TrialSetting,
-    },
-}
-"""Title -> what a table shows -> its model."""
-
-
 def attribute_docs(model: type[BaseModel]) -> dict[str, str]:
     """Attribute -> the docstring after it."""
     (tree,) = (node for node in ast.parse(inspect.getsource(model)).body if isinstance(node, ast.ClassDef))
@@ -108,10 +96,8 @@ def files_page() -> str:
     parts = [
         "# Files that you write\n\nThe keys of each table. Times are written as `500us`, `10ms`, `1s`.\n"
     ]
-    of_extensions: dict[str, Any] = {
-        title: extension.load("files", title, dict) for title in extension.registered("files")
-    }
-    for title, tables in (of_extensions | FILES).items():
+    for title in extension.registered("files"):
+        tables = cast("dict[str, type[BaseModel]]", extension.load("files", title, dict))
         parts.append(f"\n## {title}\n")
         parts += [f"\n### {name}\n\n{keys_table(model)}" for name, model in tables.items()]
     return "".join(parts)

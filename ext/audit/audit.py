@@ -12,9 +12,9 @@ from rtgauge.errors import EXIT_FAILS, EXIT_OK
 from rtgauge.record.facts import UNKNOWN, AuditSummary, Facts, Purpose
 from rtgauge.record.strict_model import Model
 from rtgauge.system.kernel import version_tuple
-from rtgauge.system.rules import Architecture, AuditSeverity, Check, Rule
 from rtgauge.target.file_batch import Files
 from rtgauge_ext.audit.checks import CheckedMachine, CheckResult, Result, as_text, carry_out, combine
+from rtgauge_ext.audit.rules import Architecture, AuditSeverity, Check, Rule
 
 ARCHITECTURES: dict[str, Architecture] = {
     "x86_64": "x86-64",

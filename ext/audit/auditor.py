@@ -3,13 +3,27 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 from rtgauge.record.facts import AuditSummary, Facts
-from rtgauge.system.deployment.auditor import Auditor
-from rtgauge.system.rules import read_rules, rule_paths
+from rtgauge.system.deployment.auditor import Auditor, AuditRule
 from rtgauge.target.file_batch import Files
 from rtgauge_ext.audit import interface_facts
 from rtgauge_ext.audit.audit import audit, summarise
+from rtgauge_ext.audit.rules import Rule, read_rules, rule_paths
 from rtgauge_ext.audit.trial_settings import side_effects, trial_paths, trial_settings
+
+
+def _rules() -> dict[str, AuditRule]:
+    return {rule.id: _for_deployments(rule) for rule in read_rules()}
+
+
+def _for_deployments(rule: Rule) -> AuditRule:
+    trial = rule.trial
+    if trial is None:
+        return AuditRule(rule.title, rule.remedy)
+    boot = tuple((rule.boot or "").split()) if trial.boot else ()
+    return AuditRule(rule.title, rule.remedy, boot, bool(trial.set), trial.needs_cpus, trial.needs_program)
 
 
 def _paths() -> list[str]:
@@ -21,6 +35,7 @@ def _summary(facts: Facts, files: Files) -> AuditSummary:
 
 
 AUDITOR = Auditor(
+    rules=cache(_rules),
     paths=_paths,
     summary=_summary,
     interface_of=interface_facts.interface_of,

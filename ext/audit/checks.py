@@ -15,7 +15,7 @@ from rtgauge.target.file_batch import Files, chosen, cpu_list, glob_pattern, int
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
-    from rtgauge.system.rules import Check
+    from rtgauge_ext.audit.rules import Check
 
 Result = Literal["ok", "differs", "unknown", "not-applicable"]
 NONE = "none"

@@ -17,9 +17,9 @@ from rtgauge.errors import InputError
 from rtgauge.report.fact_rows import groups
 from rtgauge.suggest import nearest
 from rtgauge.system.facts import read_facts
-from rtgauge.system.rules import read_rules, rule_paths
 from rtgauge_ext.audit.audit import audit as check_rules
 from rtgauge_ext.audit.audit import exit_status
+from rtgauge_ext.audit.rules import read_rules, rule_paths
 from rtgauge_ext.audit.terminal import mend_script, print_audit, print_pairs
 
 LABEL_WIDTH = 22

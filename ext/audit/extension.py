@@ -17,6 +17,7 @@ EXTENSION = Extension(
         ),
     },
     auditors={"audit": "rtgauge_ext.audit.auditor:AUDITOR"},
+    files={"Rules of the audit": "rtgauge_ext.audit.rules:FILE"},
     words={
         "rtgauge audit": (
             "doctor lint diagnose health inspect advice tips config settings sysctl governor cstates "

@@ -19,7 +19,7 @@ from rtgauge_ext.audit.protected import is_protected
 from rtgauge_ext.audit.send_queues import OWN_QUEUE, apart, interface_of
 
 if TYPE_CHECKING:
-    from rtgauge.system.rules import Trial, TrialSetting
+    from rtgauge_ext.audit.rules import Trial, TrialSetting
 
 ETHTOOL = "ethtool:"
 IRQ_THREADS = "irq/"
@@ -83,7 +83,7 @@ def _reset_by(path: str) -> list[str]:
 def _trials(names: Iterable[str]) -> list[Trial]:
     trials: list[Trial] = []
     for name in names:
-        from rtgauge.system.rules import tried_rules  # few deployments meet any rule
+        from rtgauge_ext.audit.rules import tried_rules  # few deployments meet any rule
 
         trial = tried_rules()[name].trial
         trials += [] if trial is None else [trial]

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
 from rtgauge.record.facts import UNKNOWN, Processors
+from rtgauge.system.deployment.auditor import audit_rules
 from rtgauge.system.deployment.definition import (
     ALL,
     Cannot,
@@ -99,11 +100,7 @@ def command_line(
 
 
 def _of_rules(deployment: Deployment) -> list[str]:
-    if not deployment.boot_rules:
-        return []
-    from rtgauge.system.rules import tried_rules  # Few deployments meet any rule.
-
-    return [word for name in deployment.boot_rules for word in (tried_rules()[name].boot or "").split()]
+    return [word for name in deployment.boot_rules for word in audit_rules()[name].boot]
 
 
 def not_by_boot(deployment: Deployment) -> list[str]:

@@ -16,13 +16,13 @@ from rtgauge.system.deployment.daemons import FOUGHT_BY, running
 from rtgauge.system.deployment.definition import kept_cpus, parse_deployment, why_not
 from rtgauge.system.deployment.machine_state import Machine
 from rtgauge.system.facts import facts_by
-from rtgauge.system.rules import Rule, Trial, read_rules, rule_paths, tried_rules
 from rtgauge.target.file_batch import Files
 from rtgauge.target.open_target import reader
 from rtgauge.units import format_cpu_list, parse_cpu_list, plural
 from rtgauge_ext.audit.audit import Finding, judge, purpose_of
 from rtgauge_ext.audit.checks import CheckedMachine
 from rtgauge_ext.audit.protected import interface_of, why_kept
+from rtgauge_ext.audit.rules import Rule, Trial, read_rules, rule_paths, tried_rules
 from rtgauge_ext.audit.trial_settings import trial_settings
 from rtgauge_ext.deploy.boot_parameters import why_not_by_boot
 

@@ -11,9 +11,9 @@ import re
 from typing import TYPE_CHECKING, NamedTuple
 
 from rtgauge.system.deployment.definition import parse_deployment
-from rtgauge.system.rules import tried_rules
 from rtgauge.target.file_batch import shortest_cpu_list
 from rtgauge.units import plural
+from rtgauge_ext.audit.rules import tried_rules
 from rtgauge_ext.tune.writable import CPUS, is_writable
 
 if TYPE_CHECKING:

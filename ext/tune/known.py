@@ -11,7 +11,7 @@ from rtgauge.errors import InputError, RecordError
 from rtgauge.record.reader import Record
 from rtgauge.report.table import Column, Table
 from rtgauge.suggest import nearest
-from rtgauge.system.rules import Rule, read_rules
+from rtgauge_ext.audit.rules import Rule, read_rules
 from rtgauge_ext.tune.gain import format_gain, format_gains
 from rtgauge_ext.tune.result import TestFigures, TuneResult
 from rtgauge_ext.tune.tuning_options import KEY

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from rtgauge.record.model import SettingMade, Step
-from rtgauge.system.rules import tried_rules
+from rtgauge_ext.audit.rules import tried_rules
 from rtgauge_ext.tune.search import rule_id
 
 THREAD = "thread:"

@@ -24,11 +24,11 @@ from rtgauge.record.model import Step, Verdict, VerdictWord
 from rtgauge.record.pairs import BLOCK
 from rtgauge.record.reader import Record
 from rtgauge.record.strict_model import Model
-from rtgauge.system.rules import tried_rules
 from rtgauge.units import NS_PER_S, format_duration, format_span, plural
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.run_verdict import exposure_of
 from rtgauge.verdict.worst import worst
+from rtgauge_ext.audit.rules import tried_rules
 from rtgauge_ext.tune.costs import costs, isolated_in, of_the_rest
 from rtgauge_ext.tune.gain import format_gain
 from rtgauge_ext.tune.search import FALSE_KEEP, PairOutcome, PairTest, Purpose, rule_id

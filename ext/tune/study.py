@@ -19,10 +19,10 @@ from rtgauge.record.model import Distribution, Step, StepKey
 from rtgauge.record.quantiles import QUANTILES, times_longer
 from rtgauge.record.reader import Record
 from rtgauge.system.deployment.definition import AS_IS, parse_deployment
-from rtgauge.system.rules import tried_rules
 from rtgauge.units import NS_PER_S, format_duration, format_span
 from rtgauge.verdict.decision import judged_series
 from rtgauge.verdict.requirement import Requirement
+from rtgauge_ext.audit.rules import tried_rules
 from rtgauge_ext.tune.refused import refused_in
 from rtgauge_ext.tune.search import TuningSearch, Visit, VisitResult
 from rtgauge_ext.tune.suspects import culprits_of, suspects

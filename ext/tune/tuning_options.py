@@ -13,11 +13,11 @@ from rtgauge.record.model import Run, StepKey
 from rtgauge.record.pairs import BLOCK
 from rtgauge.record.strict_model import Model
 from rtgauge.runner.step_loop import expected_s
-from rtgauge.system.rules import tried_rules
 from rtgauge.target.kind import BOOT_S, guest_kind
 from rtgauge.units import NS_PER_S, format_duration, format_span, plural
 from rtgauge.verdict.requirement import Requirement, parse_requirement
 from rtgauge.verdict.run_verdict import check_answerable
+from rtgauge_ext.audit.rules import tried_rules
 from rtgauge_ext.tune.candidates import Candidate
 from rtgauge_ext.tune.search import SearchOptions
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from rtgauge.system.deployment.machine_state import CPU, RT_RUNTIME, SMT_CONTROL, TIMER_MIGRATION
 from rtgauge.system.interrupts import DEFAULT, WORKQUEUES
-from rtgauge.system.rules import TrialSetting, tried_rules
 from rtgauge.target.file_batch import glob_pattern
+from rtgauge_ext.audit.rules import TrialSetting, tried_rules
 from rtgauge_ext.audit.send_queues import OWN_QUEUE
 
 NUMBER = r"-?[0-9]{1,19}"

@@ -82,7 +82,7 @@ def test_every_command_works(page: Path, record: Path, tmp_path: Path) -> None:
     shutil.copytree(record, tmp_path / "rtgauge-runs" / record.name)
     for name in ("control.toml", "FILE.toml"):
         (tmp_path / name).write_text(TASKS)
-    shutil.copy(DOCS.parent / "src" / "rtgauge" / "system" / "rules.toml", tmp_path / "my.toml")
+    shutil.copy(DOCS.parent / "ext" / "audit" / "rules.toml", tmp_path / "my.toml")
     statuses, output = run_in_bash(commands(page), tmp_path)
     wrong = {
         line: status

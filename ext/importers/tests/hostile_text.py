@@ -17,7 +17,6 @@ from ext.importers.tests.foreign_files import FILES
 from rtgauge.errors import InputError, RecordError
 from rtgauge.explain.trace.formats import event_format, page_layout
 from rtgauge.load.processes import parse_stat
-from rtgauge.system.rules import parse_rules
 from rtgauge_ext.importers.foreign_file import lines
 from rtgauge_ext.importers.measurement import Hints
 from rtgauge_ext.importers.registry import importer_of, importers
@@ -74,7 +73,6 @@ READERS: dict[str, Callable[[Path], object]] = {
     "switchtest": lambda path: parse_switchtest(lines(path), "x"),
     "trace event": lambda path: event_format("a/x", _text(path)),
     "trace page": lambda path: page_layout(_text(path), _text(path), 4096),
-    "rules": lambda path: parse_rules(_text(path), "x"),
     "process": lambda path: parse_stat(_text(path)),
 }
 if find_spec("rtgauge_ext.papers") is not None:

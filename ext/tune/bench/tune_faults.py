@@ -252,7 +252,7 @@ def tuned(require: str, *words: str, cpu: int = CPU) -> dict[str, Any]:
 
 def state() -> dict[str, str]:
     """What a tuning changes: settings, the affinity of interrupts and of real-time threads."""
-    from rtgauge.system.rules import tried_rules
+    from rtgauge_ext.audit.rules import tried_rules
 
     paths = set(Path("/proc/irq").glob("[0-9]*/smp_affinity_list"))
     paths |= set(Path("/sys/fs/cgroup/cpuset").glob("*/"))

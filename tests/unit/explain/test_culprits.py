@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The ranking of culprits, the audit's rules that it names, and spikes joined on their time."""
+"""The ranking of culprits, and spikes joined on their time."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from rtgauge.analysis.spikes import Spike, joint_events, joint_words
+from rtgauge.explain.analysis import culprits
 from rtgauge.explain.analysis.attribution import explain
 from rtgauge.explain.analysis.culprits import (
     host_may_have_run,
@@ -21,9 +22,11 @@ from rtgauge.explain.analysis.stall import with_joint_stalls
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.record.facts import Facts
 from rtgauge.record.model import Severity
-from rtgauge.system.rules import read_rules
+from rtgauge.system.deployment.auditor import AuditRule
 from tests.unit.explain.made_events import HIGHER, IDLE, LOWER, MEASURED, Story
 from tests.unit.records import mark, step
+
+LOGGER = ("logger", 31, 10)
 
 
 def explained(story: Story, latency_us: float) -> Explanation:
@@ -91,27 +94,20 @@ def test_only_a_kernel_threads_instance_leaves_its_name(culprit: Culprit, name: 
     assert general(culprit).name == name
 
 
-def test_every_mend_is_a_rule_of_the_audit() -> None:
-    assert {rule for rules in MENDS.values() for rule in rules} <= {rule.id for rule in read_rules()}
-
-
-@pytest.mark.parametrize(("name", "rule"), [("logger", None), ("irq/31-eth0", "isolated-cpus")])
-def test_a_programs_task_gets_a_priority_not_a_kernel_thread(name: str, rule: str | None) -> None:
-    thread = (name, 31, 10)
+def test_a_programs_task_gets_a_lower_priority() -> None:
     story = (
         Story()
-        .switch(-500, 1, MEASURED, thread, state=1)
+        .switch(-500, 1, MEASURED, LOGGER, state=1)
         .timer(0, 1)
-        .switch(300, 1, thread, MEASURED, state=1)
+        .switch(300, 1, LOGGER, MEASURED, state=1)
     )
     (first, *_) = ranked_culprits([explained(story, 300)])
     remedy = remedy_of(first, Facts())
     assert remedy is not None
-    assert remedy.rule == rule
-    assert (remedy.what == "run chrt -f -p 79 31, or give logger another CPU") == (rule is None)
+    assert (remedy.rule, remedy.what) == (None, "run chrt -f -p 79 31, or give logger another CPU")
     again = remedy_of(first, Facts(), {"logger"})  # a thread of the program has another number next time
     assert again is not None
-    assert again.what.startswith("give logger a lower real-time priority") == (rule is None)
+    assert again.what.startswith("give logger a lower real-time priority")
 
 
 def test_no_setting_removes_the_timer_that_wakes_the_thread() -> None:
@@ -122,24 +118,6 @@ def test_no_setting_removes_the_timer_that_wakes_the_thread() -> None:
     own = remedy_of(by_name["local timer"], Facts())
     assert own is not None
     assert (own.rule, "no setting removes this interrupt" in own.what) == (None, True)
-
-
-def test_a_timer_of_somebody_else_is_the_tick() -> None:
-    story = (
-        Story()
-        .switch(-500, 1, MEASURED, HIGHER, state=1)
-        .timer(0, 1)
-        .at(50, 1, "local_timer_entry", vector=236)
-        .at(250, 1, "local_timer_exit", vector=236)
-        .switch(300, 1, HIGHER, MEASURED, state=1)
-    )
-    found = explained(story, 300)
-    (part,) = [part for part in found.parts if part.culprit.name == "local timer"]
-    tick = replace(part, spans=[span for span in part.spans if span[1] - span[0] > 100_000])
-    (ranked,) = ranked_culprits([replace(found, parts=[tick])])
-    remedy = remedy_of(ranked, Facts())
-    assert remedy is not None
-    assert remedy.rule == "nohz-full"
 
 
 @pytest.mark.parametrize("host", [True, False])
@@ -243,6 +221,12 @@ def test_what_may_be_own_work_is_ranked_as_own_work() -> None:
     ]
 
 
+@pytest.fixture
+def audited(monkeypatch: pytest.MonkeyPatch) -> None:
+    rules = {name: AuditRule(name, name) for names in MENDS.values() for name in names}
+    monkeypatch.setattr(culprits, "audit_rules", lambda: rules)
+
+
 def advice(culprit: Culprit, *, inherits: bool = False, ns: int = 100_000) -> str:
     found = replace(by_hog(100), lock_inherits=inherits)
     (ranked,) = ranked_culprits([replace(found, parts=[Part(culprit, ns)])])
@@ -250,9 +234,9 @@ def advice(culprit: Culprit, *, inherits: bool = False, ns: int = 100_000) -> st
     return "" if remedy is None else remedy.words
 
 
-def test_the_advice_fits_the_cause() -> None:
+def test_the_advice_fits_the_cause(audited: None) -> None:
     assert "real-time priority" in advice(Culprit(Kind.TASK, "hackbench", priority=120, pid=200))
-    assert "isolcpus" in advice(Culprit(Kind.TASK, "migration/1", priority=0, pid=20))
+    assert "isolated-cpus" in advice(Culprit(Kind.TASK, "migration/1", priority=0, pid=20))
     before_owner = Culprit(Kind.TASK, "hog", owner="logger", priority=60, pid=300)
     assert "(PTHREAD_PRIO_INHERIT)" in advice(before_owner)
     assert "PTHREAD_PRIO_INHERIT" not in advice(replace(before_owner, priority=9))  # above the waiter
@@ -276,7 +260,7 @@ def test_the_advice_fits_the_cause() -> None:
     assert "setswitchinterval" in advice(python, ns=9_900_000)
     assert "find the long call" in advice(python, ns=10_000_000)
     assert "freezer" in advice(Culprit(Kind.BLOCKED, until="freezer"))
-    assert "preempt=full" in advice(Culprit(Kind.PREEMPTION_OFF, "cat", pid=7))
+    assert "preemptible-kernel" in advice(Culprit(Kind.PREEMPTION_OFF, "cat", pid=7))
 
 
 @pytest.mark.parametrize("kind", ["maximum", "blocked"])

@@ -17,6 +17,7 @@ from rtgauge.analysis.spikes import step_words
 from rtgauge.cli.explain import show_explained
 from rtgauge.cli.record_argument import open_record
 from rtgauge.errors import RecordError
+from rtgauge.explain.analysis import culprits
 from rtgauge.explain.analysis.attribution import explain as explain_moment
 from rtgauge.explain.analysis.culprits import ExplainedStep, blame_of, explained_steps
 from rtgauge.explain.analysis.explanation import Kind
@@ -31,6 +32,7 @@ from rtgauge.report.figure_data import Source
 from rtgauge.report.page import figures, html
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.terminal import print_summary
+from rtgauge.system.deployment.auditor import AuditRule
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge.verdict.run_verdict import judge_run
 from tests.support.explained import add_moments, moment_document, real_formats, real_moment
@@ -77,6 +79,12 @@ def path(tmp_path: Path) -> Path:
     return record
 
 
+@pytest.fixture
+def audited(monkeypatch: pytest.MonkeyPatch) -> None:
+    rule = AuditRule("No interrupt on isolated CPUs", "write /proc/irq/N/smp_affinity_list")
+    monkeypatch.setattr(culprits, "audit_rules", lambda: {"irqs-on-isolated": rule})
+
+
 LOADS = (("idle", "1 latency"), ("cpu", "3 latencies"))
 
 
@@ -101,7 +109,7 @@ def test_a_moment_longer_than_its_ring_begins_unknown() -> None:
     assert explanation.doubts == ["events were lost during this latency"]
 
 
-def test_the_terminal_ranks_culprits_and_sums_the_worst(path: Path) -> None:
+def test_the_terminal_ranks_culprits_and_sums_the_worst(path: Path, audited: None) -> None:
     text = shown(Record.open(path))
     lines = [" ".join(line.split()) for line in text.splitlines()]
     assert any(re.fullmatch(r"1\. task hog .*100 % 97\.9 % 2,392\.7 us", line) for line in lines)
@@ -208,7 +216,7 @@ def test_run_and_explain_propose_the_same(path: Path, capsys: pytest.CaptureFixt
     assert whole.cause.startswith("interrupts ran (")
 
 
-def test_a_failure_is_mended_at_what_took_most_of_the_time(path: Path) -> None:
+def test_a_failure_is_mended_at_what_took_most_of_the_time(path: Path, audited: None) -> None:
     record = Record.open(path)
     requirement = parse_requirement("latency<=1us")
     _, hog, irq = judge_run(requirement, record, blame_of=blame_of)

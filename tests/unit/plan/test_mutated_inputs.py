@@ -1,23 +1,19 @@
 # SPDX-License-Identifier: MIT
-"""Plans and rules in which anything was changed are taken, or refused by an InputError."""
+"""Plans in which anything was changed are taken, or refused by an InputError."""
 
 from __future__ import annotations
 
 import time
 import tomllib
-from importlib import resources
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from rtgauge.plan.plan import Overrides, make_plan, preset_texts
-from rtgauge.system.rules import parse_rules
 from tests.support.mutated_document import EXAMPLES, check_taken_or_refused, mutated_document
-from tests.support.mutated_text import mutated
 
 OVERRIDES = Overrides()
 PLANS = [tomllib.loads(text) for text in preset_texts().values()]
-RULES = (resources.files("rtgauge.system") / "rules.toml").read_text(encoding="utf-8")
 
 
 @settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -25,12 +21,6 @@ RULES = (resources.files("rtgauge.system") / "rules.toml").read_text(encoding="u
 def test_a_mutated_plan(data: st.DataObject) -> None:
     written = mutated_document(data.draw(st.sampled_from(PLANS)), data)
     check_taken_or_refused(lambda plan: make_plan(plan, "plan", OVERRIDES), written)
-
-
-@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-@given(data=st.data())
-def test_mutated_rules(data: st.DataObject) -> None:
-    check_taken_or_refused(lambda text: parse_rules(text, "rules"), mutated(RULES, data))
 
 
 def test_a_large_matrix_is_planned_or_refused_soon() -> None:

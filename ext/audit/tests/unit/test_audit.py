@@ -4,6 +4,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -15,16 +16,20 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from pydantic import ValidationError
 from rich.console import Console
+from tests.support.mutated_document import EXAMPLES, check_taken_or_refused
+from tests.support.mutated_text import mutated
 from tests.unit.system import machines
-from tests.unit.system.worlds import World
+from tools import reference
 
+from ext.audit.tests.unit.worlds import World
 from rtgauge.errors import InputError
 from rtgauge.record.facts import Facts
 from rtgauge.system import kernel
 from rtgauge.system.facts import fact_paths, facts
-from rtgauge.system.rules import Rule, parse_rules, read_rules, rule_paths
 from rtgauge.target.file_batch import Files, glob_pattern
+from rtgauge_ext.audit import rules
 from rtgauge_ext.audit.audit import AuditDocument, audit, exit_status
+from rtgauge_ext.audit.rules import Rule, parse_rules, read_rules, rule_paths
 from rtgauge_ext.audit.terminal import mend_script, print_audit
 
 RULES = [rule for rule in read_rules() if rule.checks]
@@ -392,6 +397,20 @@ def test_rules_of_somebody_else_read_nothing_but_kernel_settings(tmp_path: Path,
         read_rules(tmp_path / "my.toml")
 
 
+@settings(max_examples=EXAMPLES, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(data=st.data())
+def test_mutated_rules_are_taken_or_refused(data: st.DataObject) -> None:
+    text = (Path(rules.__file__).parent / "rules.toml").read_text(encoding="utf-8")
+    check_taken_or_refused(lambda changed: parse_rules(changed, "rules"), mutated(text, data))
+
+
+def test_the_page_of_keys_has_defaults_and_choices() -> None:
+    page = reference.files_page()
+    choices = r"^\| `if-missing` \| unknown \| .+ One of unknown, ok, differs, not-applicable\. \|$"
+    assert re.search(choices, page, re.MULTILINE)
+    assert "| `title` | required |" in page
+
+
 def test_rules_of_ones_own(tmp_path: Path) -> None:
     path = tmp_path / "my.toml"
     path.write_text(RULE)
@@ -403,8 +422,6 @@ def test_rules_of_ones_own(tmp_path: Path) -> None:
 
 
 def test_globs() -> None:
-    import re
-
     assert re.fullmatch(glob_pattern("/a/cpu[0-9]*/b.c"), "/a/cpu12/b.c")
     assert not re.fullmatch(glob_pattern("/a/cpu[0-9]*/b.c"), "/a/cpu1/2/b.c")
     assert not re.fullmatch(glob_pattern("/a/cpu[0-9]*/b.c"), "/a/cpu1/bxc")

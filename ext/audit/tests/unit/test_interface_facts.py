@@ -17,13 +17,13 @@ from rtgauge.record.facts import NetworkInterface
 from rtgauge.system.deployment.definition import parse_deployment
 from rtgauge.system.deployment.machine_state import Machine
 from rtgauge.system.facts import facts
-from rtgauge.system.rules import read_rules
 from rtgauge.target.file_batch import Files
 from rtgauge_ext.audit import interface_facts as network
 from rtgauge_ext.audit.audit import Finding, audit
 from rtgauge_ext.audit.interface_facts import KINDS, interface_of
 from rtgauge_ext.audit.netlink import Nest, attributes, messages
 from rtgauge_ext.audit.protected import PATHS, why_kept
+from rtgauge_ext.audit.rules import read_rules
 from rtgauge_ext.audit.trial_settings import trial_settings
 
 GENERIC, LINK, ROUTE = bytes(4), bytes(16), bytes(12)

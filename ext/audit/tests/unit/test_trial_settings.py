@@ -14,9 +14,9 @@ from rtgauge.system.deployment.apply import Refused, apply
 from rtgauge.system.deployment.definition import parse_deployment
 from rtgauge.system.deployment.machine_state import NO_SETAFFINITY, Machine
 from rtgauge.system.deployment.stages import Note, Write, preview
-from rtgauge.system.rules import tried_rules
 from rtgauge.target.file_batch import Files
 from rtgauge.target.target import Target
+from rtgauge_ext.audit.rules import tried_rules
 from rtgauge_ext.audit.send_queues import apart
 from rtgauge_ext.audit.trial_settings import trial_paths, trial_settings
 

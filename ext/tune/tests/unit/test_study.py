@@ -28,9 +28,9 @@ from rtgauge.record.model import (
 from rtgauge.record.pairs import BLOCK
 from rtgauge.record.reader import Record
 from rtgauge.record.windows import Windows
-from rtgauge.system.rules import tried_rules
 from rtgauge.units import NS_PER_S, parse_duration_ns
 from rtgauge.verdict.requirement import Requirement, parse_requirement
+from rtgauge_ext.audit.rules import tried_rules
 from rtgauge_ext.tune.answer import TuneAnswer
 from rtgauge_ext.tune.candidates import Candidate
 from rtgauge_ext.tune.page import basis, figures, page, tables

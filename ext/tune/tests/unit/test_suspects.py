@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, cast
 import pytest
 
 from rtgauge.explain.analysis.explanation import Culprit, Kind
-from rtgauge.system.rules import tried_rules
+from rtgauge_ext.audit.rules import tried_rules
 from rtgauge_ext.tune.suspects import suspects
 
 if TYPE_CHECKING:

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -37,7 +36,7 @@ from rtgauge.record.model import Step
 from rtgauge.record.moments import MOMENTS, MomentFile
 from rtgauge.record.reader import Record
 from rtgauge.record.watched_loop import loops_of
-from rtgauge.system.rules import Rule, read_rules
+from rtgauge.system.deployment.auditor import audit_rules
 from rtgauge.system.scheduling import mechanisms
 from rtgauge.verdict.loops import chosen_loops
 from rtgauge.verdict.next_step import Blame
@@ -227,11 +226,6 @@ class Remedy:
     def words(self) -> str:
         """The change and the rule's name."""
         return self.what if self.rule is None else f"{self.what} (rtgauge audit: {self.rule})"
-
-
-@functools.cache
-def _rules() -> dict[str, Rule]:
-    return {rule.id: rule for rule in read_rules()}
 
 
 INHERIT = "give the lock of {} priority inheritance (PTHREAD_PRIO_INHERIT), or avoid the lock"
@@ -425,18 +419,18 @@ def remedy_of(ranked: RankedCulprit, facts: Facts, threads: Collection[str] = ()
     of_program = _of_program(ranked, threads)
     if of_program is not None:
         return Remedy(None, of_program)
-    rules = [rule for name in ranked.rules if (rule := _rules().get(name)) is not None]
+    known = audit_rules()
+    rules = {name: known[name] for name in ranked.rules if name in known}
     summary = facts.audit
     if summary is not None:
         differs = {*summary.serious, *summary.moderate, *summary.minor}
-        rules = [rule for rule in rules if rule.title in differs]
+        rules = {name: rule for name, rule in rules.items() if rule.title in differs}
     if not rules:
         return None
+    name, rule = next(iter(rules.items()))
     number = ranked.culprit.number
-    remedy = (
-        rules[0].remedy if number is None else rules[0].remedy.replace("/proc/irq/N/", f"/proc/irq/{number}/")
-    )
-    return Remedy(rules[0].id, remedy)
+    remedy = rule.remedy if number is None else rule.remedy.replace("/proc/irq/N/", f"/proc/irq/{number}/")
+    return Remedy(name, remedy)
 
 
 def blame_of(record: Record, step: Step, requirement: Requirement, task: str | None = None) -> Blame | None:

@@ -29,7 +29,7 @@ MENDS: dict[Kind, tuple[str, ...]] = {
     Kind.POLL: ("network-polls-at-once", "threaded-napi"),
     Kind.POLL_KEPT: ("napi-thread-priority", "threaded-napi"),
 }
-"""Kind -> ids of the audit rules (system/rules.toml) that say what to change, the most likely first."""
+"""Kind -> ids of the audit rules (ext/audit/rules.toml) that say what to change, the most likely first."""
 
 
 LEAST_SHARE = 0.05

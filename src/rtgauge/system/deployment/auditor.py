@@ -1,13 +1,13 @@
 # SPDX-License-Identifier: MIT
-"""What an extension that audits machines gives a run: a summary of a machine's settings for its facts, the
-facts of a network interface, and the settings with which a machine meets rules.
+"""What an extension that audits machines gives a run: its rules, a summary of a machine's settings for its
+facts, the facts of a network interface, and the settings with which a machine meets rules.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, NamedTuple, cast
 
 from rtgauge.errors import InputError
 from rtgauge.extension import load, registered
@@ -19,10 +19,29 @@ if TYPE_CHECKING:
     from rtgauge.target.file_batch import Files, Read
 
 
+class AuditRule(NamedTuple):
+    """A rule of the audit."""
+
+    title: str
+    """The wanted state, as a sentence."""
+    remedy: str
+    """How to meet the rule, for the reader."""
+    boot: tuple[str, ...] = ()
+    """The boot parameters that meet it, if a deployment can try it by them."""
+    has_settings: bool = False
+    """Whether a deployment can meet it by settings on the running machine."""
+    needs_cpus: bool = False
+    """Whether these settings need the real-time CPUs."""
+    needs_program: bool = False
+    """Whether these settings need the watched program."""
+
+
 @dataclass(frozen=True)
 class Auditor:
     """Audits a machine."""
 
+    rules: Callable[[], Mapping[str, AuditRule]]
+    """Returns all rules by id, in the order of the audit."""
     paths: Callable[[], list[str]]
     """Returns the files that the audit needs in addition to the facts'."""
     summary: Callable[[Facts, Files], AuditSummary]
@@ -52,6 +71,11 @@ def auditor() -> Auditor | None:
     """
     name = next(iter(registered("auditors")), None)
     return None if name is None else cast("Auditor", load("auditors", name, Auditor))
+
+
+def audit_rules() -> Mapping[str, AuditRule]:
+    """Return the rules of the audit by id; empty if no extension audits."""
+    return {} if (known := auditor()) is None else known.rules()
 
 
 def needed_auditor(why: str) -> Auditor:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
 from rtgauge.suggest import nearest
+from rtgauge.system.deployment.auditor import audit_rules, needed_auditor
 from rtgauge.units import format_cpu_list, parse_cpu_list, plural
 
 if TYPE_CHECKING:
@@ -132,24 +133,14 @@ def _interface(key: str, value: str) -> str:
 
 def _settings(key: str, value: str) -> str:
     """Check the names of rules, and sort them."""
-    from rtgauge.system.rules import tried_rules
-
-    return _rules(
-        key,
-        value,
-        [name for name, rule in tried_rules().items() if rule.trial is not None and rule.trial.set],
-    )
+    rules = needed_auditor(f"a deployment with {key}").rules()
+    return _rules(key, value, [name for name, rule in rules.items() if rule.has_settings])
 
 
 def _boot(key: str, value: str) -> str:
     """Check the names of rules that need a boot, and sort them."""
-    from rtgauge.system.rules import tried_rules
-
-    return _rules(
-        key,
-        value,
-        [name for name, rule in tried_rules().items() if rule.trial is not None and rule.trial.boot],
-    )
+    rules = needed_auditor(f"a deployment with {key}").rules()
+    return _rules(key, value, [name for name, rule in rules.items() if rule.boot])
 
 
 def _rules(key: str, value: str, known: Sequence[str]) -> str:
@@ -164,17 +155,15 @@ def _rules(key: str, value: str, known: Sequence[str]) -> str:
 
 def _check_has_subject(checked: Mapping[str, str]) -> None:
     """Raise InputError if a rule is about CPUs or a program that the user did not name."""
-    from rtgauge.system.rules import tried_rules
-
-    for rule in filter(None, checked["settings"].split(",")):
-        trial = tried_rules()[rule].trial
-        if trial is not None and trial.needs_cpus and "rt_cpus" not in checked:
+    for name in filter(None, checked["settings"].split(",")):
+        rule = audit_rules()[name]
+        if rule.needs_cpus and "rt_cpus" not in checked:
             raise InputError(
-                f"deployment: {rule} applies to the real-time CPUs; name them, for example with rt-cpus=1"
+                f"deployment: {name} applies to the real-time CPUs; name them, for example with rt-cpus=1"
             )
-        if trial is not None and trial.needs_program and "rt_pid" not in checked:
+        if rule.needs_program and "rt_pid" not in checked:
             raise InputError(
-                f"deployment: {rule} applies to a real-time program; name it, for example with rt-pid=1234"
+                f"deployment: {name} applies to a real-time program; name it, for example with rt-pid=1234"
             )
 
 

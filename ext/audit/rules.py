@@ -271,6 +271,13 @@ READABLE = ("/proc/sys/", "/sys/")
 """Where the rules of a file may read. Anybody may have written them, and the audit prints what it reads."""
 CHECK_KEYS = [dashed(name) for name in Check.model_fields]
 RULE_KEYS = [dashed(name) for name in Rule.model_fields]
+FILE: dict[str, type[BaseModel]] = {
+    "[[rule]]": Rule,
+    "A check: one thing and one test": Check,
+    "[rule.trial]": Trial,
+    "An entry of `set`": TrialSetting,
+}
+"""The tables of the file, for the page of the keys."""
 
 
 def parse_rules(text: str, source: str) -> list[Rule]:
@@ -310,7 +317,7 @@ def read_rules(path: Path | None = None) -> list[Rule]:
     """Return rtgauge's rules, or the rules in a file. Raises InputError if the file is invalid."""
     if path is None:
         return parse_rules(
-            (resources.files("rtgauge.system") / "rules.toml").read_text(encoding="utf-8"), "rules.toml"
+            (resources.files("rtgauge_ext.audit") / "rules.toml").read_text(encoding="utf-8"), "rules.toml"
         )
     try:
         rules = parse_rules(read_regular(path, MOST_TOML).decode("utf-8"), str(path))

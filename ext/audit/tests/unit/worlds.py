@@ -6,12 +6,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.record.facts import Facts
-from rtgauge.target.file_batch import Files
 from tests.unit.system.machines import texts
 
+from rtgauge.record.facts import Facts
+from rtgauge.target.file_batch import Files
+
 if TYPE_CHECKING:
-    from rtgauge.system.rules import Check, Rule
+    from rtgauge_ext.audit.rules import Check, Rule
 
 POSSIBLE = {0, 1, 2, 3}
 MACHINES = {"x86-64": "x86_64", "arm64": "aarch64", "armhf": "armv7l"}
