@@ -42,6 +42,9 @@ python tools/check_class_names.py
 echo "docs/layers.svg"
 python tools/layers.py --check
 
+echo "sizes in ext/README.md"
+python tools/extension_sizes.py --check
+
 echo "folders of the engine"
 python tools/check_engine_folders.py
 
