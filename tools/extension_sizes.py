@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: MIT
 """Writes the sizes of all extensions, in lines rounded to hundreds, into the table of ext/README.md.
 
-`--check`: writes nothing, and fails if an extension is missing, or if a size is wrong by more than a tenth and
-by more than a hundred lines.
+`--check`: writes nothing, and fails if an extension is missing, or if a size is wrong by more than a tenth
+and by more than a hundred lines.
 """
 
 from __future__ import annotations
@@ -25,7 +25,9 @@ def sizes(name: str) -> list[int]:
     for path in map(Path, files.rstrip("\0").split("\0")):
         kind = {".py": "Python", ".c": "C", ".h": "C"}.get(path.suffix)
         if kind is not None and (EXTENSIONS / path).exists():
-            counts["tests" if "tests" in path.parts else kind] += (EXTENSIONS / path).read_bytes().count(b"\n")
+            counts["tests" if "tests" in path.parts else kind] += (
+                (EXTENSIONS / path).read_bytes().count(b"\n")
+            )
     return list(counts.values())
 
 
