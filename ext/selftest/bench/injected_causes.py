@@ -55,6 +55,8 @@ PROGRAM_PRIORITY, HIGHER, MIDDLE, LOWER = 40, 60, 30, 20
 FAIR_NICE = -3
 """Of the busy task: above the program beside it, but not so far that that one starves."""
 PERIOD_NS, WORK_NS = 4_000_000, 200_000
+SECOND_PERIOD_NS = 8_000_000
+"""Of a second loop, whose work is longer than any injection, so that none delays most of it."""
 ABOVE = "500us"
 FREEZER, GROUP = Path("/sys/fs/cgroup/freezer/rtgauge-cause"), Path("/sys/fs/cgroup/cpu/rtgauge-cause")
 FREEZER_2 = Path("/sys/fs/cgroup/unified/rtgauge-cause")
@@ -241,6 +243,28 @@ def two_hogs() -> None:
 
     beside(other)
     hog()
+
+
+def second_loop() -> Callable[[int], None]:
+    """Another loop of the program, on another CPU, always works for longer than --explain-above, so that its
+    responses use up the budget of latencies that are kept.
+    """
+
+    def loop() -> None:
+        become("cause-second", LOWER, OTHER_CPU)
+        due = now_ns()
+        while True:
+            due += SECOND_PERIOD_NS
+            sleep_until(due)
+            compute(SECOND_PERIOD_NS // 2)
+            RAN.clear()
+
+    beside(loop)
+
+    def work(_number: int) -> None:
+        compute(WORK_NS)
+
+    return work
 
 
 def same_priority() -> None:
@@ -903,6 +927,14 @@ MACHINE = (
 CAUSES = (
     Cause("task of a higher priority", r"\bcause-hog\b", hog),
     Cause("the same, and one on another CPU", r"\bcause-hog\b", two_hogs),
+    Cause(
+        "hog while another loop uses up the budget",
+        r"\bcause-hog\b",
+        hog,
+        within=second_loop,
+        options=("--threads", "victim,cause-second"),
+        runs=3,
+    ),
     Cause("task of the same priority", r"\bcause-same\b", same_priority),
     Cause("fair program next to a busy task", r"\bcause-busy\b", busy, fair=True),
     # the timer is still on the CPU that the program left, which may be idle when it expires
