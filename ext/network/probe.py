@@ -182,6 +182,7 @@ returns what it gets.""",
         Metric(
             name="response",
             plural="responses",
+            is_delay=False,  # the device may take as long as the kernel throttles
             bound=Bound(example="period=1ms response<=1ms hardness=99.9%", preset="path"),
         ),
         Metric(

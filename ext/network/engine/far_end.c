@@ -88,8 +88,11 @@ static bool parse_address(struct far_end *end, const char *text, size_t length, 
 static int connect_to(struct far_end *end)
 {
 	if (connect(end->fd, (struct sockaddr *)&end->address, end->address_length))
-		return error_line(STATUS_CANNOT_MEASURE, "path", "cannot reach --path %.100s: %s", end->path,
-				  strerror(errno));
+		return error_line(
+			STATUS_CANNOT_MEASURE, "path", "cannot reach --path %.100s: %s", end->path,
+			errno == EACCES	       ? "this is a broadcast address; give the address of one device"
+			: errno == ENETUNREACH ? "there is no route to this address; check it, and `ip route`"
+					       : strerror(errno));
 	end->address_length = 0;
 	return 0;
 }

@@ -258,6 +258,13 @@ def test_nobody_there(engine: Path, both: TwoNamespaces) -> None:
         assert "nobody answers on udp:198.18.45.2:9 (Connection refused)" in message
 
 
+@pytest.mark.parametrize(
+    ("where", "words"), [(f"{FAR.removesuffix('2')}3", "broadcast address"), ("198.18.99.1", "no route")]
+)
+def test_an_address_that_is_no_device(engine: Path, both: TwoNamespaces, where: str, words: str) -> None:
+    assert words in refused(engine, "path", 3, "path", "--go", f"--path=icmp:{where}", prefix=both.near)
+
+
 def test_what_needs_a_capability_says_so(engine: Path, both: TwoNamespaces) -> None:
     nobody = [
         *both.near,

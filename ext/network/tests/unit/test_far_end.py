@@ -88,6 +88,12 @@ def test_the_engine_gets_its_options() -> None:
     assert not any(word.startswith("--explain") for word in PROBE.trial_arguments(explained))
 
 
+def test_the_time_of_a_device_does_not_look_like_throttling() -> None:
+    response = PROBE.metric("response")
+    assert response is not None
+    assert not response.is_delay
+
+
 def test_parameters_that_do_not_fit() -> None:
     for written, says in (
         ({"interval": "19us"}, "interval"),
