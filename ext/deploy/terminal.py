@@ -59,10 +59,8 @@ def print_settings(
     if not any(isinstance(action, Write) for action in actions):
         print_line(console, "  nothing would change: the machine is already in this state")
     if noted:
-        changed = (
-            f"{plural(noted, 'setting')} that these changes may also affect {'is' if noted == 1 else 'are'}"
-        )
-        print_line(console, f"  {changed} saved before and restored afterwards")
+        also = f"{plural(noted, 'setting')} that may change when CPUs go offline or tasks are moved"
+        print_line(console, f"  rtgauge would also save and restore {also}")
 
 
 def refusals(report: DeploymentReport) -> list[str]:

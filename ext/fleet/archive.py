@@ -232,7 +232,8 @@ def _other(parcel: Parcel, shown: str) -> str:
 def _failed(parcel: Parcel, shown: str, said: bytes) -> str:
     lines = [line.strip() for line in said.decode(errors="replace").splitlines() if line.strip()]
     reason = f" ({lines[-1][:300]})" if lines else ""
-    return f"{parcel.name} could not be sent to {shown}{reason}, and no part of it arrived; try again"
+    remedy = "remove the cause, then try again" if lines else "try again"
+    return f"{parcel.name} could not be sent to {shown}{reason}, and no part of it arrived; {remedy}"
 
 
 def archive_of(text: str) -> Archive:

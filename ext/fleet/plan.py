@@ -192,8 +192,8 @@ class FleetPlan(_Part):
             of_gates = job.max_pairs or job.pause_between
             if one_side or (job.is_gate and job.require) or (of_gates and not job.is_gate):
                 raise InputError(
-                    f"{path}: job {job.name}: a gate needs baseline and candidate, and takes no require; "
-                    f"only a gate takes max-pairs and pause-between"
+                    f"{path}: job {job.name}: a gate needs baseline and candidate, and does not take "
+                    f"require; only a gate takes max-pairs and pause-between"
                 )
             if not any(set(job.tags) <= set(board.tags) for board in plan.boards):
                 raise InputError(

@@ -109,10 +109,10 @@ class _Measured:
         if builder is None:
             channels = "these channels" if self._options.answer else "this channel"
             raise InputError(
-                f"{name}: rtgauge found no edges on {channels}; check the channel and the threshold"
+                f"{name}: rtgauge did not find edges on {channels}; check the channel and the threshold"
             )
         if builder.totals().count == 0:
-            why = "rtgauge found fewer than two edges"
+            why = "rtgauge found fewer than two edges; check the channel and the threshold"
             if self._options.answer:
                 why = "none of the stimuli has an answer; did you swap the two channels?"
             if self._pairing.opposite:

@@ -335,8 +335,8 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
         return result.ending(
             TuneOutcome.NOTHING,
             before,
-            f"none of the {'' if by_boot else 'live '}settings showed a gain ({spent}){would}; rtgauge "
-            "restored every setting",
+            f"none of the settings{'' if by_boot else ' that work without a boot'} showed a gain ({spent})"
+            f"{would}; rtgauge restored every setting",
             None if by_boot else "see which settings need a boot: rtgauge tune --dry-run",
         )
     word = result.after.word if result.after is not None else VerdictWord.CANNOT_TELL
@@ -378,8 +378,8 @@ def _confirmation(result: TuneResult, *, booted: bool) -> str:
     words = {
         PairOutcome.BETTER: f"confirmed under {loads} ({format_gain(test.gain)})",
         PairOutcome.WORSE: f" under {loads} ({format_gain(test.gain)})",
-        PairOutcome.NO_DIFFERENCE: f"no difference shown under {loads}",
-        PairOutcome.NOT_MEASURED: f"could not be measured under {loads}",
-        PairOutcome.REFUSED: f"refused by the machine under {loads}",
+        PairOutcome.NO_DIFFERENCE: f"rtgauge did not find a difference under {loads}",
+        PairOutcome.NOT_MEASURED: f"the confirmation could not be measured under {loads}",
+        PairOutcome.REFUSED: f"the machine refused the settings under {loads}",
     }
     return words[result.confirmed]

@@ -182,7 +182,7 @@ int sched_events_open(struct sched_events *events, const char *instance, enum ca
 	if (lacks)
 		return failed(lacks);
 	if (points->cost && !point_events_measure(&events->points, events->reader.instance, points->cost))
-		return failed("points");
+		return failed("the events at the points");
 	if (points->cost && events->points.cost_ns > points->budget_ns)
 		return error_line(
 			STATUS_USAGE, "point-budget",
@@ -196,17 +196,19 @@ int sched_events_open(struct sched_events *events, const char *instance, enum ca
 	events->gives_back = symbols_address("inactive_task_timer");
 	events->pending = memory_get(PENDING_MAX * sizeof(*events->pending));
 	if (!events->pending)
-		return failed("memory");
+		return failed("memory for the kernel's events");
 	if (!read_formats(events) || !choose_threads(events, tids, count))
-		return failed("events");
+		return failed("the kernel's events");
 	if (!point_events_open(&events->points, events->reader.instance, points->list))
-		return failed("points");
+		return failed("the events at the points");
 	filter_calls(events);
 	for (size_t i = 0; i < SCHED_KINDS; i++) {
 		if (events->ids[i] && !trace_event_enable(events->reader.instance, names[i], true))
 			return failed(names[i]);
 	}
-	return point_events_enable(&events->points, events->reader.instance, true) ? 0 : failed("points");
+	return point_events_enable(&events->points, events->reader.instance, true)
+		       ? 0
+		       : failed("the events at the points");
 }
 
 static int64_t argument(const struct sched_events *events, const unsigned char *record, size_t len,

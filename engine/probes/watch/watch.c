@@ -819,10 +819,11 @@ static void write_parts(const struct state *state, struct json *j)
 		stream_result_end(j);
 		/* Each thread may be in the part at the end. */
 		if (part->begun - part->series.total.count > state->count)
-			stream_mark(j, "parts-not-ended", SEVERITY_DOUBTFUL, (int)part->series.id,
-				    "%lld of %lld parts %s did not end at the next point",
-				    (long long)(part->begun - part->series.total.count),
-				    (long long)part->begun, part->name);
+			stream_mark(
+				j, "parts-not-ended", SEVERITY_DOUBTFUL, (int)part->series.id,
+				"the part %s began %lld times, but %lld times it did not end at the next point",
+				part->name, (long long)part->begun,
+				(long long)(part->begun - part->series.total.count));
 	}
 }
 

@@ -579,8 +579,8 @@ static void conclude(struct harness *h, struct json *j)
 	if (others->duplicate || foreign)
 		stream_mark(
 			j, "other-frames", SEVERITY_NOTE, ROUND_TRIP,
-			"%lld answers came twice, and %lld frames were no answers: something repeats frames, or "
-			"uses the same path",
+			"%lld answers came twice, and %lld frames did not answer this run: something repeats "
+			"frames, or uses the same path",
 			(long long)others->duplicate, (long long)foreign);
 	if (state->not_split)
 		stream_mark(

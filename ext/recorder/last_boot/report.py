@@ -19,10 +19,10 @@ ENDED: dict[Ending, str] = {
     "crash": "the kernel crashed",
     "panic": "the kernel panicked",
     "hang": "the machine hung",
-    "restart": "it was restarted or shut down in an orderly way",
-    "reset": "it was reset by a command",
-    "unknown": "the kernel gave no reason: it was reset from outside (a watchdog, the reset button or the "
-    "hypervisor), or its power failed briefly",
+    "restart": "the machine was restarted or shut down in an orderly way",
+    "reset": "a command reset the machine",
+    "unknown": "the kernel did not give a reason: the machine was reset from outside (a watchdog, the reset "
+    "button or the hypervisor), or its power failed briefly",
 }
 SHOWN_MESSAGES = 12
 LEAST_WAIT_NS = 100_000_000

@@ -129,7 +129,10 @@ class WatchedLoop:
                 "time instead"
             )
         if self.slack_ns >= 1_000_000:
-            return f"its timers have a slack of {format_time(self.slack_ns)} (PR_SET_TIMERSLACK)"
+            return (
+                f"its timers have a slack of {format_time(self.slack_ns)}; set a smaller one "
+                "(PR_SET_TIMERSLACK)"
+            )
         return None
 
     @property
@@ -137,16 +140,17 @@ class WatchedLoop:
         """Describe how the thread waits: "every 1ms in clock_nanosleep"."""
         call = self.call or "a sleep"
         call += f" of file descriptor {self.fd}" if self.fd is not None else ""
-        every = format_time(self.period_ns) if self.period_ns else "an unknown time"
+        often = f"every {format_time(self.period_ns)}" if self.period_ns else "at unknown intervals"
+        about = f"about {often}" if self.period_ns else often
         clock = " on the wall clock" if self.wall_clock else ""
         return {
-            "periodic": f"runs every {every} (waits in {call}{clock})",
+            "periodic": f"runs {often} (waits in {call}{clock})",
             "relative": (
-                f"sleeps for {format_time(self.sleep_ns)} after its work, so it runs every {every} (waits in "
+                f"sleeps for {format_time(self.sleep_ns)} after its work, so it runs {often} (waits in "
                 f"{call}{clock})"
             ),
-            "own-schedule": f"wakes at times that it sets itself (in {call}{clock}), about every {every}",
-            "data": f"runs when others wake it (waits in {call}), about every {every}",
+            "own-schedule": f"wakes at times that it sets itself (in {call}{clock}), {about}",
+            "data": f"runs when others wake it (waits in {call}), {about}",
             "poller": "never sleeps",
         }.get(self.kind, "has no known cycle")
 

@@ -125,8 +125,8 @@ def _cost_of_slice(result: Result) -> tuple[bool, float | None]:
 def _points(results: Sequence[Result]) -> list[str]:
     """Return a line on what a point of the program costs."""
     return [
-        f"each point costs {us(_number(result, 'cost_ns'), digits=2)} us on this machine, which the parts "
-        f"contain once; its budget is {us(_number(result, 'budget_ns'), digits=2)} us"
+        f"a point costs {us(_number(result, 'cost_ns'), digits=2)} us on this machine, and each part "
+        f"includes this cost once; the budget of a point is {us(_number(result, 'budget_ns'), digits=2)} us"
         for result in results
         if result.name == "point-cost"
     ]

@@ -73,11 +73,10 @@ def engine_path() -> Path:
     if not named and not path.exists():  # a wheel for all architectures has no native engine
         path = PACKAGE / "bin" / f"{NAME}-{MACHINES.get(platform.machine(), platform.machine())}"
     if not os.access(path, os.X_OK):
-        where = "RTGAUGE_ENGINE names the missing program" if named else "the package should have"
-        raise MeasureError(
-            f"the engine is missing: {where} {path}; install rtgauge again (pip install .) or set "
-            "RTGAUGE_ENGINE"
-        )
+        where = f"the package should have {path}; install rtgauge again (pip install .) or set RTGAUGE_ENGINE"
+        if named:
+            where = f"RTGAUGE_ENGINE names {path}, which cannot be run; unset it, or set it to an engine"
+        raise MeasureError(f"the engine is missing: {where}")
     return path
 
 
@@ -168,8 +167,8 @@ def _build(source: Path, architecture: str, place: Path) -> None:
         sources = (("apt-get install", set(missing) - OF_PYPI), ("pip install", OF_PYPI & set(missing)))
         commands = [f"{command} {' '.join(sorted(names))}" for command, names in sources if names]
         raise MeasureError(
-            f"the package has no engine for {architecture}, and programs to build one are missing: "
-            f"{', '.join(commands)}"
+            f"the package does not contain an engine for {architecture}, and programs to build one are "
+            f"missing; run: {' && '.join(commands)}"
         )
     try:
         private_folder(place.parent)

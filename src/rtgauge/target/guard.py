@@ -205,7 +205,7 @@ def held_text(holder: Mapping[str, Any], name: str | None = None, *, waits: bool
     elif run is None and process is not None:
         how = f"{there}with: kill {process}"
     elif process is not None and uid is not None:
-        guard = f"{there}its guard (process {process} of user {uid}; its data is then lost)"
+        guard = f"its guard {there}(process {process} of user {uid}; its data is then lost)"
         how = f"where it was started (Ctrl-C), or end {guard} with: kill {process}"
     else:
         how = "where it was started (Ctrl-C)"

@@ -273,7 +273,7 @@ class NextStep:
         if blame.is_own_work:
             return (
                 f"shorten the thread's own work, which took {format_share(blame.time_share)} of the largest "
-                f"latencies and {format_time(blame.worst_ns)} of one{self._repeat}"
+                f"latencies, and up to {format_time(blame.worst_ns)} of a single latency{self._repeat}"
             )
         return None if blame.remedy is None else f"{blame.remedy}{self._repeat}"
 
