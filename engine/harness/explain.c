@@ -388,6 +388,7 @@ static bool set_buffer(void)
 	if (!trace_write(explain.instance, "tracing_on", "0") ||
 	    !trace_write(explain.instance, "trace_clock", "mono"))
 		return failed("trace_clock");
+	trace_write(explain.instance, TRACE_USER_DATA, "0");	 /* it would cost time, and needs no record */
 	trace_write(explain.instance, "options/overwrite", "1"); /* the default, unless somebody changed it */
 	return trace_write(explain.instance, "buffer_size_kb", number) || failed("buffer_size_kb");
 }

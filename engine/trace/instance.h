@@ -12,6 +12,8 @@
 
 #define TRACE_TEXT_MAX 8192
 #define TRACE_NAME_MAX 65 /* of an instance */
+/* How much of what a program passes to a call the events of calls by name copy (since Linux 6.19). */
+#define TRACE_USER_DATA "syscall_user_buf_size"
 
 /* The place of a field in a record, in bytes. */
 struct trace_field {

@@ -385,3 +385,16 @@ void blocking_calls_filter(enum call_table table, char filter[CALL_FILTER_MAX])
 		len += (size_t)snprintf(filter + len, CALL_FILTER_MAX - len, "%sid==%ld", i ? "||" : "",
 					tables[table].calls[i].number);
 }
+
+void blocking_calls_events(char list[CALL_EVENTS_MAX])
+{
+	size_t len = 0;
+
+	list[0] = '\0';
+	for (size_t i = 0; i < tables[CALLS_NATIVE].count && len < CALL_EVENTS_MAX - 100; i++) {
+		const char *name = tables[CALLS_NATIVE].calls[i].name;
+
+		len += (size_t)snprintf(list + len, CALL_EVENTS_MAX - len,
+					"syscalls/sys_enter_%s,syscalls/sys_exit_%s,", name, name);
+	}
+}

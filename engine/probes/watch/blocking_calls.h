@@ -10,6 +10,7 @@
 #define CALL_ARGUMENTS 3
 #define CALL_NAME_MAX 24
 #define CALL_FILTER_MAX 4096
+#define CALL_EVENTS_MAX 8192
 
 /* The sets of numbers: of this engine's own architecture, and of 32-bit programs on a 64-bit kernel. */
 enum call_table { CALLS_NATIVE, CALLS_32_BIT };
@@ -85,5 +86,9 @@ bool blocking_call_is_storage(const struct blocking_call *call);
 
 /* Writes a filter of the events sys_enter and sys_exit that passes these calls only. */
 void blocking_calls_filter(enum call_table table, char filter[CALL_FILTER_MAX]);
+
+/* Writes the names of the kernel's events at the begin and the end of these calls, separated by commas
+ * (trace/events.h). For programs of this engine's architecture, if that has 64 bits. */
+void blocking_calls_events(char list[CALL_EVENTS_MAX]);
 
 #endif

@@ -29,9 +29,11 @@
 #define ENDED_STATES 48	    /* dead, zombie */
 #define HELD_STATES 14	    /* uninterruptible, stopped, traced (TASK_REPORT, include/linux/sched.h) */
 
-static const char *const names[] = {
-	"sched/sched_waking",  "sched/sched_switch",	"raw_syscalls/sys_enter",  "raw_syscalls/sys_exit",
-	"timer/hrtimer_start", "signal/signal_deliver", "sched/sched_process_fork"};
+static const char *const names[SCHED_KINDS] = {
+	[SCHED_WAKING] = "sched/sched_waking",	   [SCHED_SWITCH] = "sched/sched_switch",
+	[SCHED_TIMER] = "timer/hrtimer_start",	   [SCHED_SIGNAL] = "signal/signal_deliver",
+	[SCHED_FORK] = "sched/sched_process_fork",
+};
 
 static int failed(const char *what)
 {
@@ -58,14 +60,6 @@ static bool read_formats(struct sched_events *events)
 	    !trace_find_field(text, "next_prio", &events->to_priority))
 		return false;
 	events->ids[SCHED_SWITCH] = trace_event_id(text);
-	if (trace_event_format(events->reader.instance, names[SCHED_SYSCALL], text) &&
-	    trace_find_field(text, "id", &events->call) &&
-	    trace_find_field(text, "args[6]", &events->arguments))
-		events->ids[SCHED_SYSCALL] = trace_event_id(text);
-	if (events->ids[SCHED_SYSCALL] &&
-	    trace_event_format(events->reader.instance, names[SCHED_RETURN], text) &&
-	    trace_find_field(text, "ret", &events->result))
-		events->ids[SCHED_RETURN] = trace_event_id(text);
 	if (trace_event_format(events->reader.instance, names[SCHED_TIMER], text) &&
 	    trace_find_field(text, "hrtimer", &events->timer) &&
 	    trace_find_field(text, "function", &events->function) &&
@@ -98,7 +92,7 @@ void sched_events_add(const struct sched_events *events, const pid_t *tids, int 
 
 bool sched_events_have_calls(const struct sched_events *events)
 {
-	return events->ids[SCHED_SYSCALL];
+	return events->calls.count;
 }
 
 static void expect_setting(const struct sched_events *events)
@@ -156,20 +150,6 @@ void sched_events_fit_buffers(struct sched_events *events, int64_t recorded_ns)
 	set_buffer(events, kb);
 }
 
-/* Without a filter, all calls are recorded. */
-static void filter_calls(const struct sched_events *events)
-{
-	char filter[CALL_FILTER_MAX], path[64];
-
-	blocking_calls_filter(events->table, filter);
-	for (int kind = SCHED_SYSCALL; kind <= SCHED_RETURN; kind++) {
-		if (!events->ids[kind])
-			continue;
-		snprintf(path, sizeof(path), "events/%s/filter", names[kind]);
-		trace_write(events->reader.instance, path, filter);
-	}
-}
-
 int sched_events_open(struct sched_events *events, const char *instance, enum call_table table,
 		      const struct point_options *points, const pid_t *tids, int count)
 {
@@ -201,7 +181,9 @@ int sched_events_open(struct sched_events *events, const char *instance, enum ca
 		return failed("the kernel's events");
 	if (!point_events_open(&events->points, events->reader.instance, points->list))
 		return failed("the events at the points");
-	filter_calls(events);
+	call_events_find(&events->calls, events->reader.instance, table);
+	if (!call_events_enable(&events->calls, events->reader.instance, true, &lacks))
+		return failed(lacks);
 	for (size_t i = 0; i < SCHED_KINDS; i++) {
 		if (events->ids[i] && !trace_event_enable(events->reader.instance, names[i], true))
 			return failed(names[i]);
@@ -214,8 +196,8 @@ int sched_events_open(struct sched_events *events, const char *instance, enum ca
 static int64_t argument(const struct sched_events *events, const unsigned char *record, size_t len,
 			size_t which)
 {
-	size_t size = events->arguments.size / 6;
-	const struct trace_field field = {events->arguments.offset + which * size, size};
+	size_t size = events->calls.arguments.size / 6;
+	const struct trace_field field = {events->calls.arguments.offset + which * size, size};
 
 	return trace_number(record, len, &field);
 }
@@ -251,13 +233,13 @@ static bool read_event(const struct sched_events *events, const unsigned char *r
 	case SCHED_SWITCH:
 		return read_switch(events, record, len, event);
 	case SCHED_SYSCALL:
-		event->call.number = trace_number(record, len, &events->call);
+		event->call.number = trace_number(record, len, &events->calls.number);
 		event->call.table = events->table;
 		for (size_t i = 0; i < CALL_ARGUMENTS; i++)
 			event->call.arguments[i] = (uint64_t)argument(events, record, len, i);
 		return true;
 	case SCHED_RETURN:
-		event->result = trace_number(record, len, &events->result);
+		event->result = trace_number(record, len, &events->calls.result);
 		return true;
 	case SCHED_TIMER: /* an interrupt arms timers of its own, whatever it interrupts */
 		event->timer = (uint64_t)trace_number(record, len, &events->timer);
@@ -303,8 +285,11 @@ static void add(void *user, const unsigned char *record, size_t len, int64_t tim
 		return;
 	if (record)
 		memcpy(&id, record, sizeof(id));
-	while (record && kind < SCHED_KINDS && id != events->ids[kind])
-		kind++;
+	if (record && events->calls.edges[id])
+		kind = events->calls.edges[id] == CALL_BEGINS ? SCHED_SYSCALL : SCHED_RETURN;
+	else
+		while (record && kind < SCHED_KINDS && id != events->ids[kind])
+			kind++;
 	point = record && kind == SCHED_KINDS ? point_events_find(&events->points, id) : -1;
 	if (point >= 0) {
 		kind = SCHED_POINT;
@@ -420,10 +405,13 @@ void sched_events_take(struct sched_events *events, void (*take)(void *user, con
 
 void sched_events_switch(const struct sched_events *events, bool on)
 {
+	const char *failing;
+
 	for (size_t i = 0; i < SCHED_KINDS; i++) {
 		if (events->ids[i])
 			trace_event_enable(events->reader.instance, names[i], on);
 	}
+	call_events_enable(&events->calls, events->reader.instance, on, &failing);
 	point_events_enable(&events->points, events->reader.instance, on);
 }
 
@@ -435,6 +423,7 @@ bool sched_events_add_interrupts(struct sched_events *events)
 void sched_events_close(struct sched_events *events)
 {
 	sched_events_switch(events, false);
+	call_events_close(&events->calls);
 	interrupt_events_disable(&events->interrupts, events->reader.instance);
 	if (events->set_fd >= 0)
 		close(events->set_fd);

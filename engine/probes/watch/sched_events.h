@@ -12,6 +12,7 @@
 #include <sys/types.h>
 
 #include "probes/watch/blocking_calls.h"
+#include "probes/watch/call_events.h"
 #include "probes/watch/clock_offsets.h"
 #include "probes/watch/interrupt_events.h"
 #include "probes/watch/point_events.h"
@@ -66,8 +67,8 @@ struct sched_event {
 struct sched_events {
 	struct trace_reader reader;
 	unsigned int ids[SCHED_KINDS]; /* ids of the events; 0: this kernel has no such event */
-	struct trace_field flags, current, woken, from, state, to, to_name, from_priority, to_priority, call,
-		arguments, result, timer, expiry, function, signal, handler, child;
+	struct trace_field flags, current, woken, from, state, to, to_name, from_priority, to_priority, timer,
+		expiry, function, signal, handler, child;
 	enum call_table table; /* of the program's system calls */
 	/* Events that are not passed on yet. Each run of them is in time order: run i begins at runs[i]. */
 	struct sched_event *pending;
@@ -78,6 +79,7 @@ struct sched_events {
 	int64_t taken_bytes; /* of all records, to size the buffers */
 	int64_t buffer_kb;   /* of each CPU */
 	struct clock_offsets offsets;
+	struct call_events calls;
 	struct interrupt_events interrupts;
 	struct point_events points;
 	uint64_t wakes;	     /* address of hrtimer_wakeup; 0: unknown */
