@@ -94,7 +94,7 @@ def audit(
     if facts_only:
         if for_ is not None or rules is not None or others or script or details or show_all:
             raise InputError(
-                "--facts only shows the machine's facts and checks no rules; leave out --facts or the "
+                "--facts only shows the machine's facts and does not check rules; leave out --facts or the "
                 "other options"
             )
         _print_facts(target, interface, json=json)

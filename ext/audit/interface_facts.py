@@ -55,8 +55,8 @@ def interface_of(read: Read, named: str) -> str:
         if is_name and read([path]).number(path) is not None:
             return named
         raise InputError(
-            f"the target has no network interface '{named}'; list its interfaces with ip link, or give the "
-            "IP address of the peer"
+            f"'{named}' is not a network interface of the target; list its interfaces with ip link, or give "
+            "the IP address of the peer"
         ) from None
     question = f"netlink:route:{address}"
     files = read([question, f"{NET}/*/ifindex"])

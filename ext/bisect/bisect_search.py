@@ -271,7 +271,7 @@ class _Runs:
                 return BisectRun(commit=commit, value_ns=found.value_ns, record=path.name)
             why = found.why_not
         raise MeasureError(
-            f"{commit[:12]} gave no value in three runs: {why}; to count runs with a mark, give "
+            f"{commit[:12]} did not give a value in three runs: {why}; to count runs with a mark, give "
             f"--allow-mark NAME"
         )
 
@@ -299,7 +299,7 @@ def kept_search(folder: Path) -> BisectState:
         parse_json(data)
         return BisectState.model_validate_json(data)
     except (FileNotFoundError, NotADirectoryError):
-        raise InputError(f"{folder} contains no search, because it has no {STATE}") from None
+        raise InputError(f"{folder} does not contain a search, because {STATE} is missing") from None
     except OSError as error:
         raise InputError(
             f"rtgauge does not use {error.filename or folder} ({error.strerror}), because it would run the "

@@ -34,8 +34,8 @@ class ImportMarkKind(MarkKindBase):
     )
     EXTRA_EDGES = Entry(
         (DOUBTFUL,),
-        "The channel of the answers has edges that belong to no stimulus. Either the line is noisy, or an "
-        "edge crosses the threshold more than once.",
+        "The channel of the answers has edges that do not belong to a stimulus. Either the line is noisy, or "
+        "an edge crosses the threshold more than once.",
         "set the threshold and the hysteresis of the instrument, then record again",
     )
     ANSWERS_INVERTED = Entry(

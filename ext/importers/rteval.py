@@ -184,7 +184,7 @@ def parse_summary(data: bytes, source: str) -> list[Measurement]:
             )
         )
     if not result:
-        raise InputError(f"{source} contains no measurement by cyclictest or timerlat")
+        raise InputError(f"{source} does not contain a measurement by cyclictest or timerlat")
     return result
 
 

@@ -208,7 +208,7 @@ def to_shell(line: SerialLine, patience_s: float, quiet_s: float) -> bool:
             found = answer.search(heard + b"\n")
             if found is not None and heard.endswith((b"\n", b" ")):
                 if found[1] != b"0":
-                    raise ConsoleError("the console's shell is not root's; log out there")
+                    raise ConsoleError("the user who is logged in on the console is not root; log out there")
                 return logged_in
         if time.monotonic() - last < quiet_s:
             continue

@@ -23,12 +23,12 @@ class NetworkMarkKind(MarkKindBase):
     )
     OTHER_FRAMES = Entry(
         (NOTE,),
-        "Answers came twice, or frames came that were no answers to this run. They do not count.",
+        "Answers came twice, or frames came that did not answer this run. They do not count.",
         "check whether something repeats frames, or uses the same path; then measure again",
     )
     STAMPS_MISSING = Entry(
         (NOTE,),
-        "The kernel gave no usable time stamps for some frames, so their responses are not split into parts. "
+        "Some frames lack usable time stamps of the kernel, so their responses are not split into parts. "
         "Their responses are measured all the same.",
         "check with `ethtool -T INTERFACE` whether the driver makes software time stamps, and do not set the "
         "system's time while rtgauge measures",

@@ -132,7 +132,7 @@ class Triggers:
         typer.Option(
             metavar="N",
             min=2,
-            help="Trigger if a thread gets no CPU for N periods; needs period= in --require.",
+            help="Trigger if a thread does not get a CPU for N periods; needs period= in --require.",
         ),
     ] = None
 

@@ -118,7 +118,8 @@ def source_folder() -> Path:
         if (folder / "Kbuild").is_file():
             return folder
     raise NoModules(
-        "the package has no sources of the kernel modules", "install rtgauge again (pip install .)"
+        "the package does not contain the sources of the kernel modules",
+        "install rtgauge again (pip install .)",
     )
 
 

@@ -49,7 +49,7 @@ def advice(rule: Rule) -> list[str]:
     lines.append(
         f"Against this setting: {trial.against}"
         if trial.against
-        else "Against this setting: rtgauge knows no advice"
+        else "rtgauge does not know any advice against this setting"
     )
     lines.append(f"Costs: {trial.cost}")
     if trial.conflicts:

@@ -381,8 +381,8 @@ static void conclude(struct harness *h, struct json *j)
 			(long long)drops, (long long)events);
 	if (state->policy_missing)
 		stream_mark(j, "policy-not-set", SEVERITY_DOUBTFUL, -1,
-			    "rtgauge did not find all timerlat threads of the kernel; those that it did not "
-			    "find keep the kernel's own priority, FIFO 95");
+			    "rtgauge did not find all timerlat threads of the kernel; the others keep the "
+			    "priority that the kernel gave them, FIFO 95");
 }
 
 int wakeup_in_kernel(struct harness *h)

@@ -108,7 +108,7 @@ static const struct option_entry table[] = {
 	 .min = 0,
 	 .max = NS_PER_S,
 	 .help = "time between two readings of the kernel's events in the measured phase, in ns; 0: the "
-		 "usual one"},
+		 "default"},
 	{.name = "window-ns",
 	 .kind = OPTION_INT,
 	 .value = &options.window_ns,

@@ -151,8 +151,8 @@ def _marks(bulks: list[Bulk], cells: Cells | None) -> list[Mark]:
         marks.append(
             InstrumentMarkKind.FIRST_SECOND.mark(
                 f"the latmon's totals per second leave out the first second: "
-                f"{plural(placed - samples, 'sample')} are only in its histogram, so rtgauge gives no mean, "
-                f"and the minimum and maximum are exact only to 1 us"
+                f"{plural(placed - samples, 'sample')} are only in its histogram. Therefore the mean is "
+                "unknown, and the minimum and maximum are exact only to 1 us"
             )
         )
     elif placed < samples:

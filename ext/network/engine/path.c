@@ -585,7 +585,7 @@ static void conclude(struct harness *h, struct json *j)
 	if (state->not_split)
 		stream_mark(
 			j, "stamps-missing", SEVERITY_NOTE, ROUND_TRIP,
-			"%lld of %lld answers are not split into parts, because %s gave no usable time stamps%s%s%s",
+			"%lld of %lld answers are not split into parts, because %s did not give usable time stamps%s%s%s",
 			(long long)state->not_split, (long long)received,
 			state->loop.end.hardware_stamps
 				? "the network card, which is set to make them (hwstamp_ctl),"

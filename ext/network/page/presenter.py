@@ -42,7 +42,7 @@ OTHERS = {
     "duplicate": "answers that came twice",
     "reordered": "answers behind a later one",
     "after-timeout": "answers after the timeout",
-    "foreign": "frames that were no answer",
+    "foreign": "frames that did not answer this run",
 }
 PART_NOTES = (
     "Times are in us; the parts of each cycle add up to its response exactly. wire and device is the time "

@@ -84,8 +84,8 @@ def _nothing(*, recorded: bool, read: bool) -> str:
     """Say why there is nothing of the last boot."""
     if recorded:
         return (
-            "the ring already records events that the kernel's command line names, so the last boot's are "
-            "mixed with them; remove these events from trace_instance="
+            "the ring already records events that the kernel's command line names, so the events of the "
+            "last boot are mixed with them; remove these events from trace_instance="
         )
     if read:
         return (

@@ -84,7 +84,7 @@ def system_line(name: str, facts: Facts) -> str:
 def system_lines(record: Record) -> list[str]:
     """Return the system line of every target of the record."""
     return [system_line(name, facts) for name, facts in record.systems.items()] or [
-        "system unknown, because the record contains no facts about its target"
+        "system unknown, because the record does not contain facts about its target"
     ]
 
 

@@ -46,7 +46,9 @@ DRAWN = ("latency", "response", "period")
 FIGURES = ("threads-distribution", "threads-course")
 MOST_DRAWN = 8
 """The most threads in a chart: the ones with the largest values."""
-BUSY = "If a thread did not wait for a release, the release has no latency and appears in no curve."
+BUSY = (
+    "If a thread did not wait for a release, the release does not have a latency, so the curves leave it out."
+)
 EACH_POINT = "Each point is the largest value in a window."
 
 

@@ -162,7 +162,7 @@ def _static_probe(elf: Any, symbol: str, shown: str) -> str:
         counter = _file_offset(elf, semaphore + moved) if semaphore else None
         return place if counter is None else f"{place}(0x{counter:x})"
     wanted = symbol.removeprefix(USDT)[:80]
-    raise InputError(f"{shown} has no static probe '{wanted}'{nearest(wanted, known) if known else ''}")
+    raise InputError(f"'{wanted}' is not a static probe in {shown}{nearest(wanted, known) if known else ''}")
 
 
 @cache

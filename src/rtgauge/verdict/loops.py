@@ -31,7 +31,7 @@ OWN_PART = 100
 """rtgauge's own delays are in doubt from one part in so many of the late time on."""
 WAIT_FOR_EACH = (
     "let the loop wait for each release, even a late one, as clock_nanosleep with TIMER_ABSTIME does (C++'s "
-    "sleep_until makes no call then), and measure again"
+    "sleep_until does not make a call then), and measure again"
 )
 NOT_ALL = (MarkKind.THREADS_LEFT_OUT, MarkKind.THREADS_UNWATCHED)
 """Marks of threads that nobody looked at. With them, nothing holds."""

@@ -80,7 +80,7 @@ def test_an_address_is_that_of_the_program_not_of_its_file(program: Path) -> Non
     [
         ("control::Loop::write", "several functions control::Loop::write: control::Loop::write"),
         ("markt", "has no function 'markt'; did you mean 'marked'"),
-        ("usdt:io:begin", "has no static probe 'io:begin'"),
+        ("usdt:io:begin", "'io:begin' is not a static probe in"),
         ("0x1", "is not in the code"),
     ],
 )
