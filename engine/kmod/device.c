@@ -77,8 +77,9 @@ static int map_rings(struct kmod_device *device)
 	}
 	if (error)
 		return error_line(STATUS_CANNOT_MEASURE, "kernel-module",
-				  "cannot read the samples of the kernel module %s: %s", device->name,
-				  strerror(error));
+				  "cannot read the samples of the kernel module %s (%s); remove the module "
+				  "(rmmod %s), then measure again",
+				  device->name, strerror(error), device->name);
 	device->held = calloc(HELD, sizeof(*device->held));
 	return device->held ? 0 : error_line(STATUS_CANNOT_MEASURE, "internal", "out of memory");
 }

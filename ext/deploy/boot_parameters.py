@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
-from rtgauge.record.facts import UNKNOWN, Processors
+from rtgauge.record.facts import Processors
 from rtgauge.system.deployment.auditor import audit_rules
 from rtgauge.system.deployment.definition import (
     ALL,
@@ -175,16 +175,17 @@ def differs(deployment: Deployment, before: Machine, cpu: Processors) -> str | N
     """
     kept, isolated = kept_cpus(deployment, before), isolated_cpus(deployment, before)
     if deployment.smt is not None or deployment.cores is not None:
-        online = cpu.online or UNKNOWN
-        if online != format_cpu_list(kept):
-            return f"the CPUs {online} are online, but the deployment needs {format_cpu_list(kept)}"
+        if not cpu.online:
+            return "rtgauge cannot tell which CPUs are online"
+        if cpu.online != format_cpu_list(kept):
+            return f"the CPUs {cpu.online} are online, but the deployment needs {format_cpu_list(kept)}"
     if deployment.isolate is not None:
-        now = UNKNOWN if cpu.isolated is None else cpu.isolated
-        if now != format_cpu_list(isolated):
-            return (
-                f"the isolated CPUs are {now or 'none'}, but the deployment needs "
-                f"{format_cpu_list(isolated) or 'none'}"
-            )
+        if cpu.isolated is None:
+            return "rtgauge cannot tell which CPUs are isolated"
+        if cpu.isolated != format_cpu_list(isolated):
+            now = f"the isolated CPUs are {cpu.isolated}" if cpu.isolated else "no CPU is isolated"
+            wanted = format_cpu_list(isolated)
+            return f"{now}, but the deployment {f'isolates {wanted}' if wanted else 'does not isolate any'}"
     deepest = cpu.idle.deepest_latency_us
     if deployment.c_states == "off" and isinstance(deepest, int) and deepest > 0:
         return f"its processors still enter a C-state with an exit latency of {deepest} us"

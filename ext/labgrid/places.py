@@ -329,9 +329,10 @@ def _service(name: str, text: str) -> Service:
         )
         service = Service(host, "root", None, has_power, console=console)
     else:
+        only = f", only {', '.join(sorted(resources))}" if resources else ""
         raise InputError(
-            f"labgrid:{name} has neither a NetworkService nor a NetworkSerialPort, only "
-            f"{', '.join(sorted(resources)) or 'nothing'}; make its exporter export one of the two"
+            f"labgrid:{name} has neither a NetworkService nor a NetworkSerialPort{only}; make its exporter "
+            "export one of the two"
         )
     for each in (service.host, _proxy(network or line or {})):
         if each is not None and LOGIN.fullmatch(each) is None:

@@ -37,7 +37,7 @@ class CpuBudget:
             f"recording took {format_share(used)} of a CPU in the last {format_span(watched_ns / NS_PER_S)}"
         )
         if not self.spares:
-            return f"{took}, so it records as usual again"
+            return f"{took}, so the recorder records as usual again"
         return (
             f"{took}, more than --budget-cpu; until it takes less, moments that come close together get lost"
         )

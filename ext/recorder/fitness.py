@@ -51,7 +51,9 @@ def fitness(pid: int) -> Fitness:
         against.append(f"it ends after {limit} us of real-time CPU time without a sleep (RLIMIT_RTTIME)")
     named = ", ".join([*real_time[:NAMED], *(["..."] if len(real_time) > NAMED else [])])
     return Fitness(
-        _who(place), f"{named or 'none'} real-time, {plural(others, 'other thread')}", tuple(against)
+        _who(place),
+        f"{f'{named} real-time' if named else 'no real-time thread'}, {plural(others, 'other thread')}",
+        tuple(against),
     )
 
 

@@ -33,7 +33,7 @@ TIMES = {
     "watched_ns": "watched",
     "absent_ns": "the program did not run",
     "unseen_ns": "the program ran, but was not watched",
-    "spared_ns": "CPU time was spared, so moments that came close together got lost,",
+    "spared_ns": "the recorder saved CPU time (moments that came close together got lost)",
     "suspended_ns": "the machine was suspended",
     "between_ns": "no recorder ran",
 }

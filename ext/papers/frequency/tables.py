@@ -261,7 +261,7 @@ def result_grid(curves: Sequence[SustainedCurve]) -> Table | None:
     rows: list[list[str]] = []
     near = f"the search cannot distinguish periods that differ by less than {RESOLUTION - 1:.0%}"
     notes = [
-        f"period: the shortest period at which no repeat lost a cycle, nor at any longer period; {near}.",
+        f"period: the shortest period at which, as at every longer one, no repeat lost a cycle; {near}.",
         (
             "loses: the longest period at which a cycle was lost, or (master) at which only the master was "
             "late."

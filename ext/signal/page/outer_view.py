@@ -126,7 +126,7 @@ def _loopback(report: InstrumentReport) -> str:
 
 def _wires(report: InstrumentReport) -> str:
     if report.wire_offset_ns is None:
-        return "not given (rtgauge instrument selftest --wire)"
+        return "not given (measure it with rtgauge instrument selftest --wire)"
     return f"{report.wire_offset_ns} ns, as given"
 
 

@@ -137,13 +137,14 @@ minute.""",
     ),
     methods={
         "cobalt": (
-            "Xenomai sets its timer earlier than the release. The difference is called gravity: the "
-            "shortest time that passes until an interrupt handler, a thread in the kernel or a thread in "
-            "user space runs. Xenomai's program autotune finds these three values, and rtgauge reads them "
-            "from the kernel before and after autotune. rtgauge also measures the latency before and "
-            "after, like the probe wakeup, with the same parameters and under the same load: one thread "
-            "per CPU sleeps until an absolute time and reads the clock. If the gravity is too large, a "
-            "thread wakes before its release. Its latency is then below 0, and rtgauge keeps this value."
+            "Xenomai sets its timer earlier than the release. The difference is called gravity. It is "
+            "the shortest time that passes from the expiry of the timer until an interrupt handler, a thread "
+            "in the kernel or a thread in user space runs. Xenomai's program autotune finds these three "
+            "values, and rtgauge reads them from the kernel before and after autotune. rtgauge also "
+            "measures the latency before and after, like the probe wakeup, with the same parameters and "
+            "under the same load: one thread per CPU sleeps until an absolute time and reads the clock. If "
+            "the gravity is too large, a thread wakes before its release. Its latency is then below 0, and "
+            "rtgauge keeps this value."
         )
     },
     metrics=(Metric(name="latency", plural="latencies", signed=True),),

@@ -16,7 +16,7 @@ from typing import Literal, NamedTuple
 from rtgauge.errors import EXIT_INPUT, MeasureError, RtgaugeError
 from rtgauge.load import registry as loads
 from rtgauge.probe import registry as probes
-from rtgauge.record.facts import UNKNOWN, RealTimeCore
+from rtgauge.record.facts import RealTimeCore
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import COKERNELS, LeftOut, Mark, StepKey
 from rtgauge.record.stream import StreamResult, parse_line
@@ -135,7 +135,8 @@ def choose_runtime(core: RealTimeCore, machine: str, *, loaded: Container[str] =
         runtime.engine(machine)
     except MeasureError as error:
         return ChosenRuntime("linux", f"its kernel has {core.name}, but {error}")
-    return ChosenRuntime(runtime.name, f"its kernel has {core.name} {core.version or UNKNOWN}")
+    version = f" {core.version}" if core.version else ""
+    return ChosenRuntime(runtime.name, f"its kernel has {core.name}{version}")
 
 
 def _on_chosen_runtime(steps: Sequence[StepKey], context: TargetContext, marks: list[Mark]) -> list[StepKey]:

@@ -125,8 +125,8 @@ RTAI = {"name": "RTAI", "version": "5.3.4"}
         ({**RTAI, "modules": ["rtai_hal", "rtai_sched"]}, "rtai", "rtai", "its kernel has RTAI 5.3.4"),
         ({**RTAI, "modules": ["rtai_hal"]}, "rtai", "linux", "rtai_sched is not loaded"),
         (RTAI, "rtai", "linux", "rtai_sched is not loaded"),
-        ({"name": "EVL"}, "cobalt", "linux", "neither Cobalt nor RTAI"),
-        ({"name": "none"}, "cobalt", "linux", "neither Cobalt nor RTAI"),
+        ({"name": "EVL"}, "cobalt", "linux", "does not have Cobalt or RTAI"),
+        ({"name": "none"}, "cobalt", "linux", "does not have Cobalt or RTAI"),
     ],
 )
 def test_auto_is_the_cokernel_that_is_there_and_has_an_engine(

@@ -80,8 +80,8 @@ def test_what_only_stands_in_the_way_of_settings_does_not_matter() -> None:
         ("M", cpu("0,2"), None),
         ("M", cpu("0-3"), "the CPUs 0-3 are online, but the deployment needs 0,2"),
         ("MI", cpu("0,2", "2"), None),
-        ("MI", cpu("0,2"), "the isolated CPUs are none, but the deployment needs 2"),
-        ("M", cpu("0,2", "2"), "the isolated CPUs are 2, but the deployment needs none"),
+        ("MI", cpu("0,2"), "no CPU is isolated, but the deployment isolates 2"),
+        ("M", cpu("0,2", "2"), "the isolated CPUs are 2, but the deployment does not isolate any"),
         ("HM", cpu("0-3", deepest=100), "a C-state with an exit latency of 100 us"),
         ("HM", cpu("0-3", deepest=0), None),
         ("governor=performance", cpu("0-3", "1", deepest=100), None),
@@ -158,7 +158,7 @@ def test_rules_that_take_a_boot_become_their_parameters() -> None:
     cannot = why_not(deployment, four)
     assert cannot is not None
     assert "takes effect only after a boot" in cannot.reason
-    with pytest.raises(InputError, match="boot has no 'thp'"):
+    with pytest.raises(InputError, match="boot cannot contain 'thp'"):
         parse_deployment("boot=thp")
 
 

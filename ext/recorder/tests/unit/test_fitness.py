@@ -51,4 +51,4 @@ def test_each_planted_violation_is_found(words: tuple[str, ...], against: list[s
 
 
 def test_a_program_that_has_ended_has_no_facts() -> None:
-    assert fitness(2**22 + 1).threads == "none real-time, 0 other threads"
+    assert fitness(2**22 + 1).threads == "no real-time thread, 0 other threads"

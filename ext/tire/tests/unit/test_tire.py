@@ -90,7 +90,7 @@ def test_threads_are_a_number_or_a_word(word: str | int) -> None:
         ({"threads": "some"}, "one, cores, hardware-threads or twice"),
         ({"threads": True}, "a number of threads"),
         ({"period": "10"}, "no unit"),
-        ({"period": "500ns"}, "minimum is 1us"),
+        ({"period": "500ns"}, "give at least 1us"),
         ({"stiffness": 100}, "at most 0.08333 N s/m .* stiffness can be at most 8.333 N/m"),
         ({"damping": 1}, "the stiffness with damping 1 N s/m is unstable"),
         ({"damping": 0.05, "stiffness": 6}, "unstable"),
