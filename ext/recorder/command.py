@@ -23,6 +23,7 @@ from rtgauge_ext.recorder.last_boot.command import last_boot
 
 if TYPE_CHECKING:
     from rtgauge_ext.recorder.actions import Actions
+    from rtgauge_ext.recorder.folder import Settings
     from rtgauge_ext.recorder.program import WantedProgram
     from rtgauge_ext.recorder.recorder import Options
 
@@ -199,17 +200,19 @@ def _options(program: ProgramOptions, keep: Keep, triggers: Triggers) -> Options
     )
 
 
-def _check_options(options: list[str]) -> None:
-    """Raise InputError if `run` would refuse these options."""
-    import click
+def _given(options: list[str]) -> tuple[ProgramOptions, Keep, Triggers]:
+    """Return the options of `run`. Raises InputError if it would refuse them."""
+    from typer.core import TyperGroup
+
+    from rtgauge.cli.main import USAGE_ERROR
 
     group = typer.main.get_command(app)
-    assert isinstance(group, click.Group)  # noqa: S101 - app has several commands
+    assert isinstance(group, TyperGroup)  # noqa: S101 - app has several commands
     try:
         given = group.commands["run"].make_context("rtgauge recorder run", [*options]).params
-    except click.ClickException as error:
-        raise InputError(error.format_message()) from None
-    _checked(
+    except USAGE_ERROR as error:
+        raise InputError(str(error)) from None
+    return (
         ProgramOptions(**{each.name: given[each.name] for each in fields(ProgramOptions)}),
         Keep(**{each.name: given[each.name] for each in fields(Keep)}),
         Triggers(**{each.name: given[each.name] for each in fields(Triggers)}),
@@ -245,24 +248,32 @@ def run(*, program: ProgramOptions, keep: Keep, triggers: Triggers) -> None:
     record(program, keep, triggers)
 
 
-def record(program: ProgramOptions, keep: Keep, triggers: Triggers) -> None:
-    """Record until the time is over, or until stopped. Raises InputError or MeasureError."""
-    from rtgauge_ext.recorder.folder import RecorderFolder, Settings
-    from rtgauge_ext.recorder.recorder import Recorder
-    from rtgauge_ext.recorder.tracing import check_tracing
+def _settings(program: ProgramOptions, keep: Keep, options: Options) -> Settings:
+    """Return what a folder says about its recorder."""
+    from rtgauge_ext.recorder.folder import Settings
 
-    options, actions = _checked(program, keep, triggers)
-    check_tracing()
-    settings = Settings(
+    return Settings(
         program=str(options.wanted),
         require=program.require,
         keep_bytes=_bytes(keep.keep),
         command=["rtgauge", *sys.argv[1:]],
         parameters=options.watch,
     )
+
+
+def record(program: ProgramOptions, keep: Keep, triggers: Triggers) -> None:
+    """Record until the time is over, or until stopped. Raises InputError or MeasureError."""
+    from rtgauge_ext.recorder.folder import RecorderFolder
+    from rtgauge_ext.recorder.recorder import Recorder
+    from rtgauge_ext.recorder.tracing import check_tracing
+
+    options, actions = _checked(program, keep, triggers)
+    check_tracing()
     wanted = options.wanted
     name = wanted.name or wanted.unit or f"pid-{wanted.pid}"
-    folder = RecorderFolder.create(keep.folder or FOLDERS / name.replace("/", "_"), settings)
+    folder = RecorderFolder.create(
+        keep.folder or FOLDERS / name.replace("/", "_"), _settings(program, keep, options)
+    )
     typer.echo(f"recording {what_runs(wanted)} into {folder.path}", err=True)
     Recorder(folder, options, actions).run()
     typer.echo(f"stopped; see what was recorded: rtgauge show {shlex.quote(str(folder.path))}", err=True)
@@ -324,18 +335,34 @@ def install(
         list[str],
         typer.Argument(metavar="-- OPTIONS", help="Options of rtgauge recorder run.", show_default=False),
     ],
+    target: Target = "local",
 ) -> None:
     """Install a systemd service that records from each boot on.
 
-    This writes /etc/systemd/system/rtgauge-recorder-NAME.service, and enables it.
+    This writes /etc/systemd/system/rtgauge-recorder-NAME.service, and enables it. On a --target, the engine
+    alone records, so the target needs no Python; it takes only the options for the program, --for and --keep.
 
     \b
-    Example:
+    Examples:
       rtgauge recorder install control -- --unit control.service --keep 50MiB
+      rtgauge recorder install control --target ssh://root@board -- --program control
     """
-    _check_options(command)
-    for line in install_unit(name, command):
+    for line in _install(name, command, target):
         typer.echo(line)
+
+
+def _install(name: str, command: list[str], target: str) -> list[str]:
+    program, keep, triggers = _given(command)
+    options, _ = _checked(program, keep, triggers)
+    if target == "local":
+        return install_unit(name, command)
+    from rtgauge_ext.recorder.remote import install as install_there
+
+    if any((getattr(triggers, each.name) or None) != each.default for each in fields(Triggers)):
+        raise InputError(f"on {target}, the engine alone records, so there are no triggers; leave them out")
+    if keep.folder is not None or keep.budget_cpu != Keep().budget_cpu:
+        raise InputError(f"on {target}, the engine alone records; leave out --folder and --budget-cpu")
+    return install_there(target, name, options, _settings(program, keep, options))
 
 
 @app.command("uninstall")
@@ -344,6 +371,7 @@ def uninstall(
     folder: Annotated[
         bool, typer.Option("--folder", help="Also remove the folder with everything that was recorded.")
     ] = False,
+    target: Target = "local",
 ) -> None:
     """Stop and remove a service that `rtgauge recorder install` installed.
 
@@ -351,7 +379,14 @@ def uninstall(
     Example:
       rtgauge recorder uninstall control --folder
     """
-    for line in uninstall_unit(name, with_folder=folder):
+    from rtgauge_ext.recorder.remote import uninstall as uninstall_there
+
+    done = (
+        uninstall_unit(name, with_folder=folder)
+        if target == "local"
+        else uninstall_there(target, name, with_folder=folder)
+    )
+    for line in done:
         typer.echo(line)
 
 

@@ -39,20 +39,41 @@ class WatchFor(InsteadOfWatching):
             metavar="SHARE", help="With --for: share of a CPU that recording may take. [default: 0.5%]"
         ),
     ] = None
+    install: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help="With --for: record as a systemd service of this name, as rtgauge recorder install does.",
+        ),
+    ] = None
 
     def instead(self, given: Mapping[str, Any]) -> Callable[[], None] | None:
         """Return what records; see InsteadOfWatching."""
         if self.for_ is None:
-            if self.keep is not None or self.budget_cpu is not None:
-                raise InputError("--keep and --budget-cpu need --for, such as --for 30d")
+            if self.keep is not None or self.budget_cpu is not None or self.install is not None:
+                raise InputError("--keep, --budget-cpu and --install need --for, such as --for 30d")
             return None
-        known = {*OF_THE_PROGRAM, *(each.name for each in fields(self))}
+        if self.install is None and given.get("target", "local") != "local":
+            raise InputError("on a target, --for needs --install NAME: a service there records on its own")
+        known = {*OF_THE_PROGRAM, "target", *(each.name for each in fields(self))}
         for name in given:
             if name not in known:
                 raise InputError(
                     f"--for records, so it does not take {_written(name)}; see: rtgauge recorder run --help"
                 )
-        return lambda: self._record({name: given[name] for name in OF_THE_PROGRAM if name in given})
+        program = {name: given[name] for name in OF_THE_PROGRAM if name in given}
+        if self.install is not None:
+            return lambda: self._install(str(self.install), program, str(given.get("target", "local")))
+        return lambda: self._record(program)
+
+    def _install(self, name: str, program: Mapping[str, Any], target: str) -> None:
+        from rtgauge_ext.recorder.command import install
+
+        given = {**program, "for": self.for_, "keep": self.keep, "budget_cpu": self.budget_cpu}
+        words = [
+            f"--{option.replace('_', '-')}={value}" for option, value in given.items() if value is not None
+        ]
+        install(name, words, target)
 
     def _record(self, program: Mapping[str, Any]) -> None:
         from rtgauge_ext.recorder.command import Keep, ProgramOptions, Triggers, record

@@ -109,7 +109,7 @@ def reader(name: str) -> Generator[Reader]:
         return
     from rtgauge.target.ssh import read_files
 
-    with _installed(address) as (connection, installed):
+    with installed_on(address) as (connection, installed):
 
         def read(paths: Iterable[str]) -> Files:
             return read_files(connection, installed.engine, paths).files
@@ -118,7 +118,7 @@ def reader(name: str) -> Generator[Reader]:
 
 
 @contextmanager
-def _installed(address: SshAddress) -> Generator[tuple[SshConnection, InstalledEngine]]:
+def installed_on(address: SshAddress) -> Generator[tuple[SshConnection, InstalledEngine]]:
     """Yield a connection and the engine, which is on the target until the end. Raises as `located` does."""
     from rtgauge.target.ssh_connection import SshConnection
     from rtgauge.target.ssh_folder import REMOVE, install
@@ -143,7 +143,7 @@ def release_target(name: str) -> str | None:
     if address is None:
         output = engine_verb("release").stdout
     else:
-        with _installed(address) as (connection, installed):
+        with installed_on(address) as (connection, installed):
             output = connection.run('exec "$@"', [installed.engine, "release"]).stdout
     line = json_object(output) or {}
     if line.get("type") != "release":

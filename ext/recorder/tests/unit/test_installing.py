@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rtgauge.errors import InputError
-from rtgauge_ext.recorder import actions, installing, tracing
+from rtgauge_ext.recorder import actions, command, installing, tracing
 from rtgauge_ext.recorder.installing import KEPT, install, uninstall, unit_text
 
 if TYPE_CHECKING:
@@ -180,3 +180,16 @@ def test_systemd_calls_the_service_no_worse_than_medium(machine: Path) -> None:
     command = [str(SYSTEMD_ANALYZE), "security", "--offline=true", "--no-pager", str(unit)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     assert float(done.stdout.rsplit(": ", 1)[1].split()[0]) <= 5
+
+
+def test_the_command_installs_and_refuses_what_run_would_refuse(machine: Path) -> None:
+    command.install("control", ["--program", "control", "--keep", "50MiB"])
+    assert len(files(machine)) == 2
+    for words, why in (
+        (["--sneaky"], "No such option"),
+        (["--program", "control", "--keep", "much"], "50MiB"),
+        (["--keep", "50MiB"], "which program"),
+    ):
+        with pytest.raises(InputError, match=why):
+            command.install("other", words)
+    assert len(files(machine)) == 2

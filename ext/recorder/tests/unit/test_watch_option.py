@@ -43,6 +43,19 @@ def test_what_is_not_given_is_the_recorders_own(recorded: list[tuple[object, ...
     assert recorded == [(ProgramOptions(pid=812), Keep(for_="1h"), Triggers())]
 
 
+def test_watch_installs_the_recorder_as_a_service(monkeypatch: pytest.MonkeyPatch) -> None:
+    calls: list[tuple[object, ...]] = []
+
+    def install(*words: object) -> None:
+        calls.append(words)
+
+    monkeypatch.setattr(command, "install", install)
+    words = ("--program", "control", "--require", REQUIRE, "--for", "30d", "--install", "flight")
+    assert invoke("watch", *words, "--target", "ssh://board").returncode == EXIT_OK
+    given = ["--program=control", f"--require={REQUIRE}", "--for=30d"]
+    assert calls == [("flight", given, "ssh://board")]
+
+
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -50,7 +63,8 @@ def test_what_is_not_given_is_the_recorders_own(recorded: list[tuple[object, ...
         (("--for", "30d", "--save"), "does not take --save"),
         (("--for", "30d", "--duration", "1min"), "does not take --duration"),
         (("--for", "30d", "--no-explain"), "does not take --no-explain"),
-        (("--for", "30d", "--target", "ssh://board"), "does not take --target"),
+        (("--for", "30d", "--target", "ssh://board"), "needs --install"),
+        (("--install", "flight"), "need --for"),
         (("--for", "30d", "--", "true"), "does not take a command"),
     ],
 )
