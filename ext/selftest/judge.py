@@ -330,8 +330,10 @@ def judge_stall(stall: Injected, explanations: Sequence[Explanation], least_ns: 
     if stall.kind == "timers":  # The program sees only the end of the softirqs after the interrupt.
         own += [part for part in best.parts if part.culprit.kind in {Kind.IRQ, Kind.SOFTIRQ}]
     spans = [span for part in own for span in part.spans]
-    # A program may have had a page fault of its own before.
+    # A program may have had a page fault of its own before, and several stalls may be in one latency.
     spans = [span for span in spans if span[1] > stall.start_ns] or spans
+    if stall.cpu != ALL_CPUS:
+        spans = [span for span in spans if span[0] < stall.end_ns] or spans
     begin = best.moment.release_ns
     within = stall.start_ns > begin
     if within:

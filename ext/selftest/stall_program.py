@@ -295,19 +295,22 @@ def throttle() -> None:
     """Keep the CPU busy with real-time tasks while a fair task wants it. The scheduler gives the fair task
     some time before every real-time task.
 
-    The stall is the time in which the fair task runs.
+    The stall is the time in which the fair task runs. The CPU time that it took between two stalls, outside
+    its readings, may be before the second or after the first.
     """
     child = beside("rtgauge-low", lowest_real_time)
     name_self("rtgauge-fair")
     start = last = now_ns()
+    last_cpu_ns, before_ns = time.thread_time_ns(), 0
     try:
         while True:
-            time_ns = now_ns()
+            time_ns, cpu_ns = now_ns(), time.thread_time_ns()
             if time_ns - last > 10_000_000:
+                outside_ns = cpu_ns - last_cpu_ns
                 if last - start > 100_000:
-                    tell(start, last)
-                start = time_ns
-            last = time_ns
+                    tell(start, last, before_ns, outside_ns)
+                start, before_ns = time_ns, outside_ns
+            last, last_cpu_ns = time_ns, cpu_ns
     finally:
         with contextlib.suppress(OSError):
             os.kill(child, signal.SIGKILL)

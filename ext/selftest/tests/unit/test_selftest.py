@@ -89,6 +89,16 @@ def test_a_page_fault_before_the_stall_is_not_part_of_it() -> None:
     assert judged.size_right
 
 
+def test_a_later_stall_in_the_same_latency_is_not_part_of_it() -> None:
+    """The fair program ran twice while the thread was throttled, and another program ran in between."""
+    times = Story().switch(-500, 1, MEASURED, HOG, state=1).timer(0, 1)
+    other = ("other", 77, HOG[2])
+    times.switch(300, 1, HOG, other).switch(600, 1, other, HOG).switch(1_100, 1, HOG, MEASURED, state=1)
+    known = explain(times.moment(1_110), Symbols((), ()))
+    assert judge_stall(stall("hog", -100, 299), [known], 200_000).size_right
+    assert judge_stall(stall("hog", 601, 1_099), [known], 200_000).size_right
+
+
 def test_a_stall_that_is_given_to_another_is_not_named() -> None:
     judged = judge_stall(stall("hog", -100, 495), [explained(500, "softirq")], 200_000)
     assert judged.answer is not None
