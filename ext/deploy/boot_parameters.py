@@ -22,7 +22,7 @@ from rtgauge.system.deployment.definition import (
     kept_cpus,
     smt_cannot,
 )
-from rtgauge.units import format_cpu_list, format_cpu_mask, plural
+from rtgauge.units import format_cpu_list, format_cpu_mask, name_cpus, plural
 
 if TYPE_CHECKING:
     from rtgauge.system.deployment.machine_state import Machine
@@ -153,7 +153,8 @@ def why_not_by_boot(deployment: Deployment, machine: Machine, architecture: str)
     if missing:
         kept = format_cpu_list(kept_cpus(deployment, machine))
         return Cannot(
-            f"CPU {format_cpu_list(missing)}, which should be isolated, is offline in this deployment",
+            f"{name_cpus(missing)} should be isolated, but {'is' if len(missing) == 1 else 'are'} "
+            "offline in this deployment",
             f"isolate only CPUs that stay online: {kept}",
         )
     try:

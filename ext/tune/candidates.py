@@ -18,7 +18,7 @@ from rtgauge.system.deployment.machine_state import Machine
 from rtgauge.system.facts import facts_by
 from rtgauge.target.file_batch import Files
 from rtgauge.target.open_target import reader
-from rtgauge.units import format_cpu_list, parse_cpu_list, plural
+from rtgauge.units import format_cpu_list, name_cpus, parse_cpu_list, plural
 from rtgauge_ext.audit.audit import Finding, judge, purpose_of
 from rtgauge_ext.audit.checks import CheckedMachine
 from rtgauge_ext.audit.protected import interface_of, why_kept
@@ -136,8 +136,8 @@ def offer(facts: Facts, files: Files, machine: Machine, scope: AllowedSettings) 
             )
     if cpus is not None and (offline := sorted(set(parse_cpu_list(cpus)) - set(machine.online))):
         raise InputError(
-            f"--cpu {cpus}: CPU {format_cpu_list(offline)} is not online; choose from "
-            f"{format_cpu_list(machine.online)}"
+            f"--cpu {cpus}: {name_cpus(offline)} {'is' if len(offline) == 1 else 'are'} not online; choose "
+            f"from {format_cpu_list(machine.online)}"
         )
     purpose = purpose_of(facts)
     audited = CheckedMachine(facts, files)

@@ -284,7 +284,7 @@ def apply_kept(
         typer.echo(f"applied  {each}")
     if isolated:
         typer.echo(
-            f"CPU {isolated} is for programs in {SLICE_FILE}: write Slice={SLICE_FILE} into their units"
+            f"reserved CPU {isolated} for programs in {SLICE_FILE}: write Slice={SLICE_FILE} into their units"
         )
     count = plural(len(values), "setting")
     typer.echo(f"applied {len(installed.values)} of {count}, now and at each boot")

@@ -204,6 +204,11 @@ def format_cpu_list(cpus: list[int]) -> str:
     return ",".join(parts)
 
 
+def name_cpus(cpus: list[int]) -> str:
+    """Name CPUs in a sentence: "CPU 1" or "CPUs 0-3,6"."""
+    return f"{'CPU' if len(set(cpus)) == 1 else 'CPUs'} {format_cpu_list(cpus)}"
+
+
 def parse_cpu_mask(text: str) -> list[int]:
     """Parse a mask as the kernel prints it: `"ff,0000000f"` -> [0, 1, 2, 3, 32, ... 39]. Raises ValueError
     for any other text.

@@ -15,6 +15,7 @@ from rtgauge.units import (
     format_duration,
     format_share,
     format_time,
+    name_cpus,
     parse_cpu_list,
     parse_duration_ns,
     plural,
@@ -168,3 +169,7 @@ def test_a_share_has_three_digits_and_only_all_is_100_percent(every: int, data: 
 )
 def test_a_time_that_is_rounded_up_has_three_digits(ns: float, text: str) -> None:
     assert format_time(ns) == text
+
+
+def test_cpus_are_named_in_the_singular_or_plural() -> None:
+    assert (name_cpus([3]), name_cpus([2, 0, 1])) == ("CPU 3", "CPUs 0-2")

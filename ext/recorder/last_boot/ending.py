@@ -14,7 +14,7 @@ from rtgauge.explain.analysis.waits import kernel_lock_waits
 from rtgauge.explain.trace.contexts import Context, CpuTimeline, NestedActivity, timelines
 from rtgauge.explain.trace.moment import Event, EventTable
 from rtgauge.record.strict_model import Model
-from rtgauge.units import format_cpu_list
+from rtgauge.units import name_cpus
 from rtgauge_ext.recorder.last_boot.kept_boot import KeptBoot
 
 WINDOW_NS = 100_000_000
@@ -174,13 +174,12 @@ def _doubts(kept: KeptBoot, boot_id: str) -> list[str]:
         doubts.append(f"another kernel ran then ({kept.armed.release}), so events may have wrong names")
     if kept.lost and kept.table.events:
         doubts.append(
-            f"the ring does not contain events of CPU {format_cpu_list(list(kept.lost))}: this part of the "
+            f"the ring does not contain events of {name_cpus(list(kept.lost))}: this part of the "
             "memory did not survive, or the kernel found it damaged (see dmesg)"
         )
     if kept.left_out:
         doubts.append(
-            f"not all events of CPU {format_cpu_list(list(kept.left_out))} were kept, because there were too "
-            "many"
+            f"not all events of {name_cpus(list(kept.left_out))} were kept, because there were too many"
         )
     if kept.damaged:
         doubts.append(f"{kept.damaged} pages of the trace are damaged")

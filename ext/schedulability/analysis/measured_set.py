@@ -9,7 +9,7 @@ from typing import NamedTuple
 from rtgauge.errors import InputError
 from rtgauge.record.model import SeriesSummary, Severity, Step, TaskCounts
 from rtgauge.record.reader import Record
-from rtgauge.units import format_cpu_list, format_time
+from rtgauge.units import format_time, name_cpus
 from rtgauge_ext.schedulability.analysis.analyse import (
     ActivationResult,
     Segment,
@@ -64,11 +64,11 @@ def jitter_from_record(task_set: TaskSet, record: Record) -> FromRecord:
     cpus = {task.cpu for task in task_set.tasks if task.name not in task_set.jitter_given}
     missing = sorted(cpus - set(largest))
     if missing:
-        measured = f"CPU {format_cpu_list(list(largest))}" if largest else "no CPU"
-        found = (
-            f"{record.path} has latencies measured on {measured}, but not on CPU {format_cpu_list(missing)}"
-        )
-        raise InputError(f"{found}; measure this CPU, too, or give the tasks on it a jitter")
+        found = "does not contain valid latencies"
+        if largest:
+            found = f"has latencies measured on {name_cpus(list(largest))}, but not on {name_cpus(missing)}"
+        there = "this CPU" if len(missing) == 1 else "these CPUs"
+        raise InputError(f"{record.path} {found}; measure {there}, too, or give the tasks there a jitter")
     notes += [
         f"jitter on CPU {cpu}: {format_time(largest[cpu][0])}, the largest latency that step "
         f"{largest[cpu][1]} measured"

@@ -26,7 +26,7 @@ from rtgauge.system.deployment.machine_state import Machine
 from rtgauge.target.file_batch import cpu_list
 from rtgauge.target.open_target import console
 from rtgauge.target.target import Target
-from rtgauge.units import format_cpu_list, parse_cpu_list
+from rtgauge.units import name_cpus, parse_cpu_list
 
 if TYPE_CHECKING:
     pass
@@ -50,7 +50,7 @@ def cpus_not_given(key: StepKey, deployment: Deployment, machine: Machine) -> Ca
     if not missing:
         return None
     return Cannot(
-        f"this deployment measures on CPU {format_cpu_list(given)}, not on CPU {format_cpu_list(missing)}",
+        f"this deployment measures on {name_cpus(given)}, not on {name_cpus(missing)}",
         "leave cpu out, because the deployment determines the CPUs",
     )
 

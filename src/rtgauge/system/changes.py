@@ -11,7 +11,7 @@ from rtgauge.record.facts import UNKNOWN
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Changes, Mark, NumberChange, Severity, TableLine, TextChange, Unknown
 from rtgauge.target.file_batch import Files, cpu_list, integer
-from rtgauge.units import format_cpu_list, format_share, plural
+from rtgauge.units import format_cpu_list, format_share, name_cpus, plural
 
 CPU = "/sys/devices/system/cpu"
 CLOCKSOURCE = "/sys/devices/system/clocksource/clocksource0/current_clocksource"
@@ -268,8 +268,8 @@ def _offline(changes: Changes, measured_cpus: Sequence[int]) -> list[Mark]:
     if not gone:
         return []
     detail = (
-        f"CPU {format_cpu_list(gone)} was measured and went offline during the step; bring it online "
-        "(/sys/devices/system/cpu/cpuN/online) and measure again"
+        f"{name_cpus(gone)} went offline during the step, although rtgauge measured there; bring "
+        f"{'it' if len(gone) == 1 else 'them'} online (/sys/devices/system/cpu/cpuN/online) and measure again"
     )
     return [MarkKind.CPU_OFFLINE.mark(detail)]
 

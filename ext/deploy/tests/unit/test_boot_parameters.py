@@ -51,7 +51,7 @@ def test_where_there_are_no_c_states_no_words_are_spent_on_them() -> None:
         ("HM", [[0], [1]], "only one thread"),
         ("M", [[0]], "a single core"),
         ("cores=3", GUEST, "the machine has only 2 cores"),
-        ("smt=off,isolate=1", GUEST, "CPU 1, which should be isolated, is offline in this deployment"),
+        ("smt=off,isolate=1", GUEST, "CPU 1 should be isolated, but is offline in this deployment"),
         ("isolate=0-3", GUEST, "one must remain"),
         ("HM", GUEST, None),
         ("MI", GUEST, None),

@@ -48,7 +48,7 @@ def test_only_and_without() -> None:
     assert names(offered(files, without=["thp"])) == names(offered(files)) - {"thp"}
     with pytest.raises(InputError, match="'thq' is not a setting; did you mean 'thp'"):
         offered(files, only=["thq"])
-    with pytest.raises(InputError, match="--cpu 0,76-77: CPU 76-77 is not online; choose from 0-3"):
+    with pytest.raises(InputError, match="--cpu 0,76-77: CPUs 76-77 are not online; choose from 0-3"):
         offered(files, cpus="0,76-77")
 
 

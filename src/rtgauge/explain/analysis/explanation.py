@@ -9,7 +9,7 @@ from enum import StrEnum
 from rtgauge.explain.analysis.thread_path import ThreadPath
 from rtgauge.explain.trace.missed_switches import MissedSwitch
 from rtgauge.explain.trace.moment import EventTable, Moment
-from rtgauge.units import format_cpu_list, plural
+from rtgauge.units import name_cpus, plural
 
 OR = " or "
 """Joins the names of two tasks, either of which may have run."""
@@ -307,7 +307,7 @@ def _task_words(culprit: Culprit) -> str:
 
 def _on(part: Part) -> str:
     cpus = sorted(part.cpus)
-    return f" on {f'CPU {cpus[0]}' if len(cpus) == 1 else f'CPUs {format_cpu_list(cpus)}'}" if cpus else ""
+    return f" on {name_cpus(cpus)}" if cpus else ""
 
 
 def part_words(part: Part) -> str:

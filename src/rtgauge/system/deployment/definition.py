@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from rtgauge.errors import InputError
 from rtgauge.suggest import nearest
 from rtgauge.system.deployment.auditor import audit_rules, needed_auditor
-from rtgauge.units import format_cpu_list, parse_cpu_list, plural
+from rtgauge.units import format_cpu_list, name_cpus, parse_cpu_list, plural
 
 if TYPE_CHECKING:
     from rtgauge.system.deployment.machine_state import Machine
@@ -302,7 +302,7 @@ def _cores_cannot(deployment: Deployment, machine: Machine) -> Cannot | None:
     )
     if stuck:
         return Cannot(
-            f"CPU {format_cpu_list(stuck)} cannot be taken offline",
+            f"{name_cpus(stuck)} cannot be taken offline",
             "build the kernel with CONFIG_HOTPLUG_CPU=y, or boot with "
             f"maxcpus={len(machine.online) - len(leaving)}",
         )
@@ -318,7 +318,8 @@ def _isolation_cannot(deployment: Deployment, machine: Machine) -> Cannot | None
         missing = sorted(set(isolated) - set(kept))
         if missing:
             return Cannot(
-                f"CPU {format_cpu_list(missing)}, which should be isolated, is offline in this deployment",
+                f"{name_cpus(missing)} should be isolated, but {'is' if len(missing) == 1 else 'are'} "
+                "offline in this deployment",
                 f"isolate only CPUs that stay online: {format_cpu_list(kept)}",
             )
         if not isolated or len(isolated) == len(kept):
