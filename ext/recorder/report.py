@@ -88,9 +88,59 @@ def lines(folder: RecorderFolder) -> list[str]:
         *[f"program: {one_line(each.detail)}" for each in folder.events if each.what == "program"][-1:],
         *_different(folder),
         f"times: {'; '.join(times) or 'nothing yet'}",
+        *[f"late: {each.words}" for each in late_activations(folder)],
         f"counts: {'; '.join([*found, *triggers]) or 'nothing yet'}",
         f"folder: {folder.bytes / (1 << 20):.1f} of {limit:g} MiB, with {kept}; {took}",
     ]
+
+
+class LateActivations(NamedTuple):
+    """Of `count` activations of a thread, how many are certainly beyond the bound of the requirement, and how
+    many at most: the bound can be inside a bin of the histograms.
+    """
+
+    task: str
+    metric: str
+    bound_ns: int
+    count: int
+    certain: int
+    possible: int
+
+    @property
+    def words(self) -> str:
+        """Say it in a line."""
+        number = format_count(self.certain)
+        if self.possible > self.certain:
+            number += f" to {format_count(self.possible)}"
+        of = f"of {format_count(self.count)} activations of {one_line(self.task)}"
+        return f"{number} {of}: {self.metric} more than {format_time(self.bound_ns)}"
+
+
+def late_activations(folder: RecorderFolder) -> list[LateActivations]:
+    """Return each thread and quantity that the requirement bounds, with all its activations, also those that
+    have no moment. A requirement on other quantities, such as jitter, has none.
+    """
+    from rtgauge.verdict.requirement import parse_requirement
+    from rtgauge.verdict.violations import count_violations
+    from rtgauge_ext.recorder.triggers import bounds
+
+    require = folder.settings.require
+    limits = {} if require is None else bounds(parse_requirement(require))
+    groups: dict[tuple[str, str], list[Window]] = defaultdict(list)
+    for stretch in (*folder.stretches, *folder.minutes):
+        for figures in stretch.figures:
+            if figures.metric in limits:
+                group = groups[figures.task, figures.metric]
+                group.append(figures.window(0, len(group)))
+    found: list[LateActivations] = []
+    for (task, metric), group in groups.items():
+        counted = count_violations(Windows.of(group), limits[metric])
+        found.append(
+            LateActivations(
+                task, metric, limits[metric], counted.activations, counted.certain, counted.possible
+            )
+        )
+    return found
 
 
 def _different(folder: RecorderFolder) -> list[str]:

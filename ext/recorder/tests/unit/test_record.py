@@ -29,7 +29,7 @@ from rtgauge_ext.recorder.command import what_runs
 from rtgauge_ext.recorder.folder import RecorderFolder
 from rtgauge_ext.recorder.program import WantedProgram
 from rtgauge_ext.recorder.record import make_record
-from rtgauge_ext.recorder.report import lines
+from rtgauge_ext.recorder.report import late_activations, lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -94,6 +94,24 @@ def test_a_folder_is_shown_with_its_answer_first(tmp_path: Path) -> None:
     shown = lines(RecorderFolder.open(tmp_path / "folder"))
     assert shown[0].startswith(f"Worst latency {format_time(int(values.max()))} of ")
     assert f"of {len(values):,} activations" in shown[0]
+
+
+def test_late_activations_without_a_moment_count(tmp_path: Path) -> None:
+    values = recorded(tmp_path / "folder", hours=3)
+    bound_ns = int(np.quantile(values, 0.9))
+    folder = RecorderFolder.open(tmp_path / "folder")
+    folder.settings = folder.settings.model_copy(update={"require": f"latency<={bound_ns}ns"})
+    (late,) = late_activations(folder)
+    assert not folder.keeping.moments
+    assert (late.task, late.metric, late.bound_ns, late.count) == (
+        "control",
+        "latency",
+        bound_ns,
+        len(values),
+    )
+    assert late.certain <= int((values > bound_ns).sum()) <= late.possible
+    assert late.possible - late.certain < 0.02 * len(values)
+    assert f"late: {late.words}" in lines(folder)
 
 
 def test_a_recorder_without_its_program_says_so(tmp_path: Path) -> None:
