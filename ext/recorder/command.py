@@ -308,7 +308,8 @@ def import_folder(
     Examples:
       rtgauge recorder import /var/lib/rtgauge/recorder/control
       rtgauge show latest --why
-      rtgauge recorder import /var/lib/rtgauge/recorder/control --target ssh://root@board
+      rtgauge recorder import /var/lib/rtgauge/recorder/control \\
+          --target ssh://root@board
     """
     from rtgauge.cli.conclusion import check_requirement, finish, with_requirement
     from rtgauge.record.reader import Record
@@ -345,7 +346,8 @@ def install(
     \b
     Examples:
       rtgauge recorder install control -- --unit control.service --keep 50MiB
-      rtgauge recorder install control --target ssh://root@board -- --program control
+      rtgauge recorder install control --target ssh://root@board \\
+          -- --program control
     """
     for line in _install(name, command, target):
         typer.echo(line)
