@@ -71,8 +71,8 @@ def is_protected(path: str, files: Files, named: str | None = None) -> bool:
 
 def interface_of(path: str) -> str | None:
     """Return the network interface that a setting belongs to; None if it is another setting."""
-    found = re.match(r"(?:/sys/class/net/|ethtool:)([^/:]+)[/:]", path)
-    return None if found is None else found[1]
+    match = re.match(r"(?:/sys/class/net/|ethtool:)([^/:]+)[/:]", path)
+    return None if match is None else match[1]
 
 
 def why_kept(interface: str, files: Files) -> str | None:

@@ -31,7 +31,7 @@ class GitRepository:
     def git(self, *words: str) -> str:
         """Run a git command and return its output. Raises GitError if it fails."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-        done = subprocess.run(
+        completed = subprocess.run(
             ["git", *words],
             cwd=self.folder,
             env={**environment, "LC_ALL": "C"},
@@ -41,10 +41,10 @@ class GitRepository:
             errors="replace",
             check=False,
         )
-        if done.returncode != 0:
-            lines = done.stderr.strip().splitlines() or [f"status {done.returncode}"]
+        if completed.returncode != 0:
+            lines = completed.stderr.strip().splitlines() or [f"status {completed.returncode}"]
             raise GitError(f"git {words[0]}: {lines[-1]}")
-        return done.stdout.strip()
+        return completed.stdout.strip()
 
     def commit(self, name: str, option: str) -> str:
         """Return the full hash of the commit `name`. Raises InputError, which names `option`, if there is no

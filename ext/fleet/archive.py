@@ -246,16 +246,16 @@ def archive_of(text: str) -> Archive:
     if not text.isprintable() or text.startswith("-") or not text.strip() or is_elsewhere:
         raise InputError(f"archive: {text!r} cannot be used; name a folder, or ssh://[USER@]HOST/PATH")
     if over_ssh:
-        found = SSH_PLACE.fullmatch(text)
-        address = parse_address(found["target"]) if found else None
-        if found is None or address is None:
+        match = SSH_PLACE.fullmatch(text)
+        address = parse_address(match["target"]) if match else None
+        if match is None or address is None:
             raise InputError(
                 f"archive: {text} cannot be used; name a folder, such as ssh://[USER@]HOST/srv/records"
             )
         words = ["ssh", "-o", "BatchMode=yes", "-o", "ConnectTimeout=30", "-o", "ServerAliveInterval=30"]
         words += ["-p", str(address.port)] if address.port is not None else []
         words += ["-l", address.user] if address.user is not None else []
-        path = found["path"]
+        path = match["path"]
         folder = f"./{path[2:]}" if path.startswith("~/") else f"/{path}"
         return Archive(text, folder, [*words, "--", address.host])
     return Archive(text, str(Path(text).absolute()))

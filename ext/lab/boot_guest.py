@@ -120,13 +120,13 @@ def _open_line(running: BootedGuest) -> None:
 
     Raises BootError if the guest does not answer.
     """
-    done = run_in(running, "true", SLOWEST_BOOT_S)
-    if done is None or done.returncode:
+    completed = run_in(running, "true", SLOWEST_BOOT_S)
+    if completed is None or completed.returncode:
         problem = f"lab:{running.name} does not answer on its second serial line; stop it and boot it again"
         error = BootError.of(
             running.name,
-            f"{problem} ({done.stderr.strip()[-200:]})"
-            if done is not None and done.stderr.strip()
+            f"{problem} ({completed.stderr.strip()[-200:]})"
+            if completed is not None and completed.stderr.strip()
             else problem,
         )
         kill(running.name)
@@ -197,12 +197,12 @@ def _start(guest: Guest, image: Image, options: BootOptions, accelerator: Accele
         port = options.port or _free_port()
         console_of(guest.name).unlink(missing_ok=True)
         arguments = command(guest, image, options, folder=folder, port=port, accelerator=accelerator)
-        done = subprocess.run(
+        completed = subprocess.run(
             arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
         )
-        if done.returncode == 0:
+        if completed.returncode == 0:
             return port
-        errors = done.stderr
+        errors = completed.stderr
         taken = TAKEN.search(errors) is not None
         if taken and options.port is not None:
             raise MeasureError(

@@ -27,14 +27,14 @@ def _program(name: str) -> str:
 
 def _mke2fs(options: Sequence[str], disk: Path, mebibytes: int) -> None:
     command = [_program("mke2fs"), "-q", "-F", "-t", "ext4", *options, str(disk), f"{mebibytes}M"]
-    done = subprocess.run(
+    completed = subprocess.run(
         command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
     )
-    if done.returncode:
+    if completed.returncode:
         disk.unlink(missing_ok=True)
         raise MeasureError(
-            f"cannot create the disk of the guest: {done.stderr.strip()[-200:]}; check the free space in "
-            f"{disk.parent}"
+            f"cannot create the disk of the guest: {completed.stderr.strip()[-200:]}; check the free space "
+            f"in {disk.parent}"
         )
 
 

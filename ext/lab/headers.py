@@ -122,15 +122,15 @@ class HeadersTree:
 
     def _run(self, release: str, namespaces: Sequence[str], command: Sequence[str]) -> str:
         """Run a command in the tree and return its output. Raises MeasureError if it fails."""
-        done = subprocess.run(
+        completed = subprocess.run(
             [*namespaces, "sh", "-c", IN_TREE, str(self.folder), *command],
             stdin=subprocess.DEVNULL,
             capture_output=True,
             text=True,
             check=False,
         )
-        output = done.stdout + done.stderr
-        if done.returncode:
+        output = completed.stdout + completed.stderr
+        if completed.returncode:
             raise MeasureError(f"cannot build the modules for {release}: {output[-2000:]}")
         return output
 
@@ -167,9 +167,9 @@ def _unpack_tree(suite: str, architecture: Architecture, new: Path) -> None:
     # `scripts` links into the package of build programs, which must have the host's architecture
     programs = {(folder / "scripts").readlink().parts[-2] for folder in folders}
     compilers = {
-        found[1]
+        match[1]
         for folder in folders
-        if (found := COMPILER.search((folder / ".kernelvariables").read_text()))
+        if (match := COMPILER.search((folder / ".kernelvariables").read_text()))
     }
     ending = CROSS[architecture].rstrip("-")
     unpack(

@@ -81,10 +81,10 @@ def _unpack(packed: bytes) -> bytes | None:
     except (OSError, EOFError, lzma.LZMAError, zlib.error):
         return None
     if packed.startswith(b"\x28\xb5\x2f\xfd") and shutil.which("zstd") is not None:
-        done = subprocess.run(
+        completed = subprocess.run(
             ["zstd", "-dcq"], input=packed, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False
         )
-        return done.stdout if done.returncode == 0 else None
+        return completed.stdout if completed.returncode == 0 else None
     return None
 
 

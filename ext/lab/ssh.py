@@ -35,12 +35,14 @@ def private_key() -> Path:
     path.unlink(missing_ok=True)
     try:
         command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "rtgauge-lab", "-f", str(path)]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
+        completed = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
     except FileNotFoundError:
         raise MeasureError("ssh-keygen is not installed: apt-get install openssh-client") from None
-    if done.returncode:
+    if completed.returncode:
         raise MeasureError(
-            f"cannot create the ssh key of the lab in {path.parent}: {done.stderr.strip()[:200]}"
+            f"cannot create the ssh key of the lab in {path.parent}: {completed.stderr.strip()[:200]}"
         )
     return path
 

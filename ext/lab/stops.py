@@ -67,14 +67,14 @@ def stopped_now_and_then(name: str, length_s: float) -> Generator[list[tuple[int
             running = find_running(name)
             if running is None:
                 continue
-            done = subprocess.run(
+            completed = subprocess.run(
                 [sys.executable, "-I", "-c", STOP, str(running.pid), str(length_s)],
                 capture_output=True,
                 text=True,
                 check=False,
             )
-            if done.returncode == 0:
-                start_ns, end_ns = map(int, done.stdout.split())
+            if completed.returncode == 0:
+                start_ns, end_ns = map(int, completed.stdout.split())
                 stops.append((start_ns, end_ns))
 
     thread = threading.Thread(target=stop_and_wait, name="stops", daemon=True)

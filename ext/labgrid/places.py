@@ -122,7 +122,7 @@ class Holder:
             own["LG_COORDINATOR"] = self.coordinator
         kept = {name: value for name, value in os.environ.items() if name not in NOT_OURS}
         try:
-            done = subprocess.run(
+            completed = subprocess.run(
                 [program, *words],
                 env=kept | own,
                 stdin=subprocess.DEVNULL,
@@ -136,14 +136,14 @@ class Holder:
             raise MeasureError(
                 f"labgrid: {CLIENT} {words[0]} did not end within {timeout_s:g} s; check the coordinator"
             ) from None
-        if done.returncode:
-            said = [line for line in (done.stderr + done.stdout).splitlines() if line.strip()]
+        if completed.returncode:
+            said = [line for line in (completed.stderr + completed.stdout).splitlines() if line.strip()]
             reason = said[-1].removeprefix(f"{CLIENT}: ").removeprefix("Error: ") if said else "it failed"
             raise (HeldError if HELD in reason else MeasureError)(
                 f"labgrid: {reason} (coordinator {self.coordinator or 'at the default address'}; "
                 "set LG_COORDINATOR=HOST:PORT to use another)"
             )
-        return done.stdout
+        return completed.stdout
 
     def release_all(self) -> None:
         """Wait until this holder's consoles are restored, release its places, and cancel its reservations.
@@ -164,8 +164,8 @@ class Holder:
 
     def reservations(self) -> dict[str, str]:
         """Return this holder's reservations as token -> state. Raises MeasureError, InputError."""
-        found = RESERVATION.finditer(self.client("reservations"))
-        return {each["token"]: each["state"] for each in found if each["owner"] == self.identity}
+        matches = RESERVATION.finditer(self.client("reservations"))
+        return {each["token"]: each["state"] for each in matches if each["owner"] == self.identity}
 
 
 def _is_own(folder: Path) -> bool:

@@ -177,9 +177,9 @@ def _build_there(target: Target, headers: str, sources: Path, folder: Path) -> N
     archive = folder / "rtgauge-kmod.tar"
     archive.write_bytes(_archive(sources))
     words = ["sh", "-c", BUILD, "sh", target.put(archive), headers, target.files_folder(folder)]
-    done = target.run(words, BUILD_S)
-    if done.returncode:
-        output = done.stdout.splitlines()
+    completed = target.run(words, BUILD_S)
+    if completed.returncode:
+        output = completed.stdout.splitlines()
         lines = [line for line in output if "error" in line.lower()] or output[-1:] or ["no message"]
         raise NoModules(
             f"the kernel modules could not be built on {target.name} ({lines[0].strip()[:200]})",

@@ -103,8 +103,8 @@ def _values(files: Mapping[str, str]) -> list[Value]:
 
 def isolated_of(files: Mapping[str, str]) -> str:
     """Return the CPUs that the slice isolates; empty if there is no slice."""
-    found = SLICE_LINE.search(files.get(SLICE_FILE, ""))
-    return found[1] if found else ""
+    match = SLICE_LINE.search(files.get(SLICE_FILE, ""))
+    return match[1] if match else ""
 
 
 class Installed(NamedTuple):

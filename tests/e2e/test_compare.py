@@ -105,11 +105,11 @@ def test_a_shift_is_found_with_its_size_and_equals_are_equal(old, new):
     assert medians["6.12.0-rt, idle"].difference_ns == pytest.approx(6_000, abs=200)
     assert medians["6.12.0-rt, idle"].says == "differs by more than 2 us at p50 in these runs"
     assert medians["6.12.0-rt, cpu"].says == "the same within 2 us at p50 in these runs"
-    for one in medians.values():
-        assert one.low_ns is not None
-        assert one.high_ns is not None
-        assert one.low_ns <= one.difference_ns <= one.high_ns
-    rare = [one for one in result.quantiles if one.quantile == "p99.99"]
+    for median in medians.values():
+        assert median.low_ns is not None
+        assert median.high_ns is not None
+        assert median.low_ns <= median.difference_ns <= median.high_ns
+    rare = [quantile for quantile in result.quantiles if quantile.quantile == "p99.99"]
     assert all("samples lie beyond this quantile" in (one.no_interval or "") for one in rare)
 
 

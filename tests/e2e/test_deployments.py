@@ -259,9 +259,9 @@ def test_hotplug_gives_back_what_it_erases(unchanged: dict[str, Any]) -> None:
     sleeper = subprocess.Popen(["sleep", "60"])
     try:
         os.sched_setaffinity(sleeper.pid, {1})
-        done = rtgauge("deploy", "apply", "cores=1")
-        if done.returncode == 3:
-            assert "cannot" in error_line(done, 3)
+        completed = rtgauge("deploy", "apply", "cores=1")
+        if completed.returncode == 3:
+            assert "cannot" in error_line(completed, 3)
             return
         assert 1 not in os.sched_getaffinity(sleeper.pid)
         good(rtgauge("restore", "--applied"))
@@ -317,19 +317,19 @@ def test_the_study_chooses_and_measures_the_choice_under_load(
         "--out",
         tmp_path,
     )
-    done = rtgauge(*words)
-    if done.returncode == 3:  # a machine with a single core, or whose CPUs cannot be switched off
-        assert "left out" in done.stderr
+    completed = rtgauge(*words)
+    if completed.returncode == 3:  # a machine with a single core, or whose CPUs cannot be switched off
+        assert "left out" in completed.stderr
         return
-    good(done)
+    good(completed)
     (record,) = tmp_path.iterdir()
-    chosen = re.search(r"^chosen +(\S+): ", done.stdout, re.MULTILINE)
+    chosen = re.search(r"^chosen +(\S+): ", completed.stdout, re.MULTILINE)
     assert chosen is not None
     steps = [document(path.read_text()) for path in sorted(record.glob("steps/*/step.json"))]
     assert sorted(step["key"]["deployment"] for step in steps[:2]) == ["M", "Single"]
     assert [(step["key"]["deployment"], step["key"]["load"]) for step in steps[2:]] == [(chosen[1], "cpu")]
-    assert done.stdout.index("Selection (chi-square)") < done.stdout.index("chosen ")
-    assert f"compared {record / 'compare.html'}" in done.stdout
+    assert completed.stdout.index("Selection (chi-square)") < completed.stdout.index("chosen ")
+    assert f"compared {record / 'compare.html'}" in completed.stdout
     assert (record / "compare.html").is_file()
     assert state() == unchanged
 

@@ -55,12 +55,12 @@ def test_ctrl_c_keeps_results_and_resume_reaches_an_answer(tmp_path: Path) -> No
 @pytest.mark.root
 def test_an_unwanted_kernel_ends_the_gate_after_one_pair(tmp_path: Path) -> None:
     junit = tmp_path / "gate.xml"
-    done = rtgauge(
+    completed = rtgauge(
         "gate", *GATE, "--duration", "100ms", "--candidate-kernel", "no-such-kernel",
         "--out", tmp_path / "out", "--junit", junit, "--json",
     )  # fmt: skip
-    result = document(done.stdout)
-    assert (done.returncode, result["outcome"]) == (3, "could not measure")
+    result = document(completed.stdout)
+    assert (completed.returncode, result["outcome"]) == (3, "could not measure")
     assert "no-such-kernel" in result["conclusion"]
     assert len(list((tmp_path / "out").glob("*/steps/*/step.json"))) == 2
     assert "<error" in junit.read_text()
@@ -86,9 +86,9 @@ def test_wrong_input_is_refused_in_one_line_and_measures_nothing(
     tmp_path: Path, words: tuple[object, ...], says: str
 ) -> None:
     out = tmp_path / "out"
-    done = rtgauge("gate", *words, "--out", out)
-    error = only_error(done.stderr)
-    assert done.returncode == 2
+    completed = rtgauge("gate", *words, "--out", out)
+    error = only_error(completed.stderr)
+    assert completed.returncode == 2
     assert says in error
     assert len(error) < 300
     assert not out.exists()

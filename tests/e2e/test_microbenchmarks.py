@@ -133,15 +133,15 @@ def test_the_plan_has_a_page_with_the_papers_tables(records: list[Path]) -> None
 def test_compare_makes_the_papers_table_of_any_records(records: list[Path]) -> None:
     shown = good(invoke("compare", *records, env={"COLUMNS": "300"})).stdout
     assert shown.count("Worst case (ns)") == 1
-    found = json.loads(good(invoke("compare", *records, "--json")).stdout)
-    assert {(system["record"], system["policy"]) for system in found["systems"]} == {
+    document = json.loads(good(invoke("compare", *records, "--json")).stdout)
+    assert {(system["record"], system["policy"]) for system in document["systems"]} == {
         (str(record), policy) for record in records for policy in ("fifo", "other")
     }
-    for system in found["systems"]:
+    for system in document["systems"]:
         costs = {cost["operation"]: cost for cost in system["costs"]}
         assert {"task switch", "preemption (timer)", "semaphore (same-cpu)"} <= set(costs)
         assert all(cost["count"] and cost["mean_ns"] <= cost["max_ns"] for cost in costs.values())
-    assert {answer["lock"] for answer in found["inversion"]} == {
+    assert {answer["lock"] for answer in document["inversion"]} == {
         "pi-mutex",
         "mutex",
         "ceiling-mutex",
@@ -179,19 +179,19 @@ def test_every_figure_names_what_it_shows(records: list[Path]) -> None:
 
 
 def test_what_noise_took_is_the_sum_of_its_causes(records: list[Path]) -> None:
-    found = json.loads(good(invoke("compare", records[0], "--json")).stdout)
-    assert found["noise"]
-    for answer in found["noise"]:
+    document = json.loads(good(invoke("compare", records[0], "--json")).stdout)
+    assert document["noise"]
+    for answer in document["noise"]:
         assert sum(cause["taken_ns"] for cause in answer["causes"]) == pytest.approx(
             answer["taken_ns"], abs=10
         )
         assert 0 <= answer["taken_ns"] <= answer["observed_ns"]
-    assert {one["what"] for one in found["happened"]} == {
+    assert {one["what"] for one in document["happened"]} == {
         "switched",
         "preempted the low task",
         "slept until woken",
     }
-    assert all(one["met"] >= 0 for one in found["happened"])
+    assert all(one["met"] >= 0 for one in document["happened"])
     page = (records[0] / "report.html").read_text()
     for words in ("Noise: the time taken from each CPU", "What happened", "slept until woken"):
         assert words in page

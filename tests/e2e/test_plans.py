@@ -219,8 +219,8 @@ def test_any_text_is_toml_or_one_line(text: str) -> None:
 def test_explain_refuses_a_plan_of_kernel_space(tmp_path: Path) -> None:
     plan = tmp_path / "plan.toml"
     plan.write_text("[[step]]\nspace = 'kernel'\n")
-    done = invoke(
+    completed = invoke(
         "run", plan, "--explain", "--target", "ssh://board", env={"PATH": str(tmp_path)}
     )  # there is no ssh: nothing is measured
-    assert done.returncode == 3
-    assert "--explain has no effect" in done.stderr
+    assert completed.returncode == 3
+    assert "--explain has no effect" in completed.stderr

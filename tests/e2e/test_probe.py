@@ -195,11 +195,11 @@ def test_its_reader_may_go(tmp_path: Path) -> None:
     for words in (("probe", "wakeup", *SHORT), ("probe", "wakeup", *SHORT, "--json")):
         read, write = os.pipe()
         os.close(read)
-        done = rtgauge(*words, stdout=write)
+        completed = rtgauge(*words, stdout=write)
         os.close(write)
-        assert done.returncode == 0
-        assert "Traceback" not in done.stderr
-        assert "Broken" not in done.stderr
+        assert completed.returncode == 0
+        assert "Traceback" not in completed.stderr
+        assert "Broken" not in completed.stderr
     assert "standard output: No space left on device" in error_line(
         rtgauge("probe", "wakeup", *SHORT, stdout=os.open("/dev/full", os.O_WRONLY)), 3
     )
@@ -208,9 +208,9 @@ def test_its_reader_may_go(tmp_path: Path) -> None:
 @pytest.mark.parametrize("closed", [0, 1, 2])
 def test_a_standard_descriptor_may_be_closed(closed: int, tmp_path: Path) -> None:
     out = tmp_path / "s.csv"
-    done = rtgauge(
+    completed = rtgauge(
         "probe", "wakeup", *SHORT, "--samples", out, "--wait", "5min", preexec_fn=lambda: os.close(closed)
     )
-    assert done.returncode == 0
-    assert "Traceback" not in (done.stderr or "")
+    assert completed.returncode == 0
+    assert "Traceback" not in (completed.stderr or "")
     assert out.read_text().startswith("cpu,phase,release_ns,latency_ns\n")

@@ -182,8 +182,8 @@ def test_a_foreign_record_is_read_if_it_cannot_be_written(record: Path) -> None:
 def test_the_reader_may_go(real_record: Path, words: tuple[str, ...]) -> None:
     read, write = os.pipe()
     os.close(read)
-    done = rtgauge(
+    completed = rtgauge(
         words[0], real_record.parent if words[0] == "list" else real_record, *words[1:], stdout=write
     )
     os.close(write)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert (completed.returncode, completed.stderr) == (0, "")

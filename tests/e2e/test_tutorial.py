@@ -33,8 +33,8 @@ def script(page: Path) -> list[str]:
 
 def programs(page: Path) -> dict[str, str]:
     """The files that the reader saves, by name."""
-    found = re.findall(r"Save it as `([\w.]+)`:\n\n```\w+\n(.*?)```", page.read_text(), re.DOTALL)
-    return dict(found)
+    matches = re.findall(r"Save it as `([\w.]+)`:\n\n```\w+\n(.*?)```", page.read_text(), re.DOTALL)
+    return dict(matches)
 
 
 def allowed(line: str) -> set[int]:

@@ -102,7 +102,7 @@ class Stream:
 
 def run(engine: Path, *words: str, prefix: Sequence[str] = (), **options: Any) -> Stream:
     """The whole stream of one call. Nothing may be said on standard error."""
-    done = subprocess.run(
+    completed = subprocess.run(
         [*prefix, str(engine), *words],
         stdin=subprocess.DEVNULL,
         capture_output=True,
@@ -111,8 +111,8 @@ def run(engine: Path, *words: str, prefix: Sequence[str] = (), **options: Any) -
         check=False,
         **options,
     )
-    assert done.stderr == "", done.stderr
-    return Stream(done.stdout, done.returncode)
+    assert completed.stderr == "", completed.stderr
+    return Stream(completed.stdout, completed.returncode)
 
 
 def wakeup(engine: Path, *words: str, policy: str = POLICY, **options: Any) -> Stream:

@@ -59,14 +59,14 @@ class Agent:
     def set(
         self, *pairs: str | Path, run: str = "r1", options: tuple[str, ...] = (), **more: Any
     ) -> tuple[int, list[dict[str, Any]]]:
-        done = self.call("set", "--run", run, "--journal", self.journal, *options, "--", *pairs, **more)
-        assert done.stderr == ""
-        return done.returncode, lines(done.stdout)
+        completed = self.call("set", "--run", run, "--journal", self.journal, *options, "--", *pairs, **more)
+        assert completed.stderr == ""
+        return completed.returncode, lines(completed.stdout)
 
     def restore(self, *options: str, **more: Any) -> tuple[int, list[dict[str, Any]]]:
-        done = self.call("restore", "--journal", self.journal, *options, **more)
-        assert done.stderr == ""
-        return done.returncode, lines(done.stdout)
+        completed = self.call("restore", "--journal", self.journal, *options, **more)
+        assert completed.stderr == ""
+        return completed.returncode, lines(completed.stdout)
 
     def guard(
         self, *options: str | Path, program: list[str] | None = None, run: str = "r1", **more: Any
@@ -196,9 +196,9 @@ time.sleep(1000)
 
 
 def read(agent: Agent, *patterns: str | bytes | Path, **more: Any) -> dict[str, Any]:
-    done = agent.call("read", *patterns, **more)
-    assert (done.returncode, done.stderr) == (0, "")
-    (answer,) = lines(done.stdout)
+    completed = agent.call("read", *patterns, **more)
+    assert (completed.returncode, completed.stderr) == (0, "")
+    (answer,) = lines(completed.stdout)
     assert (answer["type"], answer["version"], answer["boot_id"]) == ("read", 1, BOOT_ID)
     return answer["files"]
 
@@ -274,9 +274,9 @@ def test_read_says_that_a_name_cannot_be_said(agent: Agent, tmp_path: Path) -> N
 @example(["[", "[!", "\\", "*[", "[a-", "//", "/" * 5000])
 def test_read_survives_any_pattern(agent: Agent, patterns: list[str]) -> None:
     patterns = [p for p in patterns if ("*" not in p and "?" not in p) or "/" not in p]
-    done = agent.call("read", "--", *patterns, cwd=agent.journal.parent)
-    assert done.returncode == (0 if patterns else 2)
-    json.loads(done.stdout)
+    completed = agent.call("read", "--", *patterns, cwd=agent.journal.parent)
+    assert completed.returncode == (0 if patterns else 2)
+    json.loads(completed.stdout)
 
 
 # set and restore
@@ -560,9 +560,9 @@ def test_any_text_goes_there_and_back(agent: Agent, old: str, new: str) -> None:
         argument = new.encode("utf-8", "surrogatepass")
     if b"\0" in argument:
         return
-    done = agent.call("set", "--run", "r1", "--journal", agent.journal, "--", path, argument)
-    assert done.returncode in {0, 2}
-    assert (done.returncode == 0) == (COMMANDS_A_TERMINAL.search(new) is None)
+    completed = agent.call("set", "--run", "r1", "--journal", agent.journal, "--", path, argument)
+    assert completed.returncode in {0, 2}
+    assert (completed.returncode == 0) == (COMMANDS_A_TERMINAL.search(new) is None)
     agent.restore("--run", "r1")
     if " ".join(old.split()) != " ".join(new.split()):
         assert path.read_bytes() == old.encode()
@@ -723,7 +723,7 @@ class TestKernelKnob:
             "extra_groups": [],
             "env": {"XDG_STATE_HOME": str(tmp_path / "state")},
         }
-        done = subprocess.run(
+        completed = subprocess.run(
             [copy, "set", "--run", "r1", "--", SETTING, "70"],
             capture_output=True,
             text=True,
@@ -731,13 +731,17 @@ class TestKernelKnob:
             timeout=PATIENCE_S,
             **user,
         )
-        assert (done.returncode, lines(done.stdout)[0]["error"], SETTING.read_text()) == (3, "EACCES", before)
+        assert (completed.returncode, lines(completed.stdout)[0]["error"], SETTING.read_text()) == (
+            3,
+            "EACCES",
+            before,
+        )
         assert (tmp_path / "state/rtgauge/journal.ndjson").exists()
-        done = subprocess.run(
+        completed = subprocess.run(
             [copy, "restore"], capture_output=True, text=True, check=False, timeout=PATIENCE_S, **user
         )
-        assert (done.returncode, done.stdout) == (0, '{"type":"restored","count":0,"failed":0}\n')
-        done = subprocess.run(
+        assert (completed.returncode, completed.stdout) == (0, '{"type":"restored","count":0,"failed":0}\n')
+        completed = subprocess.run(
             [copy, "set", "--run", "r1", "--", SETTING, "70"],
             capture_output=True,
             text=True,
@@ -745,7 +749,7 @@ class TestKernelKnob:
             timeout=PATIENCE_S,
             **(user | {"env": {}}),
         )
-        assert (done.returncode, lines(done.stdout)[0]["code"]) == (2, "usage")
+        assert (completed.returncode, lines(completed.stdout)[0]["code"]) == (2, "usage")
 
 
 # wrong words
@@ -792,9 +796,9 @@ WRONG: list[list[str]] = [
 
 @pytest.mark.parametrize("words", WRONG, ids=lambda w: " ".join(w)[:60].replace("\n", " "))
 def test_wrong_words_give_one_line(agent: Agent, words: list[str]) -> None:
-    done = agent.call(*words, stdin=subprocess.DEVNULL)
-    assert (done.returncode, done.stderr) == (2, "")
-    (said,) = lines(done.stdout)
+    completed = agent.call(*words, stdin=subprocess.DEVNULL)
+    assert (completed.returncode, completed.stderr) == (2, "")
+    (said,) = lines(completed.stdout)
     assert (said["type"], said["code"], said["detail"], said["status"]) == ("error", "usage", {}, 2)
     assert said["message"]
     assert "\n" not in said["message"]
@@ -969,9 +973,9 @@ def test_a_detached_lease_ends(agent: Agent) -> None:
 
 def test_a_program_that_is_not_there(agent: Agent) -> None:
     guard = agent.guard(program=["rtgauge-no-such-program"])
-    said = json.loads(guard.output())
-    assert (said["type"], said["code"], said["status"]) == ("error", "program", 3)
-    assert "ENOENT" in said["message"]
+    document = json.loads(guard.output())
+    assert (document["type"], document["code"], document["status"]) == ("error", "program", 3)
+    assert "ENOENT" in document["message"]
     ended = guard.event()
     assert (ended["event"], ended["reason"], guard.process.wait(PATIENCE_S)) == ("ended", "exec", 3)
 
@@ -1229,9 +1233,9 @@ def session(
 def begun(guard: subprocess.Popen[str]) -> dict[str, Any]:
     """The event `started` of a session."""
     assert guard.stdout
-    while (said := json.loads(guard.stdout.readline()))["type"] != "guard":
+    while (document := json.loads(guard.stdout.readline()))["type"] != "guard":
         pass
-    return said
+    return document
 
 
 def tell(guard: subprocess.Popen[str], word: str) -> None:
@@ -1610,8 +1614,8 @@ def test_a_run_without_host_ends_with_programs_and_settings(
     assert refused_session(agent)["detail"]["silent_ns"] > 8 * 10**9
     if stopped:
         first.send_signal(signal.SIGSTOP)
-    done = agent.call("release", "--lock-dir", agent.lock_dir)
-    assert (done.returncode, json.loads(done.stdout)) == (0, {"type": "release", "run": "dead-1"})
+    completed = agent.call("release", "--lock-dir", agent.lock_dir)
+    assert (completed.returncode, json.loads(completed.stdout)) == (0, {"type": "release", "run": "dead-1"})
     assert program.process.wait(PATIENCE_S) == 128 + signal.SIGTERM
     assert path.read_text() == "0\n"
     assert other.process.poll() is None

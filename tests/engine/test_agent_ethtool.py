@@ -50,9 +50,9 @@ def tap() -> Iterator[tuple[str, Callable[[], None]]]:
 
 
 def read(agent: Agent, *names: str) -> dict[str, Any]:
-    done = agent.call("read", "--", *names)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)["files"]
+    completed = agent.call("read", "--", *names)
+    assert completed.returncode == 0, completed.stderr
+    return json.loads(completed.stdout)["files"]
 
 
 def test_frames_of_an_interface_are_set_and_put_back(

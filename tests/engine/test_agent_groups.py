@@ -264,8 +264,8 @@ def test_only_a_group_of_the_same_run_is_filled(
     put_in(group, sleeper.pid)
     below = group / "below"
     assert agent.set(f"group:{below}", "present", run="r2")[0] == 0
-    done = agent.call("gather", "--run", "r1", "--journal", agent.journal, "--", below)
-    assert (done.returncode, lines(done.stdout)[0]["code"]) == (2, "usage")
+    completed = agent.call("gather", "--run", "r1", "--journal", agent.journal, "--", below)
+    assert (completed.returncode, lines(completed.stdout)[0]["code"]) == (2, "usage")
     assert members(group) == {sleeper.pid}
     assert agent.restore("--run", "r2")[0] == 0
 
@@ -351,16 +351,16 @@ def test_a_newer_engines_kind_of_setting_is_kept(agent: Agent) -> None:
 
 
 def test_a_program_runs_in_its_group(agent: Agent, group: Path) -> None:
-    done = agent.call("enter", group, "cat", "/proc/self/cgroup")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert f"/{group.name}\n" in done.stdout
+    completed = agent.call("enter", group, "cat", "/proc/self/cgroup")
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert f"/{group.name}\n" in completed.stdout
 
 
 def test_a_program_runs_on_its_cpus(agent: Agent) -> None:
     cpu = min(os.sched_getaffinity(0))
-    done = agent.call("enter", f"cpus:{cpu}", "grep", "Cpus_allowed_list", "/proc/self/status")
-    assert (done.returncode, done.stderr) == (0, "")
-    assert done.stdout.split()[1] == str(cpu)
+    completed = agent.call("enter", f"cpus:{cpu}", "grep", "Cpus_allowed_list", "/proc/self/status")
+    assert (completed.returncode, completed.stderr) == (0, "")
+    assert completed.stdout.split()[1] == str(cpu)
 
 
 def test_a_program_that_cannot_be_placed_or_started_is_said(
@@ -377,9 +377,9 @@ def test_a_program_that_cannot_be_placed_or_started_is_said(
         (("cpus:99999999", "true"), "usage"),
         (("cpus:8191", "true"), "cpu-not-allowed"),
     ):
-        done = agent.call("enter", *words)
-        assert lines(done.stdout)[0]["code"] == code
-        assert done.returncode == lines(done.stdout)[0]["status"]
+        completed = agent.call("enter", *words)
+        assert lines(completed.stdout)[0]["code"] == code
+        assert completed.returncode == lines(completed.stdout)[0]["status"]
 
 
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -395,13 +395,13 @@ def test_a_program_that_cannot_be_placed_or_started_is_said(
 )
 def test_made_up_names_change_nothing(agent: Agent, name: str, value: str) -> None:
     before = set(Path("/sys/fs/cgroup").iterdir())
-    done = agent.call("set", "--run", "r1", "--journal", agent.journal, "--", name, value)
-    said = lines(done.stdout)
+    completed = agent.call("set", "--run", "r1", "--journal", agent.journal, "--", name, value)
+    said = lines(completed.stdout)
     assert len(said) == 1
     if said[0].get("code") == "usage":
-        assert done.returncode == 2
+        assert completed.returncode == 2
     else:
-        assert (done.returncode, said[0]["ok"]) == (3, False)
+        assert (completed.returncode, said[0]["ok"]) == (3, False)
     assert set(Path("/sys/fs/cgroup").iterdir()) == before
     assert not agent.file.exists() or all(
         json.loads(line)["state"] == "o" for line in agent.file.read_text().splitlines()

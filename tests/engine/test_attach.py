@@ -228,7 +228,7 @@ def test_lines_that_are_too_long_are_dropped(start: Any) -> None:
     ],
 )
 def test_wrong_words(engine: Path, tmp_path: Path, words: list[str]) -> None:
-    done = subprocess.run(
+    completed = subprocess.run(
         [engine, "attach", *words],
         cwd=tmp_path,
         capture_output=True,
@@ -237,8 +237,8 @@ def test_wrong_words(engine: Path, tmp_path: Path, words: list[str]) -> None:
         stdin=subprocess.DEVNULL,
         check=False,
     )
-    assert (done.returncode, done.stderr) == (2, "")
-    assert json.loads(done.stdout)["code"] == "usage"
+    assert (completed.returncode, completed.stderr) == (2, "")
+    assert json.loads(completed.stdout)["code"] == "usage"
 
 
 @pytest.mark.parametrize("what", ["no folder", "no FIFO", "no output", "a link"])
@@ -255,11 +255,11 @@ def test_a_folder_that_is_no_guards_is_refused(engine: Path, tmp_path: Path, wha
         os.mkfifo(tmp_path / "other")
         (folder / "input").symlink_to(tmp_path / "other")
     words = [engine, "attach", "--folder", folder, "--pid", str(os.getpid())]
-    done = subprocess.run(
+    completed = subprocess.run(
         words, capture_output=True, text=True, timeout=PATIENCE_S, stdin=subprocess.DEVNULL, check=False
     )
-    assert (done.returncode, done.stderr) == (3, "")
-    assert json.loads(done.stdout)["type"] == "error"
+    assert (completed.returncode, completed.stderr) == (3, "")
+    assert json.loads(completed.stdout)["type"] == "error"
 
 
 def test_a_session_that_ends_before_it_is_followed_is_heard(engine: Path, tmp_path: Path) -> None:

@@ -62,9 +62,9 @@ def test_wrong_input(engine: Path, words: list[str], code: str, says: str) -> No
 
 def test_a_verb_that_is_none(engine: Path) -> None:
     assert "unknown verb 'wake'" in refused(engine, "usage", 2, "wake")
-    done = subprocess.run([engine], capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr.startswith("usage: rtgauge-engine VERB")
+    completed = subprocess.run([engine], capture_output=True, text=True, check=False)
+    assert (completed.returncode, completed.stdout) == (2, "")
+    assert completed.stderr.startswith("usage: rtgauge-engine VERB")
 
 
 def test_help_and_version(engine: Path) -> None:

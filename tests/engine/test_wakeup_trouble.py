@@ -208,16 +208,16 @@ def test_closed_standard_streams_are_no_files_of_others(
     ]
     if status:
         words.append("--go")
-    done = subprocess.run(
+    completed = subprocess.run(
         ["sh", "-c", f'exec "$0" "$@" {closed}', str(engine), *words],
         capture_output=True,
         text=True,
         timeout=PATIENCE_S,
         check=False,
     )
-    assert done.returncode == status
+    assert completed.returncode == status
     if status == 0:
-        assert Stream(done.stdout).reason == "stopped"  # a closed input is at its end
+        assert Stream(completed.stdout).reason == "stopped"  # a closed input is at its end
     for path in tmp_path.iterdir():
         assert path.read_bytes().startswith(b"rtgauge\x01")
         assert path.stat().st_size % 8 == 0
@@ -225,14 +225,14 @@ def test_closed_standard_streams_are_no_files_of_others(
 
 def test_a_full_disk_for_the_stream(engine: Path) -> None:
     with open("/dev/full", "w") as full:  # noqa: PTH123
-        done = subprocess.run(
+        completed = subprocess.run(
             [engine, "wakeup", "--go", f"--policy={POLICY}"],
             stdout=full,
             stderr=subprocess.PIPE,
             timeout=PATIENCE_S,
             check=False,
         )
-    assert (done.returncode, done.stderr) == (3, b"")
+    assert (completed.returncode, completed.stderr) == (3, b"")
 
 
 def test_two_at_once_do_not_disturb_each_others_counts(engine: Path) -> None:

@@ -117,12 +117,12 @@ class Lab:
         self.fetched.add(name)
         more = (*(("--smp", smp) if smp is not None else ()), *(("--icount",) if icount else ()))
         words = ("lab", "boot", name, "--accel", "tcg", "--append", append, *more)
-        done = rtgauge(*words, env=self.env, timeout=BOOT_S)
-        if done.returncode and "did not come up within" in done.stderr:
+        completed = rtgauge(*words, env=self.env, timeout=BOOT_S)
+        if completed.returncode and "did not come up within" in completed.stderr:
             # Where something else takes nearly all of this machine, an emulated kernel's timers fall behind
             # for good.
-            done = rtgauge(*words, env=self.env, timeout=BOOT_S)
-        good(done)
+            completed = rtgauge(*words, env=self.env, timeout=BOOT_S)
+        good(completed)
 
     def boot(self, name: str, append: str = "", smp: str | None = None, *, icount: bool = False) -> None:
         """Make sure that just this guest runs: these words on its kernel's command line, so many CPUs

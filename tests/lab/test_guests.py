@@ -288,10 +288,10 @@ def power_cut(lab: Lab, name: str) -> None:
     good(rtgauge("lab", "reset", name, env=lab.env))
     deadline = time.monotonic() + PATIENCE_S
     while True:
-        done = rtgauge("lab", "shell", name, "cat /proc/sys/kernel/random/boot_id", env=lab.env)
-        if done.returncode == 0 and done.stdout.strip() != before:
+        completed = rtgauge("lab", "shell", name, "cat /proc/sys/kernel/random/boot_id", env=lab.env)
+        if completed.returncode == 0 and completed.stdout.strip() != before:
             return
-        assert time.monotonic() < deadline, done.stderr
+        assert time.monotonic() < deadline, completed.stderr
 
 
 def test_a_power_cut_keeps_the_disk_and_the_host_key(lab: Lab) -> None:

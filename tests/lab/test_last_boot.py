@@ -43,8 +43,8 @@ def last_boot(lab: Lab, *words: str, status: int = 0) -> dict[str, Any]:
 
 def wait_for_reboot(lab: Lab, boot_id: str) -> None:
     def is_up() -> bool:
-        done = rtgauge("lab", "shell", "debian", BOOT_ID, env=lab.env, timeout=150)
-        return done.returncode == 0 and done.stdout.strip() not in {"", boot_id}
+        completed = rtgauge("lab", "shell", "debian", BOOT_ID, env=lab.env, timeout=150)
+        return completed.returncode == 0 and completed.stdout.strip() not in {"", boot_id}
 
     wait_until(is_up, "the guest to boot again", REBOOT_S)
 

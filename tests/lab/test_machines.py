@@ -41,11 +41,11 @@ def test_one_plan_one_record_one_page(lab: Lab, tmp_path: Path) -> None:
         invoke("run", tmp_path / "machines.toml", "--out", tmp_path / "out", "--json", env=lab.env), 4
     )
     lab.stop()
-    found = json.loads(done.stdout)
-    assert [(step["key"]["targets"]["self"], step["key"]["load"]) for step in found["steps"]] == [
+    document = json.loads(done.stdout)
+    assert [(step["key"]["targets"]["self"], step["key"]["load"]) for step in document["steps"]] == [
         (name, load) for name in ("local", *(f"lab:{guest}" for guest in GUESTS)) for load in ("idle", "cpu")
     ]
-    for step in found["steps"]:
+    for step in document["steps"]:
         names = {mark["name"] for mark in step["marks"]}
         assert ("guests-running" if step["key"]["targets"]["self"] == "local" else "emulated") in names
     (record,) = (tmp_path / "out").iterdir()
@@ -81,12 +81,12 @@ def test_every_command_on_a_guest(lab: Lab, tmp_path: Path) -> None:
         ("inversion",),
         ("calibrate", "--count", 1000),
     ):
-        found = json.loads(lab.command("probe", *words, "--json").stdout)
-        assert found["steps"][0]["key"]["targets"] == {"self": "lab:debian-arm64"}
+        document = json.loads(lab.command("probe", *words, "--json").stdout)
+        assert document["steps"][0]["key"]["targets"] == {"self": "lab:debian-arm64"}
     tasks = tmp_path / "set.toml"
     tasks.write_text('[[task]]\nname = "a"\nperiod = "50ms"\nexecution = "1ms"\npriority = 90\n')
-    found = json.loads(lab.command("probe", "taskset", tasks, "--duration", "1s", "--json").stdout)
-    assert found["steps"][0]["tasks"][0]["activations"] > 0
+    document = json.loads(lab.command("probe", "taskset", tasks, "--duration", "1s", "--json").stdout)
+    assert document["steps"][0]["tasks"][0]["activations"] > 0
     shown = lab.command("deploy", "show").stdout
     assert "Single" in shown
     line = lab.command("deploy", "cmdline", "MI").stdout
@@ -104,7 +104,7 @@ def test_both_roles_of_a_probe_each_on_its_machine(lab: Lab, tmp_path: Path) -> 
         '"udp:127.0.0.1:7000"\npeer-path = "udp:10.0.2.2:7000"\n'
         'interval = "20ms"\ncycles = 100\n'
     )
-    found = json.loads(
+    document = json.loads(
         good(
             invoke(
                 "run", plan, "--require", "response<=10s", "--out", tmp_path / "out", "--json", env=lab.env
@@ -112,8 +112,8 @@ def test_both_roles_of_a_probe_each_on_its_machine(lab: Lab, tmp_path: Path) -> 
             4,
         ).stdout
     )
-    assert "emulated" in found["run"]["verdicts"][0]["reason"]
-    (step,) = found["steps"]
+    assert "emulated" in document["run"]["verdicts"][0]["reason"]
+    (step,) = document["steps"]
     assert step["key"]["targets"] == {"self": "local", "master": "lab:debian-arm64"}
     assert {one["labels"]["machine"]: one["labels"]["role"] for one in step["series"]} == {
         "local": "slave",

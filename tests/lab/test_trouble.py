@@ -153,10 +153,10 @@ def test_a_tmp_that_is_full_or_runs_no_programs_is_gone_around(lab: Lab, tmp_as_
         "rm /tmp/fill; mount -o remount,noexec /tmp",
     ):
         lab.run_in(spoil)
-        found = json.loads(
+        document = json.loads(
             lab.command("probe", "wakeup", "--duration", "300ms", "--interval", "10ms", "--json").stdout
         )
-        assert found["steps"][0]["total"]["count"] > 0
+        assert document["steps"][0]["total"]["count"] > 0
     assert lab.run_in("ls -d /var/tmp/rtgauge-* 2>/dev/null || true") == ""
 
 

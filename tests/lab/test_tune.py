@@ -20,9 +20,9 @@ SHORT = ("--load", "idle", "--confirm-load", "cpu", "--cpu", 1, "--duration", "5
 
 
 def tune(lab: Lab, *words: object) -> dict[str, Any]:
-    done = rtgauge("tune", *words, "--json", env=lab.env, timeout=TUNE_S)
-    assert done.returncode in {0, 1, 4}, done.stderr
-    result: dict[str, Any] = json.loads(done.stdout)
+    completed = rtgauge("tune", *words, "--json", env=lab.env, timeout=TUNE_S)
+    assert completed.returncode in {0, 1, 4}, completed.stderr
+    result: dict[str, Any] = json.loads(completed.stdout)
     return result
 
 

@@ -18,26 +18,26 @@ OLDEST = "1.29"
 
 @pytest.mark.parametrize("version", [OLDEST, "1.37"])
 def test_the_job_fits_the_schema(version: str) -> None:
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "kubernetes_validate", "--strict", "-k", version, JOB],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert completed.returncode == 0, completed.stdout + completed.stderr
 
 
 def test_a_wrong_key_would_be_noticed(tmp_path: Path) -> None:
     wrong = tmp_path / "job.yaml"
     wrong.write_text(JOB.read_text().replace("runAsUser", "runAsUsr"))
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "kubernetes_validate", "--strict", wrong],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert "runAsUsr" in done.stdout
-    assert done.returncode != 0
+    assert "runAsUsr" in completed.stdout
+    assert completed.returncode != 0
 
 
 def test_the_job_calls_rtgauge() -> None:

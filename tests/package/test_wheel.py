@@ -25,10 +25,10 @@ def built(clone: Path, umask: int = 0o022) -> Path:
     subprocess.run(["git", "clone", "--quiet", ROOT, clone], umask=umask, check=True)
     (clone / ".venv").symlink_to(ROOT / ".venv")
     old = [word for made in (".ready", ".release") for word in ("-o", f".venv/{made}")]
-    done = subprocess.run(
+    completed = subprocess.run(
         ["make", *old, "wheel"], cwd=clone, umask=umask, capture_output=True, text=True, check=False
     )
-    assert done.returncode == 0, done.stdout + done.stderr
+    assert completed.returncode == 0, completed.stdout + completed.stderr
     return clone / "dist"
 
 
@@ -102,7 +102,7 @@ def test_its_version_names_the_commit_and_the_engine(wheel: Path, installed: dic
 
 
 def test_it_measures(installed: dict[str, str], tmp_path: Path) -> None:
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "rtgauge", "probe", "calibrate", "--json", "--wait", "10min"],
         env=installed,
         cwd=tmp_path,
@@ -110,8 +110,8 @@ def test_it_measures(installed: dict[str, str], tmp_path: Path) -> None:
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    assert "monotonic" in done.stdout.lower()
+    assert completed.returncode == 0, completed.stderr
+    assert "monotonic" in completed.stdout.lower()
 
 
 def test_pages_need_no_package_that_draws_figure_files(installed: dict[str, str]) -> None:

@@ -45,17 +45,17 @@ class Machine:
 
     def sh(self, command: str, *statuses: int) -> tuple[int, str]:
         """Status and output of a command, which must end with one of these statuses, or with 0."""
-        done = subprocess.run(
+        completed = subprocess.run(
             ["unshare", "--mount", "--propagation", "private", "sh", "-c", ENTER, "sh", self.root, command],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
             check=False,
         )
-        assert done.returncode in {0, *statuses}, (
-            f"{command}: status {done.returncode}\n{done.stdout[-4000:]}"
+        assert completed.returncode in {0, *statuses}, (
+            f"{command}: status {completed.returncode}\n{completed.stdout[-4000:]}"
         )
-        return done.returncode, done.stdout
+        return completed.returncode, completed.stdout
 
     def bring(self, *files: Path) -> str:
         """Copy files into the root's /mnt; their names there, for a shell."""

@@ -30,15 +30,17 @@ def buildah(tmp_path: Path) -> object:
     """Runs buildah with a storage of its own; a chroot isolates its containers, which needs no runtime."""
 
     def run(*arguments: str | Path, checked: bool = True) -> subprocess.CompletedProcess[str]:
-        done = subprocess.run(
+        completed = subprocess.run(
             ["buildah", "--root", tmp_path / "store", "--runroot", tmp_path / "run", *arguments],
             env=os.environ | {"BUILDAH_ISOLATION": "chroot", "STORAGE_DRIVER": "vfs"},
             capture_output=True,
             text=True,
             check=False,
         )
-        assert done.returncode == 0 or not checked, f"{arguments}: {done.stdout[-2000:]}{done.stderr[-4000:]}"
-        return done
+        assert completed.returncode == 0 or not checked, (
+            f"{arguments}: {completed.stdout[-2000:]}{completed.stderr[-4000:]}"
+        )
+        return completed
 
     yield run
     shutil.rmtree(tmp_path)

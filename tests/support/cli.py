@@ -119,9 +119,9 @@ def _with_lock(call: Callable[[], Done]) -> Done:
     """Call until nothing else measures this machine."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
-        done = call()
-        if done.returncode != 3 or HELD not in (done.stderr or "") or time.monotonic() > deadline:
-            return done
+        completed = call()
+        if completed.returncode != 3 or HELD not in (completed.stderr or "") or time.monotonic() > deadline:
+            return completed
         wait_until_free()
 
 

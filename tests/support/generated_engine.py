@@ -107,11 +107,11 @@ def wakeup(options: dict[str, str]) -> None:
         times = np.full(VARIANTS, whole)
         times[order[:rest]] += 1
         count, _, _, total, m2 = (times @ figures).tolist()
-        seen = figures[times > 0]
+        figure = figures[times > 0]
         m2 += float(
             (times * figures[:, 0] * (figures[:, 3] / figures[:, 0] - total / max(count, 1)) ** 2).sum()
         )
-        low, high = (int(seen[:, 1].min()), int(seen[:, 2].max())) if count else (None, None)
+        low, high = (int(figure[:, 1].min()), int(figure[:, 2].max())) if count else (None, None)
         said(
             type="summary", series=cpu, count=int(count), missed=0, min_ns=low, max_ns=high,
             sum_ns=int(total), m2_ns2=m2, lost=0, impossible=0,

@@ -58,8 +58,8 @@ class Board:
         self.ran.append(list(argv))
         if "modinfo" in argv[0]:
             return Completed(0, f"{ABI}\n")
-        done = subprocess.run(argv, capture_output=True, text=True, check=False)
-        return Completed(done.returncode, done.stdout)
+        completed = subprocess.run(argv, capture_output=True, text=True, check=False)
+        return Completed(completed.returncode, completed.stdout)
 
     def put(self, file: Path) -> str:
         return str(file)

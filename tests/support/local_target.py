@@ -63,7 +63,7 @@ class LocalTarget:
 
     def run(self, argv: Sequence[str], timeout_s: float) -> Completed:
         try:
-            done = subprocess.run(
+            completed = subprocess.run(
                 argv,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -74,7 +74,7 @@ class LocalTarget:
             )
         except (OSError, subprocess.TimeoutExpired):
             return Completed(127, "")
-        return Completed(done.returncode, done.stdout)
+        return Completed(completed.returncode, completed.stdout)
 
     def which(self, program: str) -> str | None:
         return None if program in self._hidden else shutil.which(program)

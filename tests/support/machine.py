@@ -260,10 +260,11 @@ def client(folder: Path, machines: list[Machine], extra: str = "") -> Path:
     place = folder / "client"
     place.mkdir(exist_ok=True)
     known = "".join(
-        f"[127.0.0.1]:{one.port} {one.host_key.with_suffix('.pub').read_text()}" for one in machines
+        f"[127.0.0.1]:{machine.port} {machine.host_key.with_suffix('.pub').read_text()}"
+        for machine in machines
     )
     (place / "known_hosts").write_text(known)
-    keys = "".join(f"IdentityFile {one.key}\n" for one in machines)
+    keys = "".join(f"IdentityFile {machine.key}\n" for machine in machines)
     (place / "config").write_text(
         f"{extra}UserKnownHostsFile {place}/known_hosts\nGlobalKnownHostsFile none\nIdentitiesOnly "
         f"yes\nIdentityAgent none\n{keys}"

@@ -14,6 +14,8 @@ def purge(root: Path, package: str) -> str:
     """Run a package's script with /etc, /run and /var in `root`; return what it printed as errors."""
     text = (SCRIPTS / f"{package}.postrm").read_text(encoding="utf-8")
     moved = re.sub(r"(?<=[ =])(?=/(?:etc|run|var)/)", str(root), text)
-    done = subprocess.run(["sh", "-c", moved, "postrm", "purge"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
-    return done.stderr
+    completed = subprocess.run(
+        ["sh", "-c", moved, "postrm", "purge"], capture_output=True, text=True, check=False
+    )
+    assert completed.returncode == 0, completed.stderr
+    return completed.stderr

@@ -39,10 +39,10 @@ def check_every_size(small_disk: Path, words: list[object]) -> None:
     statuses = []
     for kib in (4, 8, 12, 24, 48, 400, 8_000):
         subprocess.run(["mount", "-o", f"remount,size={kib}k", str(small_disk)], check=True)
-        done = rtgauge(*words)
-        statuses.append(done.returncode)
-        if done.returncode:
-            assert "disk is full" in error_line(done, 3)
+        completed = rtgauge(*words)
+        statuses.append(completed.returncode)
+        if completed.returncode:
+            assert "disk is full" in error_line(completed, 3)
             assert not [
                 path.name for path in small_disk.rglob("*") if path.name.endswith((".tmp", ".partial"))
             ]

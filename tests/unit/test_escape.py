@@ -156,10 +156,10 @@ def test_names_of_folders(command, path):
 )
 def test_errors_in_plans(command, tmp_path, text):
     (tmp_path / "p.toml").write_text(text, encoding="utf-8")
-    done = command("run", tmp_path / "p.toml")
-    assert done.returncode == 2
-    assert is_safe(done.stderr)
-    assert done.stderr.count("\n") == 1
+    completed = command("run", tmp_path / "p.toml")
+    assert completed.returncode == 2
+    assert is_safe(completed.stderr)
+    assert completed.stderr.count("\n") == 1
 
 
 def test_errors_in_words_of_the_command_line(command):
@@ -170,10 +170,10 @@ def test_errors_in_words_of_the_command_line(command):
         ("\x1b[2J",),
         ("run", "--\x1b[2J"),
     ):
-        done = command(*words)
-        assert done.returncode == 2
-        assert is_safe(done.stderr)
-        assert done.stderr.count("\n") == 1
+        completed = command(*words)
+        assert completed.returncode == 2
+        assert is_safe(completed.stderr)
+        assert completed.stderr.count("\n") == 1
 
 
 def test_a_terminal_gets_our_colours_and_nobody_elses(path):

@@ -38,8 +38,8 @@ NOT_HERE = re.compile(r"needs the extension (\w+), which is not installed")
 
 def is_elsewhere(said: str) -> bool:
     """Whether rtgauge says that an extension of its tree is missing, which is so."""
-    found = NOT_HERE.search(said)
-    return found is not None and found[1] in known() and found[1] not in {each.name for each in extensions()}
+    match = NOT_HERE.search(said)
+    return match is not None and match[1] in known() and match[1] not in {each.name for each in extensions()}
 
 
 def test_the_pages_have_commands() -> None:

@@ -70,20 +70,20 @@ def search(guest: str, seed: int) -> dict[str, Any] | None:
         ]
         shell = f'{sys.executable} -m rtgauge lab shell {guest} "$(cat settings)"'
         command = [*RTGAUGE, "bisect", *ends, *options, "--", "sh", "-c", shell]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    found: dict[str, Any] = json.loads(done.stdout) if done.returncode == 0 else {}
-    if done.returncode not in (0, 4):
-        sys.stderr.write(done.stderr)
+        completed = subprocess.run(command, capture_output=True, text=True, check=False)
+    found: dict[str, Any] = json.loads(completed.stdout) if completed.returncode == 0 else {}
+    if completed.returncode not in (0, 4):
+        sys.stderr.write(completed.stderr)
         return None
     return {
         "seed": seed,
         "first_bad": first_bad,
         "found": [int(each["subject"]) for each in found.get("first_bad", [])],
-        "status": done.returncode,
+        "status": completed.returncode,
         "runs": found.get("runs"),
         "change": found.get("change_of_ends"),
         "seconds": round(time.monotonic() - began),
-        "said": done.stderr.splitlines()[-1:],
+        "said": completed.stderr.splitlines()[-1:],
     }
 
 

@@ -93,9 +93,9 @@ class Labgrid:
 
     def client(self, *words: str, user: str = "somebody") -> str:
         """What `labgrid-client` of another user prints."""
-        done = self._client(*words, user=user)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        completed = self._client(*words, user=user)
+        assert completed.returncode == 0, completed.stderr
+        return completed.stdout
 
     def holders(self) -> list[str]:
         """Who holds places, one for each."""

@@ -54,7 +54,7 @@ def measure(chosen: argparse.Namespace) -> Findings:
             )
     findings.notes += repeat.note("rounds")
     for at, what in enumerate(("median", "mean")):
-        of = {name: [one[at] for one in values] for name, values in found.items()}
+        of = {name: [value[at] for value in values] for name, values in found.items()}
         both = [ours / np.sqrt(a * b) for ours, a, b in zip(of[OURS], of[BARE], of[AGAIN], strict=True)]
         findings.figures += [
             Figure(

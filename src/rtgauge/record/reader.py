@@ -231,7 +231,7 @@ class Record:
             lines = file.read(MOST_JSON).decode().splitlines()
         except (OSError, ValueError) as error:
             raise damaged(file, error) from None
-        sums = {found[2]: found[1] for line in lines if (found := SUM.fullmatch(line)) is not None}
+        sums = {match[2]: match[1] for line in lines if (match := SUM.fullmatch(line)) is not None}
         if len(sums) < len(lines) or sorted(sums) != sorted(described_in(self.folder)):
             raise RecordError(f"{file} does not list exactly the files of the record: the record is damaged")
         for name, sha256 in sums.items():

@@ -78,11 +78,11 @@ def check_engine_starts(name: str, target: Target) -> None:
         engine = target.put(runtime.engine(target.machine))
     except MeasureError as missing:
         raise (missing if has_core else no_core) from None
-    done = target.run(["sh", "-c", 'exec "$0" version 2>&1', engine], START_S)
-    if done.returncode == 0:
+    completed = target.run(["sh", "-c", 'exec "$0" version 2>&1', engine], START_S)
+    if completed.returncode == 0:
         return
     called = COKERNELS[name]
-    last = (done.stdout.strip().splitlines() or [f"it ended with status {done.returncode}"])[-1]
+    last = (completed.stdout.strip().splitlines() or [f"it ended with status {completed.returncode}"])[-1]
     _, loading, missing = last.partition(LOADING)
     if loading and not has_core:
         raise no_core

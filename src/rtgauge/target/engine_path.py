@@ -181,7 +181,7 @@ def _build(source: Path, architecture: str, place: Path) -> None:
             ):
                 environment = {**os.environ, "PATH": path}
                 environment.pop("MAKEFLAGS", None)  # of a make above, whose job server is not ours
-                done = subprocess.run(
+                completed = subprocess.run(
                     command,
                     env=environment,
                     capture_output=True,
@@ -190,8 +190,8 @@ def _build(source: Path, architecture: str, place: Path) -> None:
                     timeout=BUILD_S,
                     check=False,
                 )
-                if done.returncode:
-                    messages = (done.stdout + done.stderr).strip().splitlines()
+                if completed.returncode:
+                    messages = (completed.stdout + completed.stderr).strip().splitlines()
                     raise MeasureError(
                         f"the engine for {architecture} could not be built "
                         f"({messages[-1] if messages else 'no message'}); see all messages with: "

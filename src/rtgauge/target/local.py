@@ -261,7 +261,7 @@ class LocalTarget:
     def run(self, argv: Sequence[str], timeout_s: float) -> Completed:
         """Run a short command to its end."""
         try:
-            done = subprocess.run(
+            completed = subprocess.run(
                 argv,
                 stdin=subprocess.DEVNULL,
                 capture_output=True,
@@ -272,7 +272,7 @@ class LocalTarget:
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             return Completed(SET_UP_FAILED, str(error))
-        return Completed(done.returncode, done.stdout)
+        return Completed(completed.returncode, completed.stdout)
 
     def start(
         self, argv: Sequence[str], log: BinaryIO | None = None, group: str | None = None
@@ -294,8 +294,8 @@ class LocalTarget:
 
         The session's guard owns the settings. Raises MeasureError if the verb failed.
         """
-        done = engine_verb(*agent_words(verb, arguments, self.run_id, self._session.pid))
-        return agent_answers(verb, done.stdout, done.returncode)
+        completed = engine_verb(*agent_words(verb, arguments, self.run_id, self._session.pid))
+        return agent_answers(verb, completed.stdout, completed.returncode)
 
     def try_engine(self, *arguments: str) -> bytes:
         """Return the output of an engine verb that ends immediately."""
@@ -370,8 +370,8 @@ def engine_verb(verb: str, *arguments: str, send: bytes = b"") -> subprocess.Com
 
 def read_local(paths: Iterable[str]) -> Files:
     """Run the engine's verb `read` on this machine; it needs no lock. Raises MeasureError if that fails."""
-    done = engine_verb("read", "-", send="\0".join(paths).encode())
+    completed = engine_verb("read", "-", send="\0".join(paths).encode())
     try:
-        return files_of(done.stdout).files
+        return files_of(completed.stdout).files
     except ValueError:
-        raise MeasureError(f"the engine's command read failed (exit status {done.returncode})") from None
+        raise MeasureError(f"the engine's command read failed (exit status {completed.returncode})") from None

@@ -38,15 +38,15 @@ def rtgauge(
 @pytest.mark.parametrize("name", ["COLUMNS", "LINES"])
 @pytest.mark.parametrize("value", ["0", "-1", "x", "²", "", "9" * 30])
 def test_a_size_of_the_terminal_that_is_none_is_ignored(record: Path, name: str, value: str) -> None:
-    done = rtgauge("show", record, **{name: value})
-    assert (done.returncode, done.stderr) == (0, "")
+    completed = rtgauge("show", record, **{name: value})
+    assert (completed.returncode, completed.stderr) == (0, "")
 
 
 @pytest.mark.parametrize("value", ["", "x", "1e9", "9" * 30, "1.5"])
 def test_a_date_that_is_none_is_refused(record: Path, value: str) -> None:
-    done = rtgauge("show", "--page", record, SOURCE_DATE_EPOCH=value)
-    assert done.returncode == 2
-    assert done.stderr == (
+    completed = rtgauge("show", "--page", record, SOURCE_DATE_EPOCH=value)
+    assert completed.returncode == 2
+    assert completed.stderr == (
         f"rtgauge: SOURCE_DATE_EPOCH={value!r} is not a time in seconds: correct or unset it\n"
     )
 
@@ -58,9 +58,9 @@ def test_a_date_is_allowed(record: Path, value: str) -> None:
 
 @pytest.mark.parametrize("limit_kib", [150_000, 300_000, 600_000, 1_000_000])
 def test_too_little_memory_is_one_line(record: Path, limit_kib: int) -> None:
-    done = rtgauge("show", "--page", record, limit_kib=limit_kib)
-    assert done.returncode == 3
-    (line,) = done.stderr.splitlines()
+    completed = rtgauge("show", "--page", record, limit_kib=limit_kib)
+    assert completed.returncode == 3
+    (line,) = completed.stderr.splitlines()
     assert line.startswith(
         f"rtgauge: the memory limit of {limit_kib} KiB is too low; raise it with: ulimit -v "
     )
@@ -70,15 +70,15 @@ def test_too_little_memory_is_one_line(record: Path, limit_kib: int) -> None:
 
 def test_too_little_memory_to_begin_is_one_line() -> None:
     """Without this check, imports end in a traceback and the status of an answer."""
-    done = rtgauge("audit", "--facts", limit_kib=60_000)
-    assert done.returncode == 3
-    assert done.stderr == (
+    completed = rtgauge("audit", "--facts", limit_kib=60_000)
+    assert completed.returncode == 3
+    assert completed.stderr == (
         "rtgauge: the memory limit of 60000 KiB is too low; raise it with: ulimit -v 65536\n"
     )
 
 
 def test_commands_that_need_little_memory_work(record: Path) -> None:
     assert rtgauge("marks", limit_kib=150_000).returncode == 0
-    done = rtgauge("show", record, limit_kib=80_000)
-    assert done.returncode == 3
-    assert len(done.stderr.splitlines()) == 1
+    completed = rtgauge("show", record, limit_kib=80_000)
+    assert completed.returncode == 3
+    assert len(completed.stderr.splitlines()) == 1

@@ -25,13 +25,13 @@ JOBS = Path(__file__).resolve().parents[3] / "packaging" / "jobs"
     ("name", "schema"), [("github.yml", "vendor.github-workflows"), ("gitlab.yml", "vendor.gitlab-ci")]
 )
 def test_fits_the_schema(name: str, schema: str) -> None:
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "check_jsonschema", "--builtin-schema", schema, JOBS / name],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout
+    assert completed.returncode == 0, completed.stdout
 
 
 @pytest.mark.parametrize("path", sorted(JOBS.iterdir()), ids=lambda path: path.name)

@@ -129,8 +129,8 @@ def answers(replay: Path, schedules: Sequence[Schedule]) -> Iterator[tuple[Sched
         f"{schedule.seed % 2}\n" + "\n".join(schedule.lines) + "\n.\n"
         for schedule in schedules
     )
-    said = subprocess.run([replay], input=text, capture_output=True, text=True, check=True).stdout
-    for schedule, part in zip(schedules, said.split("\n.\n"), strict=False):
+    stdout = subprocess.run([replay], input=text, capture_output=True, text=True, check=True).stdout
+    for schedule, part in zip(schedules, stdout.split("\n.\n"), strict=False):
         yield schedule, Answer.of(schedule, part)
 
 

@@ -80,7 +80,12 @@ DELGADO = [[0, 2], [1, 3]]
 
 
 def written(actions: list[Action]) -> dict[str, str]:
-    return {one.path: one.value for action in actions if isinstance(action, Write) for one in action.settings}
+    return {
+        setting.path: setting.value
+        for action in actions
+        if isinstance(action, Write)
+        for setting in action.settings
+    }
 
 
 def test_the_six_are_those_of_the_paper() -> None:
@@ -237,7 +242,7 @@ def test_isolation_by_version_1() -> None:
     # a group has to be there before its files are read: they are not written by the same call
     for action in actions:
         if isinstance(action, Write):
-            assert len({one.path.startswith("group:") for one in action.settings}) == 1
+            assert len({setting.path.startswith("group:") for setting in action.settings}) == 1
 
 
 def test_isolation_by_version_2_is_a_partition() -> None:

@@ -24,10 +24,10 @@ def done(
 ) -> tuple[dict[str, str], list[str]]:
     actions, missing = controller_actions(Controller(raised), Files(files), own=[7], measured=measured)
     return {
-        one.path.split(":")[1]: one.value
+        setting.path.split(":")[1]: setting.value
         for action in actions
         if isinstance(action, Write)
-        for one in action.settings
+        for setting in action.settings
     }, missing
 
 

@@ -134,7 +134,7 @@ class Board:
         """Like SshConnection.run."""
         environment = {**os.environ, "TMPDIR": str(self.tmp), "HOME": str(self.tmp / "home")}
         given = {"input": send} if isinstance(send, bytes) else {"stdin": send}
-        done = subprocess.run(
+        completed = subprocess.run(
             ["/bin/sh", "-c", body, "mark", *words],
             capture_output=True,
             env=environment,
@@ -142,7 +142,7 @@ class Board:
             timeout=timeout_s,
             **given,
         )
-        return CommandOutput(done.returncode, done.stdout, done.stderr.decode())
+        return CommandOutput(completed.returncode, completed.stdout, completed.stderr.decode())
 
 
 def an_engine(path: Path, proof: Path) -> None:

@@ -43,8 +43,8 @@ def written(folder: Path, python: str) -> subprocess.CompletedProcess[str]:
 
 
 def test_each_command_has_a_page_with_its_name(tmp_path: Path) -> None:
-    done = written(tmp_path, sys.executable)
-    assert done.returncode == 0, done.stderr
+    completed = written(tmp_path, sys.executable)
+    assert completed.returncode == 0, completed.stderr
     pages = {page.name: page.read_text() for page in (tmp_path / "usr/share/man/man1").iterdir()}
     assert set(pages) == {"rtgauge.1", *(f"rtgauge-{name}.1" for name in commands())}
     assert pages["rtgauge-run.1"].splitlines() == [

@@ -36,9 +36,9 @@ def checked(tool: str, file: str, text: str, folder: Path) -> subprocess.Complet
     ],
 )
 def test_a_name_of_a_higher_package_in_a_string(text: str, wrong: str | None, tmp_path: Path) -> None:
-    done = checked("check_module_names.py", "src/rtgauge/record/new.py", text, tmp_path)
-    assert done.returncode == (wrong is not None), done.stderr
-    assert done.stdout == "" if wrong is None else wrong in done.stdout
+    completed = checked("check_module_names.py", "src/rtgauge/record/new.py", text, tmp_path)
+    assert completed.returncode == (wrong is not None), completed.stderr
+    assert completed.stdout == "" if wrong is None else wrong in completed.stdout
 
 
 @pytest.mark.parametrize(
@@ -51,9 +51,9 @@ def test_a_name_of_a_higher_package_in_a_string(text: str, wrong: str | None, tm
     ],
 )
 def test_a_header_of_a_higher_folder(file: str, text: str, wrong: str | None, tmp_path: Path) -> None:
-    done = checked("check_engine_folders.py", f"engine/{file}", text, tmp_path)
-    assert done.returncode == (wrong is not None), done.stderr
-    assert done.stdout == "" if wrong is None else wrong in done.stdout
+    completed = checked("check_engine_folders.py", f"engine/{file}", text, tmp_path)
+    assert completed.returncode == (wrong is not None), completed.stderr
+    assert completed.stdout == "" if wrong is None else wrong in completed.stdout
 
 
 def test_a_header_in_angle_brackets(tmp_path: Path) -> None:

@@ -80,13 +80,13 @@ def test_verdict_and_exposure(conditions: list[list[np.ndarray]], hardness: Frac
                 evidence["violation_share_at_most"] + 1e-12
             )
             judged.append((step, verdict))
-    found = exposure_of(requirement, judged, empty_run())
-    assert found is not None
-    share = found.violations / found.activations
-    assert share <= found.share_excluded + 1e-12
-    assert found.per_hour_excluded is not None
-    assert found.per_hour_excluded >= found.violations / found.measured_s * 3600 * (1 - 1e-9)
-    printed = exposure_text(found).partition("at most ")[2].partition(" break the bound")[0]
+    exposure = exposure_of(requirement, judged, empty_run())
+    assert exposure is not None
+    share = exposure.violations / exposure.activations
+    assert share <= exposure.share_excluded + 1e-12
+    assert exposure.per_hour_excluded is not None
+    assert exposure.per_hour_excluded >= exposure.violations / exposure.measured_s * 3600 * (1 - 1e-9)
+    printed = exposure_text(exposure).partition("at most ")[2].partition(" break the bound")[0]
     assert printed_share(printed) >= share * (1 - 1e-6)
 
 

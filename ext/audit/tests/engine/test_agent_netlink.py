@@ -48,9 +48,9 @@ class Namespace:
 
     def run(self, *words: str, given: str = "") -> str:
         inside = ["nsenter", "-t", str(self.process.pid), "-n", "-m", *words]
-        done = subprocess.run(inside, input=given, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        return done.stdout
+        completed = subprocess.run(inside, input=given, capture_output=True, text=True, check=False)
+        assert completed.returncode == 0, completed.stderr
+        return completed.stdout
 
     def read(self, paths: Iterable[str]) -> Files:
         return files_of(self.run(str(self.engine), "read", "-", given="\n".join(paths)).encode()).files

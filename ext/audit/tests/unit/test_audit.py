@@ -39,7 +39,7 @@ DOCS = Path(__file__).parents[4] / "docs"
 
 
 def results(files: Files, purpose: Any = None) -> dict[str, str]:
-    return {one.rule: one.result for one in audit(RULES, facts(files), files, purpose).findings}
+    return {finding.rule: finding.result for finding in audit(RULES, facts(files), files, purpose).findings}
 
 
 def held(rule: Rule, world: World) -> str:
@@ -143,7 +143,7 @@ def test_the_papers_options_are_there(purpose: str, options: str) -> None:
 def test_a_machine_that_is_well_set() -> None:
     files = machines.well_set_rt()
     document = audit(RULES, facts(files), files)
-    found = {one.rule: one.result for one in document.findings}
+    found = {finding.rule: finding.result for finding in document.findings}
     assert (document.purpose, document.purpose_from, document.architecture, document.guest) == (
         "preempt-rt",
         "found",
@@ -152,7 +152,9 @@ def test_a_machine_that_is_well_set() -> None:
     )
     assert not document.serious
     assert exit_status(document) == 0
-    assert {one.rule for one in document.findings if one.result == "differs"} == {"compaction-option"}
+    assert {finding.rule for finding in document.findings if finding.result == "differs"} == {
+        "compaction-option"
+    }
     assert {rule for rule, result in found.items() if result == "unknown"} == set()
     for rule in (
         "isolation-in-effect",
@@ -168,7 +170,7 @@ def test_a_machine_that_is_well_set() -> None:
 def test_what_was_asked_for_and_is_not_in_effect() -> None:
     files = machines.badly_set_rt()
     document = audit(RULES, facts(files), files)
-    found = {one.rule: one.result for one in document.findings}
+    found = {finding.rule: finding.result for finding in document.findings}
     for rule in (
         "isolation-in-effect",
         "nohz-full-in-effect",
@@ -230,7 +232,7 @@ def test_a_guest_that_controls_its_cpus_idle_states() -> None:
 def test_an_arm_board() -> None:
     files = machines.arm_board() | {"/sys/fs/cgroup/cpuset.cpus.isolated": {"error": "ENOENT"}}
     document = audit(RULES, facts(files, "aarch64"), files)
-    found = {one.rule: one.result for one in document.findings}
+    found = {finding.rule: finding.result for finding in document.findings}
     assert document.architecture == "arm64"
     assert found["clock-source-arm"] == "ok"
     assert found["clock-source"] == found["intel-idle-option"] == found["tsc-watchdog"] == "not-applicable"
@@ -243,7 +245,7 @@ def test_an_arm_board() -> None:
 def test_rules_for_x86_or_arm_do_not_fire_elsewhere(files: Files) -> None:
     document = audit(RULES, facts(files), files)
     limited = {rule.id for rule in RULES if len(rule.architectures) < 3}
-    found = {one.rule: one.result for one in document.findings}
+    found = {finding.rule: finding.result for finding in document.findings}
     assert limited
     assert {found[rule] for rule in limited & found.keys()} == {"not-applicable"}
     assert found["preemptible-kernel"] == "differs"
@@ -252,11 +254,13 @@ def test_rules_for_x86_or_arm_do_not_fire_elsewhere(files: Files) -> None:
 def test_busybox_with_almost_nothing() -> None:
     files = machines.busybox()
     document = audit(RULES, facts(files), files)
-    assert {one.result for one in document.findings if one.result != "not-applicable"} == {
+    assert {finding.result for finding in document.findings if finding.result != "not-applicable"} == {
         "unknown",
         "differs",
     }
-    assert {one.rule for one in document.findings if one.result == "differs"} == {"preemptible-kernel"}
+    assert {finding.rule for finding in document.findings if finding.result == "differs"} == {
+        "preemptible-kernel"
+    }
     assert document.counts["unknown"] > 20
 
 
@@ -266,7 +270,9 @@ def test_xenomai_is_recognised_and_its_cpus_compared() -> None:
         files = machines.well_set_rt() | machines.texts({"/proc/xenomai/version": "3.1", mask: value})
         document = audit(RULES, facts(files), files)
         assert document.purpose == "xenomai"
-        assert {one.rule: one.result for one in document.findings}["xenomai-supported-cpus"] == result
+        assert {finding.rule: finding.result for finding in document.findings}[
+            "xenomai-supported-cpus"
+        ] == result
 
 
 def test_an_option_without_a_configuration_is_told_by_its_module() -> None:
@@ -508,14 +514,14 @@ def _rtgauge(*arguments: str, columns: int = 80) -> subprocess.CompletedProcess[
 
 @pytest.mark.engine
 def test_audit_of_this_machine() -> None:
-    done = _rtgauge("audit", "--interface", "lo", "--json")
-    document = json.loads(done.stdout)
+    completed = _rtgauge("audit", "--interface", "lo", "--json")
+    document = json.loads(completed.stdout)
     jsonschema.validate(document, AuditDocument.model_json_schema(mode="serialization"))
-    assert done.returncode == (1 if document["serious"] else 0)
+    assert completed.returncode == (1 if document["serious"] else 0)
     assert {one["rule"] for one in document["findings"]} == set(BY_ID)
     for columns in (60, 160):
         shown = _rtgauge("audit", "--interface", "lo", "--all", columns=columns)
-        assert shown.returncode == done.returncode
+        assert shown.returncode == completed.returncode
         too_long = [line for line in shown.stdout.splitlines() if len(line) > columns]
         assert all(len(line.split()) == 1 for line in too_long), "only a long path stays whole"
         assert all(rule in shown.stdout for rule in BY_ID)
@@ -564,11 +570,11 @@ def test_audit_for_a_kernel_that_does_not_run() -> None:
 
 @pytest.mark.engine
 def test_system_of_this_machine() -> None:
-    done = _rtgauge("audit", "--facts", "--json")
-    assert done.returncode == 0
-    found = json.loads(done.stdout)
-    assert found["kernel"]["release"] == os.uname().release
-    assert found["cpu"]["online_count"] == os.cpu_count()
+    completed = _rtgauge("audit", "--facts", "--json")
+    assert completed.returncode == 0
+    document = json.loads(completed.stdout)
+    assert document["kernel"]["release"] == os.uname().release
+    assert document["cpu"]["online_count"] == os.cpu_count()
     for columns in (60, 160):
         shown = _rtgauge("audit", "--facts", columns=columns)
         assert shown.returncode == 0

@@ -297,7 +297,10 @@ def reached(connection: str = "", path: str = "/proc/net/tcp", **files: str) -> 
 
 def test_a_named_interface_is_changed_and_no_other() -> None:
     def changed(interface: str | None, files: Files) -> list[str]:
-        return [one.path for one in trial_settings(["threaded-napi"], Machine(files), None, None, interface)]
+        return [
+            setting.path
+            for setting in trial_settings(["threaded-napi"], Machine(files), None, None, interface)
+        ]
 
     assert changed("eth1", reached()) == ["/sys/class/net/eth1/threaded"]
     assert changed("eth3", reached()) == ["/sys/class/net/eth3/threaded"]

@@ -48,10 +48,10 @@ def test_a_timer_of_somebody_else_is_the_tick() -> None:
         .at(250, 1, "local_timer_exit", vector=236)
         .switch(300, 1, HIGHER, MEASURED, state=1)
     )
-    found = explained(story, 300)
-    (part,) = [part for part in found.parts if part.culprit.name == "local timer"]
+    explanation = explained(story, 300)
+    (part,) = [part for part in explanation.parts if part.culprit.name == "local timer"]
     tick = replace(part, spans=[span for span in part.spans if span[1] - span[0] > 100_000])
-    (ranked,) = ranked_culprits([replace(found, parts=[tick])])
+    (ranked,) = ranked_culprits([replace(explanation, parts=[tick])])
     remedy = remedy_of(ranked, Facts())
     assert remedy is not None
     assert remedy.rule == "nohz-full"

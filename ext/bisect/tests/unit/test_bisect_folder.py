@@ -85,18 +85,18 @@ def test_show_says_what_the_search_found(
     ends = Decision(Outcome.WORSE, 6, 0.5, 0.4, 0.6, 0.03)
     monkeypatch.setattr(CommitSearch, "result", lambda _: BisectResult(commits, ends, {}, {}))
     run_search(folder, kept_search(folder), 0, fresh=False, json=False)
-    found = capsys.readouterr().out
+    stdout = capsys.readouterr().out
     show_search(folder, json=False)
-    assert capsys.readouterr().out == found
+    assert capsys.readouterr().out == stdout
     show_search(folder, json=True)
     document = json.loads(capsys.readouterr().out)
-    assert found.startswith(f"{document['outcome'].upper()}  {document['conclusion']}\n")
-    assert found.startswith(
+    assert stdout.startswith(f"{document['outcome'].upper()}  {document['conclusion']}\n")
+    assert stdout.startswith(
         f"FIRST BAD  {commits[0][:12]} two\n"
         if left == 1
         else "ONE OF SEVERAL  the search could not choose between 2 commits"
     )
-    assert all(commit[:12] in found for commit in commits)
+    assert all(commit[:12] in stdout for commit in commits)
 
 
 def test_more_pairs_of_ends_only_until_they_are_known_to_differ(clone: Path) -> None:

@@ -86,9 +86,11 @@ def stored(folder: Path) -> list[str]:
 def test_a_job_runs_no_python_code_of_the_present_folder(tmp_path: Path) -> None:
     for name in ("rtgauge", "json"):
         (tmp_path / f"{name}.py").write_text("raise SystemExit('foreign code')")
-    done = subprocess.run([*COMMAND, "--help"], cwd=tmp_path, capture_output=True, text=True, check=False)
-    assert "foreign code" not in done.stderr
-    assert done.returncode == 0
+    completed = subprocess.run(
+        [*COMMAND, "--help"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert "foreign code" not in completed.stderr
+    assert completed.returncode == 0
 
 
 @pytest.mark.parametrize("words", ["--load cpu", "--budget 1h"])

@@ -31,12 +31,12 @@ def test_an_import_takes_what_the_file_does_not_say(tmp_path: Path) -> None:
 
 def test_a_file_of_no_format_does_not_keep_the_others_out(tmp_path: Path) -> None:
     (tmp_path / "letter.txt").write_text("Dear Sir\n")
-    done = invoke(
+    completed = invoke(
         "import", tmp_path / "letter.txt", DATA / "h.txt", tmp_path / "gone", "--out", tmp_path / "runs"
     )
-    assert done.returncode == 2
-    assert [line.partition(": ")[0] for line in done.stderr.splitlines()] == ["rtgauge"] * 3
-    assert "2 of 3 files could not be imported" in done.stderr
+    assert completed.returncode == 2
+    assert [line.partition(": ")[0] for line in completed.stderr.splitlines()] == ["rtgauge"] * 3
+    assert "2 of 3 files could not be imported" in completed.stderr
     assert len(list((tmp_path / "runs").iterdir())) == 1
 
 

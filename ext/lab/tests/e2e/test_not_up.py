@@ -122,8 +122,8 @@ def test_the_console_is_kept_with_the_run_which_is_gone_on_with(lab: Lab) -> Non
     ]
 
     # too short for a verdict, unless this machine stood still and missed activations
-    done = lab.rtgauge(lab.ready, "resume", "--out", lab.out, "--json")
-    found = document(good(done, FAILS if done.returncode == FAILS else CANNOT_TELL).stdout)
+    completed = lab.rtgauge(lab.ready, "resume", "--out", lab.out, "--json")
+    found = document(good(completed, FAILS if completed.returncode == FAILS else CANNOT_TELL).stdout)
     assert (found["run"]["state"], found["run"]["id"], found["run"]["seed"]) == ("complete", begun.id, 5)
     assert [step["key"] for step in found["steps"]] == [key.model_dump(mode="json") for key in begun.planned]
     assert {verdict["word"] for verdict in found["run"]["verdicts"]} <= {"cannot tell", "fails"}

@@ -63,17 +63,17 @@ def advice(*words: object, status: int) -> dict[str, Any]:
 
 
 def test_an_easy_requirement_walks_the_chart_with_evidence(wakeups: Path):
-    done = invoke("advise", "--require", "latency<=10s hardness=50%", wakeups, "--json")
-    found = json.loads(done.stdout)
-    stages = {stage["way"]: stage for stage in found["walk"] + found["also_measured"]}
+    completed = invoke("advise", "--require", "latency<=10s hardness=50%", wakeups, "--json")
+    document = json.loads(completed.stdout)
+    stages = {stage["way"]: stage for stage in document["walk"] + document["also_measured"]}
     measured = stages.get("user-stock") or stages["user-rt"]
     assert measured["margin"] in {
         "clearly in the black",
         "marginal",
     }  # where a mark makes it doubtful, such as steal
     assert {one["record"] for one in measured["evidence"]} == {str(wakeups)}
-    assert found["not_measured"]
-    assert done.returncode in {0, 4}
+    assert document["not_measured"]
+    assert completed.returncode in {0, 4}
 
 
 def test_an_impossible_requirement_is_off_the_map(wakeups: Path):
@@ -154,13 +154,15 @@ def test_compare_goes_quantity_by_quantity(brown: Path, tmp_path: Path):
 def test_advice_on_responses_and_on_jitter(brown: Path):
     for requirement in ("response<=10s hardness=50%", "jitter<=10s hardness=50%"):
         done = invoke("advise", "--require", requirement, brown, "--json")
-        found = json.loads(done.stdout)
+        document = json.loads(done.stdout)
         margins = [
-            one["margin"] for stage in found["walk"] + found["also_measured"] for one in stage["evidence"]
+            one["margin"]
+            for stage in document["walk"] + document["also_measured"]
+            for one in stage["evidence"]
         ]
         assert margins
         assert set(margins) <= {"clearly in the black", "marginal"}
-        assert any("only a loop" in one["what"] for one in found["not_measured"])
+        assert any("only a loop" in one["what"] for one in document["not_measured"])
 
 
 @pytest.mark.parametrize("wrong", [["--fraction", "2"], ["--confidence", "1"]])

@@ -285,13 +285,13 @@ def test_parts_of_a_response_and_a_second_view_are_not_counted(tmp_path: Path):
         Series([900_000] * 20_000, "response", {"role": "slave"}),
     ]
     one = record(tmp_path / "r", [Drawn(series, "response", {})])
-    found = judge(
+    verdict = judge(
         parse_requirement("response<=200us hardness=100%"),
         one.steps[0],
         one.windows(one.steps[0]),
         one.system("local"),
     )
-    assert (found.word, found.evidence["activations"]) == (VerdictWord.HOLDS, 20_000)
+    assert (verdict.word, verdict.evidence["activations"]) == (VerdictWord.HOLDS, 20_000)
 
 
 def test_a_margin_of_ones_own(tmp_path: Path):

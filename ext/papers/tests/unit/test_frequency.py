@@ -185,8 +185,8 @@ def test_two_kernels_stand_side_by_side(tmp_path: Path):
 
 
 def test_fraction_moves_every_frequency():
-    found = limit_of(Quantile(100_000, 90_000, 110_000), Fraction(95, 100), Fraction(1, 4))
-    assert (found.hz, round(found.low_hz), round(found.high_hz or 0)) == (2_500.0, 2_273, 2_778)
+    limit = limit_of(Quantile(100_000, 90_000, 110_000), Fraction(95, 100), Fraction(1, 4))
+    assert (limit.hz, round(limit.low_hz), round(limit.high_hz or 0)) == (2_500.0, 2_273, 2_778)
     assert highest_hz(None) == 0
     assert highest_hz(0) is None
 

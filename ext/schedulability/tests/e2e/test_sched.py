@@ -47,10 +47,10 @@ def a_file(tmp_path):
 
 
 def test_the_papers_table_6(file, tmp_path):
-    done = sched(file(TABLE_6), "--json", "--figure", tmp_path / "fig5.svg")
-    assert done.returncode == 0, done.stderr
-    check_published(done.stdout, "sched")
-    document = json.loads(done.stdout)
+    completed = sched(file(TABLE_6), "--json", "--figure", tmp_path / "fig5.svg")
+    assert completed.returncode == 0, completed.stderr
+    check_published(completed.stdout, "sched")
+    document = json.loads(completed.stdout)
     (cpu,) = document["cpus"]
     assert [task["response_ns"] for task in cpu["tasks"]] == [3_000_000, 8_000_000, 29_000_000]
     assert [task["equation_1_ns"] for task in cpu["tasks"]] == [3_000_000, 8_000_000, 29_000_000]
@@ -68,10 +68,10 @@ def test_the_papers_table_6(file, tmp_path):
     ],
 )
 def test_the_exit_status_is_the_answer(file, text, status, word):
-    done = sched(file(text))
-    assert done.returncode == status, done.stderr
-    assert done.stdout.splitlines()[0].startswith(f"{word}  ")
-    assert done.stderr == ""
+    completed = sched(file(text))
+    assert completed.returncode == status, completed.stderr
+    assert completed.stdout.splitlines()[0].startswith(f"{word}  ")
+    assert completed.stderr == ""
 
 
 def test_wrong_input_is_one_line(file, tmp_path):
@@ -83,11 +83,11 @@ def test_wrong_input_is_one_line(file, tmp_path):
         ([path, "--figure", tmp_path / "no" / "x.svg"], "cannot be written"),
         ([path, "--jitter-from", tmp_path], "run.json is missing"),
     ):
-        done = sched(*arguments)
-        assert done.returncode == 2, arguments
-        assert done.stderr.startswith("rtgauge: ")
-        assert words in done.stderr
-        assert done.stderr.count("\n") == 1
+        completed = sched(*arguments)
+        assert completed.returncode == 2, arguments
+        assert completed.stderr.startswith("rtgauge: ")
+        assert words in completed.stderr
+        assert completed.stderr.count("\n") == 1
 
 
 @pytest.mark.parametrize("text", [TABLE_6, PAIR, PAIR + 'offset = "2ms"\n'])

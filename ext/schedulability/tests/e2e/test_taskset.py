@@ -128,8 +128,10 @@ def test_the_papers_experiment(tmp_path):
         )
     )
     documents = json.loads(compared.stdout)
-    assert [(one["task"], one["quantity"]) for one in documents] == [(f"τ{n}", "response") for n in (1, 2, 3)]
-    assert [side["measured"]["count"] for one in documents for side in one["sides"]] == [
+    assert [(document["task"], document["quantity"]) for document in documents] == [
+        (f"τ{n}", "response") for n in (1, 2, 3)
+    ]
+    assert [side["measured"]["count"] for document in documents for side in document["sides"]] == [
         40,
         40,
         20,
@@ -152,9 +154,9 @@ def test_the_papers_experiment(tmp_path):
         for n, p, c in ((1, 10, 3), (2, 20, 5), (3, 40, 10))
     )
     set_file.write_text(tasks, encoding="utf-8")
-    told = invoke("sched", set_file, "--execution-from", record, "--json")
-    assert told.returncode in {0, 1, 4}, told.stderr
-    assert any("execution of τ1" in note for note in json.loads(told.stdout)["notes"])
+    completed = invoke("sched", set_file, "--execution-from", record, "--json")
+    assert completed.returncode in {0, 1, 4}, completed.stderr
+    assert any("execution of τ1" in note for note in json.loads(completed.stdout)["notes"])
 
 
 def test_errors_are_one_line(file, tmp_path):
@@ -171,6 +173,6 @@ def test_errors_are_one_line(file, tmp_path):
 
 @pytest.mark.root
 def test_an_overload_runs_when_forced_and_ends(file):
-    done = invoke("probe", "taskset", file(OVERLOAD), "--force", "--duration", "1s", "--warm-up", "0s")
-    assert done.returncode in {0, 3, 4}, done.stderr
-    assert "Traceback" not in done.stderr
+    completed = invoke("probe", "taskset", file(OVERLOAD), "--force", "--duration", "1s", "--warm-up", "0s")
+    assert completed.returncode in {0, 3, 4}, completed.stderr
+    assert "Traceback" not in completed.stderr

@@ -87,7 +87,7 @@ def test_the_segments_tell_who_ran(engine):
     zero = {line["series"]: line["start_ns"] for line in stream.all("started")}
     tasks = {line["series"]: line["labels"]["task"] for line in stream.all("series")}
     for n, (*_, task) in enumerate(TABLE_6):
-        mine = [one for one in segments if tasks[one["series"]] == task]
+        mine = [segment for segment in segments if tasks[segment["series"]] == task]
         assert {one["activation"] for one in mine} == set(range(1, 80 // TABLE_6[n][1] + 1))
         assert all(one["end_ns"] >= one["start_ns"] >= zero[0] for one in mine)
         assert mine == sorted(mine, key=lambda one: one["start_ns"])

@@ -106,8 +106,8 @@ SEGMENTS = [
 
 def test_counts_are_exact():
     assert [
-        (one.task, one.cpu, one.activations, one.deadline_misses, one.preemptions)
-        for one in a_step()[0].tasks
+        (task.task, task.cpu, task.activations, task.deadline_misses, task.preemptions)
+        for task in a_step()[0].tasks
     ] == [
         ("high", 0, 2, 0, 0),
         ("<low>", 0, 2, 1, 4),
@@ -211,7 +211,11 @@ def test_the_timeline_joins_tiny_parts_and_shows_late_ones():
         ("high", 20_000, 3_020_000),
         ("<low>", 3_030_000, 8_030_000),
     ]
-    assert [(one.activation, one.missed) for one in found.activations if one.task == "high"] == [
+    assert [
+        (activation.activation, activation.missed)
+        for activation in found.activations
+        if activation.task == "high"
+    ] == [
         (1, False),
         (2, False),
         (3, True),
@@ -224,7 +228,9 @@ def test_a_gap_that_can_be_seen_is_a_preemption():
     cut = [segment("<low>", 1, 3, 5), segment("<low>", 1, 6, 9)]
     found = measured_timeline(measured_set(a_step(segments=cut)[0]), 0)
     assert found is not None
-    assert [(one.start_ns, one.end_ns) for one in found.preemptions] == [(5 * MS, 6 * MS)]
+    assert [(preemption.start_ns, preemption.end_ns) for preemption in found.preemptions] == [
+        (5 * MS, 6 * MS)
+    ]
 
 
 def test_the_calculated_timeline_is_as_long():

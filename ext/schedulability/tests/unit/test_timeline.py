@@ -29,7 +29,7 @@ def drawn(tasks):
 
 def test_the_papers_figure_5():
     found = timeline(tasks_of((10, 3), (20, 5), (40, 10)))
-    mine = [(one.start_ns, one.end_ns) for one in found.segments if one.task == "t2"]
+    mine = [(segment.start_ns, segment.end_ns) for segment in found.segments if segment.task == "t2"]
     assert mine == [(8, 10), (13, 20), (28, 29)]
     assert preemptions(found.segments) == [
         Segment(task="t2", activation=1, start_ns=start, end_ns=end) for start, end in ((10, 13), (20, 28))
@@ -47,12 +47,14 @@ def test_agrees_with_the_schedule_tick_by_tick(tasks):
     )
     ran = run(tasks, found.end_ns, critical=False)
     running: list[int | None] = [None] * found.end_ns
-    for one in found.segments:
-        for tick in range(one.start_ns, one.end_ns):
+    for segment in found.segments:
+        for tick in range(segment.start_ns, segment.end_ns):
             assert running[tick] is None
-            running[tick] = int(one.task[1:])
+            running[tick] = int(segment.task[1:])
     assert running == ran.running
-    finished = {(one.task, one.activation): one.finish_ns for one in found.activations}
+    finished = {
+        (activation.task, activation.activation): activation.finish_ns for activation in found.activations
+    }
     assert finished == {
         (f"t{rank}", number): job.finish
         for rank, jobs in enumerate(ran.jobs)
@@ -114,8 +116,8 @@ def test_no_line_is_too_wide_and_nobody_is_lost(tasks, width, plain, name):
     lines = timeline_lines(found, names, width, plain=plain)
     assert all(cell_len(line) <= max(width, 30) for line in lines)
     for line, task in zip(lines, names, strict=False):
-        ran = any(one.task == task for one in found.segments)
-        late = any(one.task == task and one.missed for one in found.activations)
+        ran = any(segment.task == task for segment in found.segments)
+        late = any(activation.task == task and activation.missed for activation in found.activations)
         assert any(sign in line for sign in "█▄#+!") or not (ran or late)
 
 

@@ -22,12 +22,12 @@ from rtgauge.record.reader import Record
 @pytest.mark.root
 @pytest.mark.tracefs
 def test_a_higher_hog_and_page_faults_are_found_and_named(tmp_path: Path) -> None:
-    done = rtgauge(
+    completed = rtgauge(
         "selftest", "--kinds", "hog,fault,irqs-off", "--count", 30, "--json", "--out", tmp_path / "records"
     )
-    assert done.returncode in {0, 1, 4}, done.stderr
-    check_published(done.stdout, "selftest")
-    result = json.loads(done.stdout)
+    assert completed.returncode in {0, 1, 4}, completed.stderr
+    check_published(completed.stdout, "selftest")
+    result = json.loads(completed.stdout)
     for row in result["kinds"][:2]:
         assert row["injected"] >= 5
         assert row["found"] >= 0.5 * row["injected"], row

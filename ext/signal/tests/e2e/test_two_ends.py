@@ -102,7 +102,7 @@ def wait_measured(folder: Path) -> None:
 
 
 def test_a_slave_on_another_machine(board: Board) -> None:
-    done = board.rtgauge(
+    completed = board.rtgauge(
         "probe",
         "response",
         *board.slave_there(),
@@ -115,8 +115,8 @@ def test_a_slave_on_another_machine(board: Board) -> None:
         "--json",
     )
     # too few to tell, or a stimulus was skipped on a busy machine
-    good(done, done.returncode if done.returncode in {1, 4} else 4)
-    found = document(done.stdout)
+    good(completed, completed.returncode if completed.returncode in {1, 4} else 4)
+    found = document(completed.stdout)
     (step,) = found["steps"]
     assert step["key"]["targets"] == {"self": board.target, "master": "local"}
     assert step["key"]["parameters"]["role"] == "slave"

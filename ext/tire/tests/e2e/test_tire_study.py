@@ -81,14 +81,14 @@ def test_a_search_by_itself() -> None:
     words = ("--solver", "halo", "--threads", "1", "--period", "1ms", "--duration", "100ms", "--repeats", "1")
     document: dict[str, Any] = json.loads(good(invoke("probe", "tire", "--search", *words, "--json")).stdout)
     ((row,),) = (results["frontiers"] for results in document["results"])
-    found = row["searched"]
+    searched = row["searched"]
     assert (row["solver"], row["threads"], row["period_ns"]) == ("halo", 1, 1_000_000)
-    assert found["nodes"] is None or found["nodes"] % 4 == 0
-    assert found["low"] <= found["high"]
-    if found["nodes"] is not None:
-        assert found["deadlines"] >= 100
+    assert searched["nodes"] is None or searched["nodes"] % 4 == 0
+    assert searched["low"] <= searched["high"]
+    if searched["nodes"] is not None:
+        assert searched["deadlines"] >= 100
         # the more its deadlines depend on each other, as on a busy machine, the fewer they count for
-        assert upper_bound(0, found["deadlines"]) <= found["share_at_most"] <= 1
+        assert upper_bound(0, searched["deadlines"]) <= searched["share_at_most"] <= 1
 
 
 def test_what_a_search_cannot_take_is_refused() -> None:

@@ -275,13 +275,13 @@ def test_predictions_fit_a_machine_that_is_as_the_model_says() -> None:
 
 def test_the_predicted_frontier_is_where_a_step_takes_the_period() -> None:
     machine = Machine(noise=0.0)
-    for found in predicted_frontiers(machine.campaign(), 10_000_000, cpus=2):
-        assert found.mean is not None
-        nodes = 4 * round(found.mean.value / 4)
-        assert machine.step_ns(found.solver, nodes, found.threads) == pytest.approx(10e6, rel=2e-3)
-        assert found.delay_ns == pytest.approx(machine.delay, rel=0.01)
-        assert found.worst is not None
-        assert found.worst.value < found.mean.value
+    for frontier in predicted_frontiers(machine.campaign(), 10_000_000, cpus=2):
+        assert frontier.mean is not None
+        nodes = 4 * round(frontier.mean.value / 4)
+        assert machine.step_ns(frontier.solver, nodes, frontier.threads) == pytest.approx(10e6, rel=2e-3)
+        assert frontier.delay_ns == pytest.approx(machine.delay, rel=0.01)
+        assert frontier.worst is not None
+        assert frontier.worst.value < frontier.mean.value
 
 
 def test_its_interval_holds_the_truth() -> None:
@@ -304,5 +304,5 @@ def test_its_interval_holds_the_truth() -> None:
 
 def test_a_period_before_the_lines_start_has_no_frontier() -> None:
     assert all(
-        found.mean is None for found in predicted_frontiers(Machine(noise=0.0).campaign(), 250, cpus=2)
+        frontier.mean is None for frontier in predicted_frontiers(Machine(noise=0.0).campaign(), 250, cpus=2)
     )

@@ -136,16 +136,16 @@ def hung(pid: int, as_is: str) -> bool:
     ],
 )
 def test_wrong_input_is_one_line(words: tuple[str, ...], why: str) -> None:
-    done = invoke("tune", *words)
-    assert done.returncode == 2
-    assert why in only_error(done.stderr)
+    completed = invoke("tune", *words)
+    assert completed.returncode == 2
+    assert why in only_error(completed.stderr)
 
 
 @pytest.mark.engine
 def test_a_dry_run_lists_what_could_be_tried_and_changes_nothing(tmp_path: Path) -> None:
-    done = invoke("tune", "--dry-run", "--only", "timer-migration", cwd=tmp_path)
-    assert done.returncode == 0
-    assert "Never touched" in done.stdout
+    completed = invoke("tune", "--dry-run", "--only", "timer-migration", cwd=tmp_path)
+    assert completed.returncode == 0
+    assert "Never touched" in completed.stdout
     assert not any(tmp_path.iterdir())
 
 
