@@ -166,7 +166,7 @@ static struct {
 
 	int64_t hurries_until_ns; /* after events of a latency were overwritten */
 	int64_t moments, bytes, copy_max_ns;
-	int64_t overwritten, over_budget, too_many, no_room; /* latencies that were not captured */
+	int64_t overwritten, over_budget, too_many, no_room, events_off; /* latencies not captured */
 } explain;
 
 static bool failed(const char *what)
@@ -475,6 +475,16 @@ static void add_candidate(const struct candidate *candidate)
 		*smallest = *candidate;
 }
 
+/* Of a latency that begins at this time. If switching the events took longer than the warm-up has time for
+ * it, the first measured latencies lack some of theirs. */
+static bool had_events(int64_t time_ns)
+{
+	bool had = explain_cost_had_events(time_ns);
+
+	explain.events_off += !had;
+	return had;
+}
+
 static void sample_taken(const struct series *s, int64_t time_ns, int64_t value_ns)
 {
 	struct candidate candidate = {.series = s->id, .release_ns = time_ns, .latency_ns = value_ns};
@@ -489,6 +499,8 @@ static void sample_taken(const struct series *s, int64_t time_ns, int64_t value_
 		explain_cost_sample(time_ns, value_ns);
 		return;
 	}
+	if (!had_events(time_ns))
+		return;
 	candidate.above = above;
 	candidate.kind = KIND_ABOVE;
 	if (value_ns > explain.maximum_ns[s->id]) {
@@ -507,7 +519,7 @@ void explain_sleep(const struct series *s, int64_t from_ns, int64_t slept_ns, bo
 					    .latency_ns = slept_ns,
 					    .who = *who};
 
-	if (explain.on)
+	if (explain.on && had_events(from_ns))
 		add_candidate(&candidate);
 }
 
@@ -896,6 +908,7 @@ void explain_end(struct json *j)
 	json_int(j, "over_budget", explain.over_budget);
 	json_int(j, "too_many_at_once", explain.too_many);
 	json_int(j, "no_room", explain.no_room);
+	json_int(j, "events_off", explain.events_off);
 	json_int(j, "copy_max_ns", explain.copy_max_ns);
 	json_int(j, "buffer_kb", explain_options.buffer_kb);
 	stream_result_end(j);

@@ -15,6 +15,7 @@ static struct {
 	void (*switch_events)(bool on);
 	unsigned int begun; /* stretches */
 	bool over;
+	int64_t on_since_ns; /* the events stay on since then */
 	struct {
 		int64_t start_ns, end_ns, count; /* range of the samples that count; end 0: not over */
 		struct histogram histogram;
@@ -54,12 +55,18 @@ void explain_cost_turn(void)
 	if (cost.over) {
 		if (cost.begun && !has_events(cost.begun - 1))
 			cost.switch_events(true);
+		cost.on_since_ns = clock_now_ns(CLOCK_MONOTONIC) + SETTLE_NS;
 		return;
 	}
 	if (cost.begun ? has_events(cost.begun) != has_events(cost.begun - 1) : !has_events(0))
 		cost.switch_events(has_events(cost.begun));
 	histogram_clear(&cost.stretches[cost.begun].histogram);
 	cost.stretches[cost.begun++].start_ns = clock_now_ns(CLOCK_MONOTONIC) + SETTLE_NS;
+}
+
+bool explain_cost_had_events(int64_t time_ns)
+{
+	return !cost.length_ns || (cost.over && time_ns >= cost.on_since_ns);
 }
 
 void explain_cost_sample(int64_t release_ns, int64_t value_ns)

@@ -20,6 +20,9 @@ void explain_cost_begin(int64_t begin_ns, int64_t stretches_ns, void (*switch_ev
 /* Switches events when it is time. All samples up to now must have been fed. */
 void explain_cost_turn(void);
 
+/* Returns whether the events were on at this time, and are not switched any more. */
+bool explain_cost_had_events(int64_t time_ns);
+
 /* Takes a sample from the warm-up. */
 void explain_cost_sample(int64_t release_ns, int64_t value_ns);
 

@@ -8,7 +8,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "base/cpuset.h"
+#include "harness/explain_cost.h"
 #include "tests/check.h"
 #include "tests/cm.h"
 #include "trace/addresses.h"
@@ -250,9 +252,38 @@ static void addresses_are_taken_from_the_fields_that_have_them(void **state)
 	assert_int_equal(symbols.count, 0);
 }
 
+static int64_t switching_ns; /* in the last switch */
+
+static void switch_slowly(bool on)
+{
+	const struct timespec pause = {.tv_nsec = 1000000};
+
+	(void)on;
+	nanosleep(&pause, NULL);
+	switching_ns = clock_now_ns(CLOCK_MONOTONIC);
+	nanosleep(&pause, NULL);
+}
+
+static void events_count_as_on_after_the_last_switch(void **state)
+{
+	int64_t begin_ns = clock_now_ns(CLOCK_MONOTONIC);
+
+	(void)state;
+	assert_true(explain_cost_had_events(begin_ns));
+	explain_cost_begin(begin_ns, 16000, switch_slowly);
+	assert_false(explain_cost_had_events(begin_ns + NS_PER_S));
+	do
+		explain_cost_turn();
+	while (!explain_cost_had_events(INT64_MAX));
+	assert_false(explain_cost_had_events(begin_ns));
+	assert_false(explain_cost_had_events(switching_ns));
+	assert_true(explain_cost_had_events(clock_now_ns(CLOCK_MONOTONIC) + NS_PER_S));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(events_count_as_on_after_the_last_switch),
 		cmocka_unit_test(events_are_found_by_name_group_and_ending),
 		cmocka_unit_test(pages_that_overlap_a_window_are_copied),
 		cmocka_unit_test(a_page_before_a_gap_does_not_reach_over_it),

@@ -48,6 +48,7 @@ NUMBERS = {
     "over_budget": "latency without a moment, because the session had enough of them",
     "too_many_at_once": "latency without a moment, because too many came at once",
     "no_room": "latency without a moment, because it had too many events",
+    "events_off": "latency without a moment, because the kernel did not record all events yet",
     "moments_removed": "moment removed for lack of room",
     "moments_not_written": "moment that could not be written",
     "full_disk": "minute with a full disk",

@@ -131,7 +131,7 @@ int main(void)
 @pytest.mark.newest
 def test_kernel_events_name_a_used_up_deadline_budget(lab: Lab, tmp_path: Path) -> None:
     """And no dynamic event is left."""
-    lab.boot("debian-rt-newest")
+    lab.boot("debian-rt-newest", icount=True)
     (tmp_path / "budget.c").write_text(BUDGET)
     subprocess.run(["gcc", "-static", "-O1", tmp_path / "budget.c", "-o", tmp_path / "budget"], check=True)
     with (tmp_path / "budget").open("rb") as program:

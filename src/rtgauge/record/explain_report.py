@@ -24,6 +24,7 @@ NOT_CAPTURED = {
     "over_budget": "the step had already recorded as many latencies as it may",
     "too_many_at_once": "too many latencies came at the same time",
     "no_room": "they had more events than can be kept",
+    "events_off": "the kernel did not record all events yet",
 }
 
 

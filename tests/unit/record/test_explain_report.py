@@ -93,6 +93,7 @@ def told(**values: int) -> StreamResult:
         "over_budget": 0,
         "too_many_at_once": 0,
         "no_room": 0,
+        "events_off": 0,
         "copy_max_ns": 5,
         "buffer_kb": 512,
     }
@@ -105,19 +106,19 @@ def told(**values: int) -> StreamResult:
 
 
 def test_what_was_not_captured_and_what_costs_too_much_is_marked() -> None:
-    result = told(overwritten=2, over_budget=1)
+    result = told(overwritten=2, over_budget=1, events_off=1)
     report = explain_report(result)
     assert report is not None
     assert result.results == []
     assert (report.events, report.moments, report.not_captured) == (
         ["sched/sched_switch"],
         3,
-        {"overwritten": 2, "over_budget": 1},
+        {"overwritten": 2, "over_budget": 1, "events_off": 1},
     )
     marks = {mark.name: mark.detail for mark in explain_marks(report)}
     assert set(marks) == {"explain-cost", "not-explained"}
     assert "5.0" in marks["explain-cost"]
-    assert "of 6 latencies" in marks["not-explained"]
+    assert "4 of 7 latencies" in marks["not-explained"]
 
 
 def test_a_step_that_is_not_explained_has_no_report() -> None:
