@@ -43,7 +43,9 @@ def print_conclusion(record: Record, console: Console) -> None:
     _print_conclusion(RecordView(record), console)
 
 
-def _print_conclusion(view: RecordView, console: Console, *, details: bool = False) -> None:
+def _print_conclusion(
+    view: RecordView, console: Console, *, kept: bool = True, details: bool = False
+) -> None:
     """Print the answer, the cause and the way out. `details` adds the requirement and the exposure."""
     conclusion = conclude(view)
     if conclusion.word is None:
@@ -52,7 +54,8 @@ def _print_conclusion(view: RecordView, console: Console, *, details: bool = Fal
         if conclusion.cause is not None:
             print_labelled("cause", conclusion.cause, console)
         if view.record.run.state != "complete":
-            print_labelled("next", f"rtgauge resume {quote(_known_as(view.record))}", console)
+            resume = f"rtgauge resume {quote(_known_as(view.record))}"
+            print_labelled("next", resume if kept else "give --save to be able to resume", console)
         elif (following := _next(view)) is not None:
             print_labelled("next", following, console)
         return
@@ -100,7 +103,7 @@ def print_summary(record: Record, console: Console, *, kept: bool = True, detail
     the machine and all CPUs, threads, parts and marks.
     """
     view = RecordView(record)
-    _print_conclusion(view, console, details=details)
+    _print_conclusion(view, console, kept=kept, details=details)
     console.print()
     ends = _ends(view, kept=kept)
     if not details:

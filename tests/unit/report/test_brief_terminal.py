@@ -133,6 +133,19 @@ def test_the_last_line_is_the_page_or_the_record(records: dict[str, Record]) -> 
     assert out.getvalue().count("CPU 0") >= 3
 
 
+def test_only_a_kept_record_can_be_resumed(records: dict[str, Record]) -> None:
+    record = records["2 CPUs"]
+    stopped = replace(
+        record,
+        run=record.run.model_copy(update={"state": "interrupted", "verdicts": [], "requirement": None}),
+    )
+    assert f"rtgauge resume {record.path}" in brief(stopped)
+    out = io.StringIO()
+    print_summary(stopped, Console(file=out, width=160), kept=False)
+    assert "give --save to be able to resume" in out.getvalue()
+    assert "rtgauge resume" not in out.getvalue()
+
+
 def test_parts_and_other_metrics_are_a_row_each_by_their_worst(records: dict[str, Record]) -> None:
     """As of a program that is watched: four quantities of each of its threads."""
     record = records["1 CPU"]
