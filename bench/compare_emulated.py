@@ -55,8 +55,10 @@ def measure(folder: Path, guest: str, programs: int) -> None:
 def conclusion(records: list[tuple[str, Path]]) -> str:
     """What the comparison of these records says first."""
     labels = [word for name, record in records for word in ("--side", f"{name}={record}")]
-    done = subprocess.run([RTGAUGE, "compare", "--json", *labels], capture_output=True, text=True, check=True)
-    return str(json.loads(done.stdout)["conclusion"])
+    completed = subprocess.run(
+        [RTGAUGE, "compare", "--json", *labels], capture_output=True, text=True, check=True
+    )
+    return str(json.loads(completed.stdout)["conclusion"])
 
 
 def main() -> None:

@@ -126,16 +126,16 @@ def make(folder: Path, number: int) -> Path:
 def once(records: list[Path], cpu: int, *options: str) -> float:
     """Seconds of one process that compares the records, held on one CPU."""
     begin = time.perf_counter()
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", CODE, str(cpu), "compare", *map(str, records), *options],
         capture_output=True,
         text=True,
         check=False,
     )
     took = time.perf_counter() - begin
-    if done.returncode or "Latency" not in done.stdout:
+    if completed.returncode or "Latency" not in completed.stdout:
         raise CannotMeasure(
-            f"comparing failed: {(done.stderr.strip().splitlines() or ['it printed nothing'])[-1]}"
+            f"comparing failed: {(completed.stderr.strip().splitlines() or ['it printed nothing'])[-1]}"
         )
     return took
 

@@ -42,11 +42,13 @@ def measure(words: list[str], seed: int) -> dict[str, Any] | None:
     began = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
         command = [*COMMAND, *words, "--seed", str(seed), "--out", folder, "--json", "--wait", "10min"]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
+        completed = subprocess.run(command, capture_output=True, text=True, check=False)
     try:
-        result = json.loads(done.stdout)
+        result = json.loads(completed.stdout)
     except ValueError:
-        sys.stderr.write(f"{done.stderr}the gate with seed {seed} ended with status {done.returncode}\n")
+        sys.stderr.write(
+            f"{completed.stderr}the gate with seed {seed} ended with status {completed.returncode}\n"
+        )
         return None
     primary: dict[str, Any] = result["primary"] or {}
     return {

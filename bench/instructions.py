@@ -64,18 +64,18 @@ def engine_samples(output: str) -> int:
 
 
 def cyclictest_samples(output: str) -> int:
-    found = re.search(r"^# Total: (\d+)", output, re.MULTILINE)
+    match = re.search(r"^# Total: (\d+)", output, re.MULTILINE)
     overflows = re.search(r"^# Histogram Overflows: (\d+)", output, re.MULTILINE)
-    if found is None or overflows is None:
+    if match is None or overflows is None:
         raise CannotMeasure("cyclictest did not say how many samples it took")
-    return int(found[1]) + int(overflows[1])
+    return int(match[1]) + int(overflows[1])
 
 
 def jitterdebugger_samples(output: str) -> int:
-    found = re.findall(r"C:\s*(\d+)", output)
-    if not found:
+    matches = re.findall(r"C:\s*(\d+)", output)
+    if not matches:
         raise CannotMeasure("jitterdebugger did not say how many samples it took")
-    return int(found[-1])
+    return int(matches[-1])
 
 
 def a_sample(command: Callable[[int], list[str]], samples: Callable[[str], int]) -> float:

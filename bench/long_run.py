@@ -145,7 +145,7 @@ def timed(label: str, *words: object) -> None:
     """One command of rtgauge, in a process of its own."""
     began, before = time.monotonic(), resource.getrusage(resource.RUSAGE_CHILDREN)
     code = "from rtgauge.cli.main import main; main()"
-    done = subprocess.run(
+    completed = subprocess.run(
         ["/usr/bin/env", "time", "-f", "%M", sys.executable, "-c", code, *map(str, words)],
         capture_output=True,
         text=True,
@@ -153,14 +153,14 @@ def timed(label: str, *words: object) -> None:
     )
     after = resource.getrusage(resource.RUSAGE_CHILDREN)
     cpu = after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-    memory = done.stderr.strip().splitlines()[-1]
+    memory = completed.stderr.strip().splitlines()[-1]
     print(
         f"{label:26} {time.monotonic() - began:.1f} s, {cpu:.1f} s CPU, {int(memory) / 1024:.0f} "
-        f"MiB, status {done.returncode}",
+        f"MiB, status {completed.returncode}",
         flush=True,
     )
-    if done.returncode not in {0, 1}:
-        print(done.stderr, file=sys.stderr)
+    if completed.returncode not in {0, 1}:
+        print(completed.stderr, file=sys.stderr)
 
 
 def main() -> None:

@@ -278,12 +278,12 @@ def build(folder: Path, languages: set[str]) -> set[str]:
     for language in sorted(languages - have):
         command = [word.format(folder=folder) for word in BUILD[language]]
         try:
-            done = subprocess.run(command, cwd=SOURCES, capture_output=True, text=True, check=False)
+            completed = subprocess.run(command, cwd=SOURCES, capture_output=True, text=True, check=False)
         except FileNotFoundError:
             print(f"{command[0]} is not installed: the loops in {language} are left out", file=sys.stderr)
             continue
-        if done.returncode:
-            print(f"{' '.join(command)}: {done.stderr}", file=sys.stderr)
+        if completed.returncode:
+            print(f"{' '.join(command)}: {completed.stderr}", file=sys.stderr)
             continue
         have.add(language)
     return have

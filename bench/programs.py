@@ -41,7 +41,7 @@ def run(command: list[str], cwd: Path | None = None, timeout_s: float = PATIENCE
     Raises CannotMeasure with its own last words where it failed or took too long.
     """
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             command,
             capture_output=True,
             text=True,
@@ -52,10 +52,10 @@ def run(command: list[str], cwd: Path | None = None, timeout_s: float = PATIENCE
         )
     except subprocess.TimeoutExpired as error:
         raise CannotMeasure(f"{Path(command[0]).name} did not end within {timeout_s:.0f} s") from error
-    if done.returncode:
-        words = last_words(done.stderr) or last_words(done.stdout) or "no message"
-        raise CannotMeasure(f"{Path(command[0]).name} failed (exit status {done.returncode}): {words}")
-    return done.stdout
+    if completed.returncode:
+        words = last_words(completed.stderr) or last_words(completed.stdout) or "no message"
+        raise CannotMeasure(f"{Path(command[0]).name} failed (exit status {completed.returncode}): {words}")
+    return completed.stdout
 
 
 def last_words(output: str) -> str:

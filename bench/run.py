@@ -145,9 +145,9 @@ def main() -> int:
             for text in found.missing:
                 print(f"  not measured: {text}")
             sys.stdout.flush()
-    missing = [text for found in parts.values() for text in found.missing]
+    missing = [text for part in parts.values() for text in part.missing]
     if chosen.json:
-        notes = [text for found in parts.values() for text in found.notes]
+        notes = [text for part in parts.values() for text in part.notes]
         figures = {name: [figure.as_dict() for figure in found.figures] for name, found in parts.items()}
         print(
             json.dumps(

@@ -46,8 +46,8 @@ def measure() -> Findings:
     for document in documents:
         if document["type"] == "window" and document["phase"] == "measure":
             in_windows[document["series"]] += document["count"] + document["missed"]
-    astray = sum(abs(one["count"] + one["missed"] - due) for one in summaries)
-    astray_windows = sum(abs(in_windows[one["series"]] - due) for one in summaries)
+    astray = sum(abs(summary["count"] + summary["missed"] - due) for summary in summaries)
+    astray_windows = sum(abs(in_windows[summary["series"]] - due) for summary in summaries)
     head = f"{INTERVAL_US} us: "
     findings.figures += [
         Figure(
@@ -59,11 +59,14 @@ def measure() -> Findings:
         ),
         Figure(head + "activations not accounted for, windows", [astray_windows], "activations", at_most=0),
         Figure(
-            head + "samples lost by the engine", [sum(one["lost"] for one in summaries)], "samples", at_most=0
+            head + "samples lost by the engine",
+            [sum(summary["lost"] for summary in summaries)],
+            "samples",
+            at_most=0,
         ),
         Figure(
             head + "missed, counted as such",
-            [100 * sum(one["missed"] for one in summaries) / due / len(summaries)],
+            [100 * sum(summary["missed"] for summary in summaries) / due / len(summaries)],
             "%",
         ),
     ]

@@ -36,12 +36,12 @@ def rtgauge() -> list[str]:
 
 def seconds(command: list[str], expect: bytes) -> float:
     begin = time.perf_counter()
-    done = subprocess.run(command, capture_output=True, check=False, stdin=subprocess.DEVNULL)
+    completed = subprocess.run(command, capture_output=True, check=False, stdin=subprocess.DEVNULL)
     took = time.perf_counter() - begin
-    if done.returncode or expect not in done.stdout + done.stderr:
+    if completed.returncode or expect not in completed.stdout + completed.stderr:
         raise CannotMeasure(
             f"{command[0]} failed: "
-            f"{(done.stderr or b'no message').decode(errors='replace').strip().splitlines()[-1]}"
+            f"{(completed.stderr or b'no message').decode(errors='replace').strip().splitlines()[-1]}"
         )
     return took
 

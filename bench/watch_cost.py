@@ -43,16 +43,16 @@ class Costs:
 def watch(rtgauge: str, pid: int, seconds: int, period_us: int) -> dict[str, object]:
     """Watch the program. Return the step."""
     command = [rtgauge, "watch", "--pid", str(pid), "--duration", f"{seconds}s", "--json", "--no-explain"]
-    done = subprocess.run(
+    completed = subprocess.run(
         [*command, "--period", f"{period_us}us", "--wait", "30min"],
         capture_output=True,
         text=True,
         check=False,
     )
     try:
-        (step,) = json.loads(done.stdout)["steps"]
+        (step,) = json.loads(completed.stdout)["steps"]
     except (ValueError, KeyError):
-        raise SystemExit(f"watch failed: {done.stderr.strip()}") from None
+        raise SystemExit(f"watch failed: {completed.stderr.strip()}") from None
     return step
 
 

@@ -52,7 +52,7 @@ def make_empty_disk(disk: Path, mebibytes: int) -> None:
 def unpack_disk(disk: Path, folder: Path) -> None:
     """Copy a disk's content to the existing `folder` without a mount. Raises MeasureError if this fails."""
     # debugfs cannot quote a path, so it writes to its working directory
-    done = subprocess.run(
+    completed = subprocess.run(
         [_program("debugfs"), "-R", "rdump / .", str(disk.absolute())],
         cwd=folder,
         stdin=subprocess.DEVNULL,
@@ -63,4 +63,4 @@ def unpack_disk(disk: Path, folder: Path) -> None:
     )
     # debugfs always exits with status 0
     if not any(folder.iterdir()):
-        raise MeasureError(f"cannot unpack the programs for the guest: {done.stderr.strip()[-200:]}")
+        raise MeasureError(f"cannot unpack the programs for the guest: {completed.stderr.strip()[-200:]}")

@@ -357,10 +357,10 @@ def _answers(service: Service) -> bool:
     try:
         if service.proxy is not None:
             words = ["ssh", "-o", "BatchMode=yes", "-W", f"[{service.host}]:{port}", "--", service.proxy]
-            done = subprocess.run(
+            completed = subprocess.run(
                 words, stdin=subprocess.DEVNULL, capture_output=True, timeout=2 * CONNECT_S, check=False
             )
-            return done.stdout.startswith(b"SSH-")
+            return completed.stdout.startswith(b"SSH-")
         with socket.create_connection((service.host, port), CONNECT_S) as connection:
             return connection.recv(4, socket.MSG_WAITALL) == b"SSH-"
     except (OSError, subprocess.TimeoutExpired):

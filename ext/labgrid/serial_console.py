@@ -205,9 +205,9 @@ def to_shell(line: SerialLine, patience_s: float, quiet_s: float) -> bool:
         piece = line.read()
         if piece:
             heard, last = (heard + piece)[-4096:], time.monotonic()
-            found = answer.search(heard + b"\n")
-            if found is not None and heard.endswith((b"\n", b" ")):
-                if found[1] != b"0":
+            match = answer.search(heard + b"\n")
+            if match is not None and heard.endswith((b"\n", b" ")):
+                if match[1] != b"0":
                     raise ConsoleError("the user who is logged in on the console is not root; log out there")
                 return logged_in
         if time.monotonic() - last < quiet_s:
@@ -241,9 +241,9 @@ def _skip_to(
     heard, end = b"", time.monotonic() + patience_s
     while time.monotonic() < end:
         heard = (heard + line.read())[-4 * PIECE :]
-        found = mark.search(heard)
-        if found is not None:
-            return found, heard[found.end() :]
+        match = mark.search(heard)
+        if match is not None:
+            return match, heard[match.end() :]
     return None
 
 
@@ -315,9 +315,11 @@ class Login:
         self._folder, self._console = folder, console
         key = folder / "key"
         command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "rtgauge", "-f", str(key)]
-        done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-        if done.returncode:
-            raise MeasureError(f"cannot make a key in {folder}: {done.stderr.strip()[:200]}")
+        completed = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
+        )
+        if completed.returncode:
+            raise MeasureError(f"cannot make a key in {folder}: {completed.stderr.strip()[:200]}")
         self.options = {
             "ProxyCommand": f"{shlex.quote(sys.executable)} -P -m {__name__} {shlex.quote(str(folder))}",
             "IdentityFile": str(key),
@@ -343,7 +345,7 @@ class Login:
         options = {"ConnectTimeout": str(round(patience_s + START_S + END_S)), **self.options}
         words = [word for name, value in options.items() for word in ("-o", f"{name}={value}")]
         self._write(patience_s, quiet_s)
-        done = subprocess.run(
+        completed = subprocess.run(
             ["ssh", "-F", "none", *words, "-l", "root", "--", self._console.host, "true"],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -351,7 +353,7 @@ class Login:
             check=False,
         )
         self._write(SHELL_S, QUIET_S)
-        if done.returncode == 0:
+        if completed.returncode == 0:
             return None
         return (
             trouble.read_text()

@@ -30,9 +30,9 @@ FLAGS = (
 
 def _program(*names: str) -> str:
     for name in names:
-        found = shutil.which(name)
-        if found:
-            return found
+        program = shutil.which(name)
+        if program:
+            return program
     raise RuntimeError(f"the browser tests need {names[0]}: apt-get install chromium chromium-driver")
 
 

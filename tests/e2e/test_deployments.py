@@ -293,10 +293,10 @@ def test_the_controller_sets_priorities_and_puts_them_back(tmp_path: Path) -> No
 
 
 def test_what_to_boot_with_is_one_line() -> None:
-    done = good(rtgauge("deploy", "cmdline", "HM"))
-    assert done.stdout.count("\n") == 1
-    assert "cpufreq.default_governor=performance" in done.stdout
-    assert "sysctl" in done.stderr
+    completed = good(rtgauge("deploy", "cmdline", "HM"))
+    assert completed.stdout.count("\n") == 1
+    assert "cpufreq.default_governor=performance" in completed.stdout
+    assert "sysctl" in completed.stderr
 
 
 @several_cpus
@@ -372,13 +372,13 @@ def test_a_study_that_was_stopped_is_gone_on_with(tmp_path: Path, unchanged: dic
     (first,) = (tmp_path / "out").iterdir()
     assert f"rtgauge resume {first}" in log.read_text()
     assert state() == unchanged
-    done = good(rtgauge("resume", "delgado2020", "--json", "--out", tmp_path / "out"))
-    found = document(done.stdout)
-    assert [one["run"]["state"] for one in found["runs"]] == ["complete"]
-    assert found["choice"]["deployment"] in {"M", "Single"}
-    assert {side["traits"]["deployment"] for side in found["comparison"]["sides"]} == {"M", "Single"}
-    (loaded,) = [step for step in found["runs"][0]["steps"] if step["key"]["load"] != "idle"]
-    assert (loaded["key"]["load"], loaded["key"]["deployment"]) == ("cpu", found["choice"]["deployment"])
+    completed = good(rtgauge("resume", "delgado2020", "--json", "--out", tmp_path / "out"))
+    content = document(completed.stdout)
+    assert [one["run"]["state"] for one in content["runs"]] == ["complete"]
+    assert content["choice"]["deployment"] in {"M", "Single"}
+    assert {side["traits"]["deployment"] for side in content["comparison"]["sides"]} == {"M", "Single"}
+    (loaded,) = [step for step in content["runs"][0]["steps"] if step["key"]["load"] != "idle"]
+    assert (loaded["key"]["load"], loaded["key"]["deployment"]) == ("cpu", content["choice"]["deployment"])
     assert loaded["key"]["parameters"]["duration_ns"] == 1_500_000_000
     assert state() == unchanged
     only_error(rtgauge("resume", first.with_name(first.name.removesuffix(".partial"))).stderr)

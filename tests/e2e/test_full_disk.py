@@ -31,8 +31,8 @@ def test_raw_samples_do_not_fit(small_disk: Path, tmp_path: Path) -> None:
         'order = "as-written"\n[defaults]\nwarm-up = "100ms"\n[[step]]\nduration = '
         '"300ms"\n[[step]]\nduration = "3s"\ninterval = "50us"\nsamples = true\n'
     )
-    done = rtgauge("run", plan, "--out", small_disk)
-    line = error_line(done, 3)
+    completed = rtgauge("run", plan, "--out", small_disk)
+    line = error_line(completed, 3)
     assert "disk" in line
     assert "full" in line
     (record,) = small_disk.iterdir()
@@ -59,9 +59,9 @@ def test_a_step_does_not_fit(small_disk: Path) -> None:
     assert f"rtgauge resume {record}" in line
     before = hashes(record / "steps")
     grow(small_disk)
-    found = document(good(rtgauge("resume", record, "--json")).stdout)
-    assert len(found["steps"]) == 4
-    assert before.items() <= hashes(Path(found["record"]) / "steps").items()
+    content = document(good(rtgauge("resume", record, "--json")).stdout)
+    assert len(content["steps"]) == 4
+    assert before.items() <= hashes(Path(content["record"]) / "steps").items()
 
 
 def test_nothing_fits(small_disk: Path) -> None:
@@ -73,18 +73,18 @@ def test_nothing_fits(small_disk: Path) -> None:
 
 def test_only_the_page_does_not_fit(small_disk: Path) -> None:
     """The numbers are kept, and the line says how the page is made again."""
-    done = rtgauge("run", "--load", "idle", "--duration", "300ms", *SHORT, "--out", small_disk)
-    line = error_line(done, 3)
+    completed = rtgauge("run", "--load", "idle", "--duration", "300ms", *SHORT, "--out", small_disk)
+    line = error_line(completed, 3)
     (record,) = small_disk.iterdir()
     assert "page" in line
     assert document((record / "run.json").read_text())["state"] == "complete"
-    assert "CPU " in done.stdout
+    assert "CPU " in completed.stdout
     assert not (record / "report.html").exists()
     good(rtgauge("show", record))
 
 
 def test_the_samples_of_a_probe_do_not_fit(small_disk: Path) -> None:
-    done = rtgauge(
+    completed = rtgauge(
         "probe",
         "wakeup",
         "--interval",
@@ -96,7 +96,7 @@ def test_the_samples_of_a_probe_do_not_fit(small_disk: Path) -> None:
         "--samples",
         small_disk / "s.csv",
     )
-    line = error_line(done, 3)
+    line = error_line(completed, 3)
     assert "full" in line
     assert str(small_disk) in line
     assert list(small_disk.iterdir()) == []
@@ -104,7 +104,7 @@ def test_the_samples_of_a_probe_do_not_fit(small_disk: Path) -> None:
 
 def test_the_samples_fit_but_not_as_text(small_disk: Path) -> None:
     """The figures were printed by then."""
-    done = rtgauge(
+    completed = rtgauge(
         "probe",
         "wakeup",
         "--cpu",
@@ -118,11 +118,11 @@ def test_the_samples_fit_but_not_as_text(small_disk: Path) -> None:
         "--samples",
         small_disk / "s.csv",
     )
-    line = error_line(done, 3)
+    line = error_line(completed, 3)
     assert "disk is full" in line
     assert "--samples" in line
     assert list(small_disk.iterdir()) == []
-    assert "CPU " in done.stdout
+    assert "CPU " in completed.stdout
 
 
 TO_WRITE = {

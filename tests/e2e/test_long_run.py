@@ -52,7 +52,7 @@ def plan(tmp_path: Path) -> Path:
 def test_memory_and_disk_have_bounds_and_readers_get_blocks(
     tmp_path: Path, env: dict[str, str | None], plan: Path
 ) -> None:
-    done = good(
+    completed = good(
         rtgauge(
             "run",
             plan,
@@ -63,9 +63,9 @@ def test_memory_and_disk_have_bounds_and_readers_get_blocks(
             before=[sys.executable, "-c", TELL_MEMORY],
         )
     )
-    assert int(done.stderr.split()[-1]) < MOST_MIB
+    assert int(completed.stderr.split()[-1]) < MOST_MIB
     (record,) = (tmp_path / "out").iterdir()
-    (step,) = json.loads(done.stdout)["steps"]
+    (step,) = json.loads(completed.stdout)["steps"]
     assert step["total"]["count"] == WINDOWS * 1_000
     assert not [mark for mark in step["marks"] if mark["name"] in {"windows-disagree", "summary-missing"}]
 
@@ -107,8 +107,8 @@ def test_one_that_was_interrupted_resumes(
         end(process)
     (partial,) = out.iterdir()
     assert partial.name.endswith(".partial")
-    done = good(invoke("resume", partial, "--json", env=env))
+    completed = good(invoke("resume", partial, "--json", env=env))
     (record,) = out.iterdir()
-    (step,) = json.loads(done.stdout)["steps"]
+    (step,) = json.loads(completed.stdout)["steps"]
     assert step["total"]["count"] == WINDOWS * 1_000
     assert sum(len(pl.read_parquet(part)) for part in record.glob("steps/*/windows-*.parquet")) == WINDOWS

@@ -37,7 +37,7 @@ def test_each_probe_yields_its_metric(name: str, metric: str) -> None:
 
 
 def test_inversion_is_answered_in_words() -> None:
-    done = good(
+    completed = good(
         invoke(
             "probe",
             "inversion",
@@ -52,7 +52,7 @@ def test_inversion_is_answered_in_words() -> None:
     )
     rows = {
         line.split()[0]: line
-        for line in done.stdout.split("Priority inversion")[1].splitlines()
+        for line in completed.stdout.split("Priority inversion")[1].splitlines()
         if line.strip()
     }
     assert "not starved" in rows["pi-mutex"]
@@ -89,8 +89,8 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
             "limit=20ms",
             "--json",
         ]
-        done = invoke("run", "garre2014-micro", "-o", out, *words)
-        document = json.loads(done.stdout)
+        completed = invoke("run", "garre2014-micro", "-o", out, *words)
+        document = json.loads(completed.stdout)
         # What disturbs this machine meanwhile may mark a step; what the probes themselves could do wrong may
         # not.
         invalid = {
@@ -102,7 +102,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         assert invalid <= {"cpu-lost", "cpu-offline", "steal", "throttled", "clock-changed", "load-died"}, (
             invalid
         )
-        good(done, 3 if invalid else 0)
+        good(completed, 3 if invalid else 0)
         assert document["run"]["state"] == "complete"
         found.append(out / document["run"]["id"])
     return found

@@ -64,7 +64,7 @@ def test_no_real_time_scheduling(tmp_path: Path, who: tuple[str, ...], says: str
 
 def test_an_ordinary_user_measures_with_the_ordinary_policy(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
-    done = good(
+    completed = good(
         rtgauge(
             "run",
             "--load",
@@ -81,7 +81,7 @@ def test_an_ordinary_user_measures_with_the_ordinary_policy(tmp_path: Path) -> N
             cwd="/",
         )
     )
-    (step,) = document(done.stdout)["steps"]
+    (step,) = document(completed.stdout)["steps"]
     assert step["parameters"]["policy"] == "other"
     assert step["total"]["count"] > 0
     # the hint of the error works as it is written
@@ -184,6 +184,6 @@ def test_a_read_only_sys_is_named(tmp_path: Path) -> None:
     """A deployment writes to /sys, which is read-only in a container without privileges."""
     read_only = ("unshare", "--mount", "sh", "-c", 'mount -o remount,ro,bind /sys && exec "$@"', "sh")
     words = ("run", "--load", "idle", "--duration", "300ms", "--deployment", "M", *SHORT)
-    done = rtgauge(*words, "--out", tmp_path, before=read_only, env={"COLUMNS": "1000"})
-    assert "read-only, as in a container" in done.stderr
-    assert "(rtgauge deploy apply)" in done.stderr
+    completed = rtgauge(*words, "--out", tmp_path, before=read_only, env={"COLUMNS": "1000"})
+    assert "read-only, as in a container" in completed.stderr
+    assert "(rtgauge deploy apply)" in completed.stderr

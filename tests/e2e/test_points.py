@@ -61,13 +61,13 @@ def of_program(program: Path) -> list[str]:
 
 
 def test_each_part_is_a_row_with_at_least_the_time_that_it_took(program: Path) -> None:
-    done = good(
+    completed = good(
         rtgauge(
             "watch", *points(program), "--point-budget", "1ms", "--no-explain", "--duration", "2s", "--json",
             "--", program,
         )
     )  # fmt: skip
-    (step,) = document(done.stdout)["steps"]
+    (step,) = document(completed.stdout)["steps"]
     parts = {series["labels"]["part"]: series for series in step["series"] if series["metric"] == "part"}
     assert parts.keys() == {"read", "update"}
     for name, least_ns in (("read", READ_NS), ("update", UPDATE_NS)):
@@ -81,8 +81,8 @@ def test_each_part_is_a_row_with_at_least_the_time_that_it_took(program: Path) -
 
 
 def test_a_point_that_costs_more_than_its_budget_is_refused(program: Path) -> None:
-    done = rtgauge("watch", *points(program), "--point-budget", "1ns", "--duration", "1s", "--", program)
-    message = error_line(done, 2)
+    completed = rtgauge("watch", *points(program), "--point-budget", "1ns", "--duration", "1s", "--", program)
+    message = error_line(completed, 2)
     assert "a point costs" in message
     assert "--point-budget" in message
     assert of_program(program) == []

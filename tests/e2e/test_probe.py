@@ -20,7 +20,7 @@ SHORT = ("--warm-up", "100ms", "--duration", "500ms")
 
 
 def test_the_example_of_the_documentation_is_one_document() -> None:
-    done = good(
+    completed = good(
         invoke(
             "probe",
             "wakeup",
@@ -35,8 +35,8 @@ def test_the_example_of_the_documentation_is_one_document() -> None:
             "--json",
         )
     )
-    found = document(done.stdout)
-    (step,) = found["steps"]
+    content = document(completed.stdout)
+    (step,) = content["steps"]
     (series,) = step["series"]
     assert series["count"] + series["missed"] == 5000
     assert (
@@ -44,28 +44,28 @@ def test_the_example_of_the_documentation_is_one_document() -> None:
         step["parameters"]["priority"],
         step["parameters"]["policy"],
     ) == (200_000, 98, "fifo")
-    assert found["record"] is None
-    assert found["systems"]["local"]["host"]
+    assert content["record"] is None
+    assert content["systems"]["local"]["host"]
 
 
 def test_it_leaves_nothing_behind(tmp_path: Path) -> None:
     here, temporary = tmp_path / "here", tmp_path / "temporary"
     here.mkdir()
     temporary.mkdir()
-    done = good(invoke("probe", "wakeup", *SHORT, cwd=here, env={"TMPDIR": str(temporary)}))
+    completed = good(invoke("probe", "wakeup", *SHORT, cwd=here, env={"TMPDIR": str(temporary)}))
     assert list(here.iterdir()) == []
     assert list(temporary.iterdir()) == []
-    assert "latency within" in done.stdout
-    assert "record" not in done.stdout.splitlines()[-1]
-    assert "/tmp" not in done.stdout
+    assert "latency within" in completed.stdout
+    assert "record" not in completed.stdout.splitlines()[-1]
+    assert "/tmp" not in completed.stdout
 
 
 @pytest.mark.parametrize("arguments", [("wakeup", "--json"), ("noise", "--json")], ids=" ".join)
 def test_what_takes_long_to_import_is_not_imported(arguments: tuple[str, ...]) -> None:
-    done = good(rtgauge("probe", *arguments, *SHORT, env={"PYTHONPROFILEIMPORTTIME": "1"}))
+    completed = good(rtgauge("probe", *arguments, *SHORT, env={"PYTHONPROFILEIMPORTTIME": "1"}))
     imported = {
         line.rpartition("|")[2].strip().partition(".")[0]
-        for line in done.stderr.splitlines()
+        for line in completed.stderr.splitlines()
         if line.startswith("import time:")
     }
     assert "rtgauge" in imported
@@ -122,11 +122,11 @@ def test_it_stops_at_a_threshold() -> None:
 
 def test_raw_samples_agree_with_the_figures_in_every_format(tmp_path: Path) -> None:
     for name in ("s.csv", "s.parquet", "s.raw"):
-        done = good(
+        completed = good(
             invoke("probe", "wakeup", "--cpu", CPU, *SHORT, "--samples", name, "--json", cwd=tmp_path)
         )
-        (series,) = document(done.stdout)["steps"][0]["series"]
-        assert f"samples {name}" in done.stderr
+        (series,) = document(completed.stdout)["steps"][0]["series"]
+        assert f"samples {name}" in completed.stderr
         file = tmp_path / name
         if name == "s.raw":
             header, latencies = read_samples(file)
@@ -152,8 +152,8 @@ def test_raw_samples_agree_with_the_figures_in_every_format(tmp_path: Path) -> N
 
 @pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="one CPU")
 def test_raw_samples_of_two_cpus_are_two_files(tmp_path: Path) -> None:
-    done = good(invoke("probe", "wakeup", *SHORT, "--samples", tmp_path / "s.raw", "--json"))
-    series = document(done.stdout)["steps"][0]["series"]
+    completed = good(invoke("probe", "wakeup", *SHORT, "--samples", tmp_path / "s.raw", "--json"))
+    series = document(completed.stdout)["steps"][0]["series"]
     for one in series:
         header, latencies = read_samples(tmp_path / f"s-{one['series']}.raw")
         assert header.cpu == one["labels"]["cpu"]
@@ -172,8 +172,8 @@ def test_a_requirement(require: str, status: int) -> None:
 
 
 def test_calibrate_tells_the_cost_of_each_clock() -> None:
-    found = document(good(invoke("probe", "calibrate", "--count", 5000, "--json")).stdout)
-    clocks = {one["clock"]: one for one in found["steps"][0]["calibrations"]}
+    content = document(good(invoke("probe", "calibrate", "--count", 5000, "--json")).stdout)
+    clocks = {one["clock"]: one for one in content["steps"][0]["calibrations"]}
     assert clocks["CLOCK_MONOTONIC"]["count"] == 5000
     assert (
         clocks["CLOCK_MONOTONIC"]["min_ns"]

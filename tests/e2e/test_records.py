@@ -25,27 +25,27 @@ READERS = (("show",), ("show", "--page"), ("export",), ("export", "--format", "j
 
 def test_show_as_text_and_as_json(real_record: Path) -> None:
     text = good(invoke("show", real_record)).stdout
-    found = document(good(invoke("show", real_record, "--json")).stdout)
-    jsonschema.validate(found, RunDocument.model_json_schema())
+    content = document(good(invoke("show", real_record, "--json")).stdout)
+    jsonschema.validate(content, RunDocument.model_json_schema())
     assert str(real_record) in text.splitlines()[-1]
     assert "CPU " in text
     assert "missed" in text
-    assert found["record"] == str(real_record)
-    assert found["run"]["seed"] == 7
-    assert found["systems"]["local"]["kernel"]["release"] == os.uname().release
+    assert content["record"] == str(real_record)
+    assert content["run"]["seed"] == 7
+    assert content["systems"]["local"]["kernel"]["release"] == os.uname().release
     assert os.uname().release in good(invoke("show", real_record, "--details")).stdout
-    assert all(one["exact_quantiles"] for step in found["steps"] for one in step["series"])
+    assert all(one["exact_quantiles"] for step in content["steps"] for one in step["series"])
 
 
 def test_list_names_every_record_and_says_what_it_left_out(record: Path) -> None:
     (record.parent / "foreign").mkdir()
     (record.parent / "foreign" / "run.json").write_text('{"hello": "world"}')
     (record.parent / "notes.txt").write_text("no record")
-    done = good(invoke("list", record.parent))
-    assert record.name in done.stdout
-    assert "idle" in done.stdout
-    assert "foreign" in done.stderr
-    assert done.stderr.startswith("rtgauge: ")
+    completed = good(invoke("list", record.parent))
+    assert record.name in completed.stdout
+    assert "idle" in completed.stdout
+    assert "foreign" in completed.stderr
+    assert completed.stderr.startswith("rtgauge: ")
     listed = json.loads(good(invoke("list", record.parent, "--json")).stdout)
     assert [one["record"] for one in listed] == [str(record)]
 
@@ -57,21 +57,21 @@ def test_list_of_nothing(tmp_path: Path) -> None:
 
 def test_report_writes_the_page_and_the_figures(real_record: Path, tmp_path: Path) -> None:
     page, figures = tmp_path / "page.html", tmp_path / "figures"
-    done = good(invoke("show", real_record, "--page", page, "--figures", figures))
+    completed = good(invoke("show", real_record, "--page", page, "--figures", figures))
     assert page.read_text().startswith("<!DOCTYPE html>")
     assert "https://" not in page.read_text().partition("<script")[0]
     assert {path.suffix for path in figures.iterdir()} == {".png", ".svg", ".pdf"}
-    assert all(str(path) in done.stdout for path in [page, *figures.iterdir()])
+    assert all(str(path) in completed.stdout for path in [page, *figures.iterdir()])
     assert "cannot be written" in error_line(
         invoke("show", real_record, "--page", tmp_path / "no" / "page.html"), 2
     )
 
 
 def test_export_in_every_format(real_record: Path, tmp_path: Path) -> None:
-    found = document(good(invoke("show", real_record, "--json")).stdout)
+    content = document(good(invoke("show", real_record, "--json")).stdout)
     wanted = [
         (step["id"], one["count"], one["max_ns"])
-        for step in found["steps"]
+        for step in content["steps"]
         for one in [*step["series"], step["total"]]
     ]
     rows = list(csv.DictReader(io.StringIO(good(invoke("export", real_record)).stdout)))
@@ -82,7 +82,7 @@ def test_export_in_every_format(real_record: Path, tmp_path: Path) -> None:
     windows = tmp_path / "w.parquet"
     good(invoke("export", real_record, "--format", "parquet", "--windows", "-o", windows))
     measured = pl.read_parquet(windows).filter(pl.col("phase") == "measure")
-    assert measured["count"].sum() == sum(step["total"]["count"] for step in found["steps"])
+    assert measured["count"].sum() == sum(step["total"]["count"] for step in content["steps"])
     assert len(json.loads(good(invoke("export", real_record, "--format", "json")).stdout)) >= 1
     assert "did you mean 'parquet'" in error_line(invoke("export", real_record, "--format", "paruqet"), 2)
     assert "-o FILE" in error_line(invoke("export", real_record, "--format", "parquet"), 2)

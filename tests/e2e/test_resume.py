@@ -74,19 +74,19 @@ def test_killed_in_the_middle_of_a_step_under_load(tmp_path: Path) -> None:
     assert before
 
     assert "partial" in good(invoke("show", record)).stdout
-    done = good(invoke("resume", "--out", out, "--json"))
+    completed = good(invoke("resume", "--out", out, "--json"))
     (whole,) = out.iterdir()
     assert whole.name == identity == record.name.removesuffix(".partial")
     assert hashes(whole / "steps" / "01-wakeup-idle") == before
-    assert "[1/2] wakeup cpu" in done.stderr
-    found = document(done.stdout)
+    assert "[1/2] wakeup cpu" in completed.stderr
+    content = document(completed.stdout)
     assert (
-        found["run"]["steps"]
+        content["run"]["steps"]
         == ["01-wakeup-idle", "02-wakeup-cpu", "03-wakeup-idle"]
         == sorted(entry.name for entry in (whole / "steps").iterdir())
     )
-    assert [step["key"] for step in found["steps"]] == found["run"]["planned"]
-    assert [mark["name"] for mark in found["run"]["marks"]].count("resumed") == 1
+    assert [step["key"] for step in content["steps"]] == content["run"]["planned"]
+    assert [mark["name"] for mark in content["run"]["marks"]].count("resumed") == 1
     assert "nothing to resume" in error_line(invoke("resume", "--out", out), 2)
 
 
@@ -124,11 +124,11 @@ def test_only_the_stopped_step_is_measured_again(tmp_path: Path) -> None:
     before = hashes(record / "steps" / "01-wakeup-idle-r1")
     stopped = document((record / "steps" / "02-wakeup-idle-r2" / "step.json").read_text())
     assert stopped["end_reason"] == "stopped"
-    found = document(good(invoke("resume", record, "--json")).stdout)
-    whole = Path(found["record"])
+    content = document(good(invoke("resume", record, "--json")).stdout)
+    whole = Path(content["record"])
     assert hashes(whole / "steps" / "01-wakeup-idle-r1") == before
-    assert [step["end_reason"] for step in found["steps"]] == ["duration", "duration"]
-    assert found["run"]["state"] == "complete"
+    assert [step["end_reason"] for step in content["steps"]] == ["duration", "duration"]
+    assert content["run"]["state"] == "complete"
 
 
 def test_sides_by_turns_go_on_in_the_order_that_was_drawn(tmp_path: Path) -> None:

@@ -43,10 +43,10 @@ def check_schema(found: dict[str, Any]) -> None:
 
 
 def test_the_json_is_one_document_with_every_figure(tmp_path: Path) -> None:
-    done = good(invoke("run", *QUICK, "--json", "--out", tmp_path))
-    found = document(done.stdout)
-    check_schema(found)
-    (step,) = found["steps"]
+    completed = good(invoke("run", *QUICK, "--json", "--out", tmp_path))
+    content = document(completed.stdout)
+    check_schema(content)
+    (step,) = content["steps"]
     assert (step["key"]["probe"], step["key"]["load"], step["key"]["deployment"]) == (
         "wakeup",
         "idle",
@@ -62,14 +62,14 @@ def test_the_json_is_one_document_with_every_figure(tmp_path: Path) -> None:
         assert one["warm_up"]["count"] + one["warm_up"]["missed"] == 100
     assert step["total"]["count"] == sum(one["count"] for one in step["series"])
     assert step["calibrations"]
-    assert Path(found["record"]).is_dir()
+    assert Path(content["record"]).is_dir()
 
 
 def test_the_record_and_the_page_are_where_it_says(tmp_path: Path) -> None:
-    done = good(invoke("run", *QUICK, "--out", tmp_path))
+    completed = good(invoke("run", *QUICK, "--out", tmp_path))
     (record,) = tmp_path.iterdir()
-    assert done.stdout.count(str(record)) == 1
-    assert done.stdout.endswith(f"page    {record}/report.html\n")
+    assert completed.stdout.count(str(record)) == 1
+    assert completed.stdout.endswith(f"page    {record}/report.html\n")
     assert (record / "report.html").read_text().startswith("<!DOCTYPE html>")
     assert {"SHA256SUMS", "run.json", "steps", "targets", "report.html"} == {
         entry.name for entry in record.iterdir()
@@ -81,12 +81,12 @@ def test_the_record_and_the_page_are_where_it_says(tmp_path: Path) -> None:
 
 
 def test_progress_goes_to_standard_error_and_says_what_is_left(tmp_path: Path) -> None:
-    done = good(invoke("run", *QUICK, "--repeats", 2, "--json", "--out", tmp_path))
-    document(done.stdout)
-    assert "2 steps, about " in done.stderr
-    assert "[1/2] wakeup idle" in done.stderr
-    assert "[2/2] wakeup idle" in done.stderr
-    assert "\x1b" not in done.stderr
+    completed = good(invoke("run", *QUICK, "--repeats", 2, "--json", "--out", tmp_path))
+    document(completed.stdout)
+    assert "2 steps, about " in completed.stderr
+    assert "[1/2] wakeup idle" in completed.stderr
+    assert "[2/2] wakeup idle" in completed.stderr
+    assert "\x1b" not in completed.stderr
 
 
 @pytest.mark.parametrize(
@@ -121,7 +121,7 @@ def test_the_random_order_of_repeats_follows_the_seed(tmp_path: Path) -> None:
     for number in range(2):
         seed = seeds[0] if seeds else None
         out = tmp_path / str(number)
-        found = document(
+        content = document(
             good(
                 invoke(
                     "run",
@@ -135,13 +135,13 @@ def test_the_random_order_of_repeats_follows_the_seed(tmp_path: Path) -> None:
                 )
             ).stdout
         )
-        seeds.append(found["run"]["seed"])
+        seeds.append(content["run"]["seed"])
         orders.append(
-            [(step["key"]["repeat"], step["key"]["parameters"]["interval_ns"]) for step in found["steps"]]
+            [(step["key"]["repeat"], step["key"]["parameters"]["interval_ns"]) for step in content["steps"]]
         )
         assert [repeat for repeat, _ in orders[-1]] == [1, 1, 1, 2, 2, 2, 3, 3, 3]
         assert len(set(orders[-1])) == 9
-        assert found["run"]["steps"] == [step["id"] for step in found["steps"]]
+        assert content["run"]["steps"] == [step["id"] for step in content["steps"]]
     assert orders[0] == orders[1]
     assert seeds[0] == seeds[1]
 
@@ -152,8 +152,8 @@ def test_a_load_runs_beside_its_step_and_says_what_it_reached(tmp_path: Path) ->
     plan.write_text(
         'load-warm-up = "200ms"\n[defaults]\nduration = "1s"\nwarm-up = "100ms"\n[[step]]\nload = "cpu"\n'
     )
-    found = document(invoke("run", plan, "--json", "--out", tmp_path / "out").stdout)
-    (step,) = found["steps"]
+    content = document(invoke("run", plan, "--json", "--out", tmp_path / "out").stdout)
+    (step,) = content["steps"]
     (part,) = step["load"]["parts"]
     assert part["program"] == "stress-ng"
     assert part["reached"]["cpu_share"] > 0.1
@@ -164,7 +164,7 @@ def test_a_load_runs_beside_its_step_and_says_what_it_reached(tmp_path: Path) ->
         < step["end_ns"]
         <= step["load"]["ended_ns"]
     )
-    assert (Path(found["record"]) / "steps" / step["id"] / "load.log").stat().st_size > 0
+    assert (Path(content["record"]) / "steps" / step["id"] / "load.log").stat().st_size > 0
 
 
 def test_a_load_without_its_program_is_left_out_everywhere(tmp_path: Path) -> None:
@@ -183,7 +183,7 @@ def test_a_load_without_its_program_is_left_out_everywhere(tmp_path: Path) -> No
         ),
         "sh",
     )
-    done = good(
+    completed = good(
         rtgauge(
             "run",
             "--load",
@@ -200,10 +200,10 @@ def test_a_load_without_its_program_is_left_out_everywhere(tmp_path: Path) -> No
     run = document((record / "run.json").read_text())
     assert [item["what"] for item in run["left_out"]] == ["load network"]
     assert [key["load"] for key in run["planned"]] == ["idle"]
-    for text in (done.stderr, (record / "report.html").read_text()):
+    for text in (completed.stderr, (record / "report.html").read_text()):
         assert "iperf3" in text
         assert "left out" in text.lower()
-    assert "missing load network: iperf3" in done.stdout
+    assert "missing load network: iperf3" in completed.stdout
     alone = rtgauge(
         "run", "--load", "network", "--duration", "500ms", *SHORT, "--out", tmp_path / "alone", before=hide
     )
@@ -227,17 +227,17 @@ def test_it_needs_neither_home_nor_a_writable_working_folder(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("columns", ["60", "200"])
 def test_the_summary_keeps_to_the_terminals_width(real_record: Path, columns: str) -> None:
-    done = good(invoke("show", real_record, env={"COLUMNS": columns, "NO_COLOR": "1"}))
-    table = [line for line in done.stdout.splitlines() if "/" not in line]
+    completed = good(invoke("show", real_record, env={"COLUMNS": columns, "NO_COLOR": "1"}))
+    table = [line for line in completed.stdout.splitlines() if "/" not in line]
     assert max(map(len, table)) <= int(columns)
-    assert "CPU " in done.stdout
-    assert "\x1b" not in done.stdout
+    assert "CPU " in completed.stdout
+    assert "\x1b" not in completed.stdout
 
 
 def test_a_command_line_of_any_length_and_with_any_bytes(tmp_path: Path) -> None:
     out = tmp_path / ("o" * 200) / "new\nline" / "'\"$(x) é"
-    found = document(good(invoke("run", *QUICK, "--json", "--out", out)).stdout)
-    check_schema(found)
+    content = document(good(invoke("run", *QUICK, "--json", "--out", out)).stdout)
+    check_schema(content)
     assert len(list(out.iterdir())) == 1
     assert "is not UTF-8" in error_line(
         invoke("run", *QUICK, "--out", tmp_path / os.fsdecode(b"\xff\xfe")), 2

@@ -34,7 +34,7 @@ def board(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
 
 
 def test_a_probe(board: Machine) -> None:
-    done = good(
+    completed = good(
         over_ssh(
             board,
             "probe",
@@ -48,11 +48,11 @@ def test_a_probe(board: Machine) -> None:
             "--json",
         )
     )
-    found = document(done.stdout)
-    (step,) = found["steps"]
+    content = document(completed.stdout)
+    (step,) = content["steps"]
     assert step["key"]["targets"] == {"self": board.target}
     assert step["total"]["count"] + step["total"]["missed"] == 500 * len(step["cpus"])
-    (facts,) = found["systems"].values()
+    (facts,) = content["systems"].values()
     assert facts["host"] == "board"
     assert left_on(board) == ""
 
@@ -80,12 +80,12 @@ def test_samples_are_fetched(board: Machine, tmp_path: Path) -> None:
 
 
 def test_clocks_are_those_of_the_target(board: Machine) -> None:
-    found = document(
+    content = document(
         good(
             over_ssh(board, "probe", "calibrate", "--target", board.target, "--count", "1000", "--json")
         ).stdout
     )
-    assert {one["clock"] for one in found["steps"][0]["calibrations"]} >= {
+    assert {one["clock"] for one in content["steps"][0]["calibrations"]} >= {
         "CLOCK_MONOTONIC",
         "CLOCK_REALTIME",
     }
@@ -138,14 +138,14 @@ def test_two_machines_in_one_record_and_compared(board: Machine, tmp_path: Path)
         )
         env: dict[str, str | None] = {"PATH": f"{client(tmp_path, [board, cart])}:{os.environ['PATH']}"}
         out = tmp_path / "out"
-        found = document(good(invoke("run", plan, "--out", out, "--json", env=env)).stdout)
-        assert found["run"]["targets"] == [board.target, cart.target]
-        assert sorted(facts["host"] for facts in found["systems"].values()) == ["board", "cart"]
-        measured = [(step["key"]["targets"]["self"], step["key"]["load"]) for step in found["steps"]]
+        content = document(good(invoke("run", plan, "--out", out, "--json", env=env)).stdout)
+        assert content["run"]["targets"] == [board.target, cart.target]
+        assert sorted(facts["host"] for facts in content["systems"].values()) == ["board", "cart"]
+        measured = [(step["key"]["targets"]["self"], step["key"]["load"]) for step in content["steps"]]
         # the board has no stress-ng, which is said; the other machine comes after it
         assert measured[0] == (board.target, "idle")
         assert sorted(measured[1:]) == [(cart.target, "cpu"), (cart.target, "idle")]
-        assert [one["what"] for one in found["run"]["left_out"]] == [f"load cpu on {board.target}"]
+        assert [one["what"] for one in content["run"]["left_out"]] == [f"load cpu on {board.target}"]
         (record,) = out.iterdir()
         assert not list(record.glob("targets/*/session.json"))
         shown = good(invoke("show", record)).stdout
@@ -158,7 +158,7 @@ def test_two_machines_in_one_record_and_compared(board: Machine, tmp_path: Path)
 
 
 def test_this_machine_and_another(board: Machine, tmp_path: Path) -> None:
-    done = over_ssh(
+    completed = over_ssh(
         board,
         "run",
         "--target",
@@ -170,8 +170,8 @@ def test_this_machine_and_another(board: Machine, tmp_path: Path) -> None:
         "--json",
         *QUICK,
     )
-    found = document(good(done).stdout)
-    assert [step["key"]["targets"]["self"] for step in found["steps"]] == ["local", board.target]
+    content = document(good(completed).stdout)
+    assert [step["key"]["targets"]["self"] for step in content["steps"]] == ["local", board.target]
 
 
 def test_a_target_that_is_held_names_who_holds_it(
@@ -179,8 +179,10 @@ def test_a_target_that_is_held_names_who_holds_it(
 ) -> None:
     monkeypatch.setenv("PATH", f"{board.client()}:{os.environ['PATH']}")
     with open_target(board.target, "other-run", "the other's label"):
-        done = invoke("run", "--target", board.target, "--out", tmp_path / "out", *QUICK, wait_for_lock=False)
-    line = error_line(done, 3)
+        completed = invoke(
+            "run", "--target", board.target, "--out", tmp_path / "out", *QUICK, wait_for_lock=False
+        )
+    line = error_line(completed, 3)
     assert "held by run other-run" in line
     assert "the other's label" in line
     assert board.target in line
@@ -195,8 +197,8 @@ def test_what_a_dead_run_left_is_put_back(board: Machine, tmp_path: Path) -> Non
     there.write_bytes(engine_path().read_bytes())
     there.chmod(0o755)
     try:
-        said = board.run(f"sh -c '/engine set --run dead --owner-pid $$ -- {UNCHANGED} {wanted}'")
-        assert '"ok":true' in said
+        completed = board.run(f"sh -c '/engine set --run dead --owner-pid $$ -- {UNCHANGED} {wanted}'")
+        assert '"ok":true' in completed
         assert Path(UNCHANGED).read_text().strip() == wanted
         done = over_ssh(board, "run", "--target", board.target, "--out", tmp_path / "out", "--json", *QUICK)
         marks = document(good(done).stdout)["run"]["marks"]
@@ -314,17 +316,17 @@ def test_a_program_is_started_there_watched_and_ended(board: Machine) -> None:
     board.run(
         f"printf '#!/bin/sh\\necho begun; while :; do sleep 0.01; done\\n' >/tmp/{name}; chmod +x /tmp/{name}"
     )
-    done = good(
+    completed = good(
         over_ssh(
             board, "watch", "--target", board.target, "--duration", "1s", "--no-explain", "--", f"/tmp/{name}"
         )
     )
-    assert f"task {name[:15]}" in done.stdout
+    assert f"task {name[:15]}" in completed.stdout
     late = "sleep 0.3; printf late >/proc/$$/comm; while :; do sleep 0.01; done"
     words = ("--threads", "late", "--duration", "300ms", "--no-explain", "--", "sh", "-c", late)
     with mock.patch("rtgauge.cli.watch.SETTLE_S", 0.0):
         assert "task late" in good(over_ssh(board, "watch", "--target", board.target, *words)).stdout
-    assert "begun" in done.stderr
+    assert "begun" in completed.stderr
     assert board.run(f"cat /proc/[0-9]*/comm 2>/dev/null | grep -x '{name[:15]}'; rm /tmp/{name}") == ""
     assert "ended at once on" in error_line(
         over_ssh(board, "watch", "--target", board.target, "--", "false"), 3

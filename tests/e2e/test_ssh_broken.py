@@ -135,9 +135,9 @@ def test_a_measurement_is_picked_up_after_a_long_absence(tmp_path: Path) -> None
             assert process.wait(PATIENCE_S) == 3
         finally:
             end(process)
-        said = only_error((tmp_path / "log").read_text().partition("rtgauge: ")[2].join(["rtgauge: ", ""]))
-        assert "cannot be reached" in said
-        assert "rtgauge resume" in said
+        error = only_error((tmp_path / "log").read_text().partition("rtgauge: ")[2].join(["rtgauge: ", ""]))
+        assert "cannot be reached" in error
+        assert "rtgauge resume" in error
         board.start_sshd()
         (step,) = resume(board, tmp_path)["steps"]
         assert marks(step) == {"picked-up"}
@@ -149,8 +149,10 @@ def test_a_run_that_goes_on_is_not_resumed_beside_it(tmp_path: Path) -> None:
     with Machine(tmp_path) as board:
         process = begin(board, tmp_path, duration="10min")
         try:
-            done = invoke("resume", "--out", tmp_path / "out", env=environment(board), wait_for_lock=False)
-            assert "already follows the program" in error_line(done, 3)
+            completed = invoke(
+                "resume", "--out", tmp_path / "out", env=environment(board), wait_for_lock=False
+            )
+            assert "already follows the program" in error_line(completed, 3)
             assert process.poll() is None
         finally:
             process.send_signal(signal.SIGINT)

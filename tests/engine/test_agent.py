@@ -1256,10 +1256,10 @@ def refused_session(agent: Agent, *options: str, before: tuple[str, ...] = ()) -
 def test_the_second_guard_names_the_first(agent: Agent) -> None:
     first = session(agent, "--label", 'quick on "here"', "--host-pid", str(os.getpid()), run="first-run")
     assert begun(first)["event"] == "started"
-    said = refused_session(agent)
-    assert said["code"] == "locked"
-    assert "first-run" in said["message"]
-    held = said["detail"]
+    error = refused_session(agent)
+    assert error["code"] == "locked"
+    assert "first-run" in error["message"]
+    held = error["detail"]
     assert 0 < held.pop("lease_left_ns") <= 10 * 10**9
     known = {
         "lock": f"{agent.lock_dir}/lock",
@@ -1369,10 +1369,10 @@ def wait_output(guard: subprocess.Popen[str]) -> str:
 def test_another_namespace_sees_the_same_lock(agent: Agent, space: str) -> None:
     first = session(agent, run="first-run")
     begun(first)
-    said = refused_session(
+    error = refused_session(
         agent, before=("unshare", space, "--fork", "--mount-proc") if space == "--pid" else ("unshare", space)
     )
-    assert (said["code"], said["detail"]["run"], said["detail"]["elsewhere"]) == (
+    assert (error["code"], error["detail"]["run"], error["detail"]["elsewhere"]) == (
         "locked",
         "first-run",
         space == "--pid",
@@ -1408,10 +1408,10 @@ def test_a_lock_that_somebody_else_may_have_made_is_refused(agent: Agent, tmp_pa
         case _:
             agent.lock_dir.rename(tmp_path / "moved")
             agent.lock_dir.symlink_to(tmp_path / "moved")
-    said = refused_session(agent)
-    assert said["code"] == "lock"
-    assert f"{agent.lock_dir}/lock" in said["message"]
-    assert "remove it" in said["message"] or what == "dir-link"
+    error = refused_session(agent)
+    assert error["code"] == "lock"
+    assert f"{agent.lock_dir}/lock" in error["message"]
+    assert "remove it" in error["message"] or what == "dir-link"
     assert not (tmp_path / "nowhere").exists()
     assert elsewhere.read_text() == ""
 
@@ -1528,14 +1528,14 @@ def test_root_and_users_see_runs_and_root_may_lock_out(engine: Path) -> None:
         folder = Path(name)
         folder.chmod(0o755)
         program = Path(shutil.copy(engine, folder))
-        done = subprocess.run(
+        completed = subprocess.run(
             ["unshare", "--mount", "sh", "-c", OTHER_USER, "sh", program, folder],
             capture_output=True,
             text=True,
             timeout=PATIENCE_S,
             check=True,
         )
-    said = [line for line in lines(done.stdout) if line["type"] in {"error", "guard"}]
+    said = [line for line in lines(completed.stdout) if line["type"] in {"error", "guard"}]
     assert [line.get("event", line.get("code")) for line in said] == [
         *("locked", "locked"),  # root holds, then a user
         *("locked", "started", "ended"),  # users may not lock, but see that root does
@@ -1565,14 +1565,14 @@ def test_a_lock_file_that_another_user_made_is_explained(engine: Path) -> None:
         folder = Path(name)
         folder.chmod(0o777)
         program = Path(shutil.copy(engine, folder))
-        done = subprocess.run(
+        completed = subprocess.run(
             ["unshare", "--mount", "sh", "-c", FOREIGN_PLACE, "sh", program, folder / "journal"],
             capture_output=True,
             text=True,
             timeout=PATIENCE_S,
             check=True,
         )
-    (said,) = lines(done.stdout)
+    (said,) = lines(completed.stdout)
     assert said["message"] == (
         "the folder of /tmp/rtgauge-65534/lock belongs to another user, or others can write to it: let root "
         "remove it, or make /run/user/65534 for this user"

@@ -272,7 +272,7 @@ def test_a_session_that_ends_before_it_is_followed_is_heard(engine: Path, tmp_pa
     words = ["sh", "-c", LAUNCH_SESSION, "sh", slow, home / "session", "apart", home, *command]
     host, lease = os.pipe()
     try:
-        done = subprocess.run(
+        completed = subprocess.run(
             [str(word) for word in words],
             stdin=host,
             capture_output=True,
@@ -283,7 +283,7 @@ def test_a_session_that_ends_before_it_is_followed_is_heard(engine: Path, tmp_pa
     finally:
         os.close(host)
         os.close(lease)
-    assert "refused" in done.stdout.splitlines()
+    assert "refused" in completed.stdout.splitlines()
     deadline = time.monotonic() + PATIENCE_S
     while home.exists():
         assert time.monotonic() < deadline

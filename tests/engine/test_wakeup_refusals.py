@@ -69,9 +69,9 @@ def test_a_verb_that_is_none(engine: Path) -> None:
 
 def test_help_and_version(engine: Path) -> None:
     for words in (["--help"], ["wakeup", "--help"], ["calibrate", "--help"], ["version"]):
-        done = subprocess.run([engine, *words], capture_output=True, text=True, check=True)
-        assert done.stdout
-        assert done.stderr == ""
+        completed = subprocess.run([engine, *words], capture_output=True, text=True, check=True)
+        assert completed.stdout
+        assert completed.stderr == ""
     shown = subprocess.run([engine, "wakeup", "--help"], capture_output=True, text=True, check=True).stdout
     for option in (
         "cpu",

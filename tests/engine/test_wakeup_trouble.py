@@ -288,7 +288,7 @@ def test_it_needs_little_memory(engine: Path, words: tuple[str, ...]) -> None:
 
 def test_a_whole_stream_through_wakeup_alone(engine: Path) -> None:
     """`--go` reads nothing from standard input, even where there is something."""
-    done = subprocess.run(
+    completed = subprocess.run(
         [engine, "wakeup", "--go", f"--policy={POLICY}", "--count=50"],
         input="stop\n",
         capture_output=True,
@@ -296,5 +296,5 @@ def test_a_whole_stream_through_wakeup_alone(engine: Path) -> None:
         timeout=PATIENCE_S,
         check=True,
     )
-    assert Stream(done.stdout).reason == "count"
+    assert Stream(completed.stdout).reason == "count"
     assert wakeup(engine, "--count=50").reason == "count"

@@ -265,8 +265,8 @@ def test_threads_are_chosen_by_name(engine: Path, tmp_path: Path) -> None:
         assert len(results(stream, "thread")) == 2
         labels = {line["labels"]["task"] for line in stream.all("series")}
         assert labels == {name, *(label for label in labels if label.startswith(f"{name}-"))}
-        said = refused(engine, "no-program", 2, "watch", "--go", f"--pid={process.pid}", "--threads=none")
-        assert "does not have a thread of this name" in said
+        error = refused(engine, "no-program", 2, "watch", "--go", f"--pid={process.pid}", "--threads=none")
+        assert "does not have a thread of this name" in error
 
 
 def test_of_too_many_threads_the_highest_are_watched(engine: Path, tmp_path: Path) -> None:

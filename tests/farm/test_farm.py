@@ -167,14 +167,14 @@ def test_a_fleet_that_is_killed_loses_nothing_and_holds_nothing(farm: Farm) -> N
     finally:
         killed.kill()
         killed.wait()
-    done = good(farm.rtgauge("fleet", plan, timeout=FLEET_S))
-    assert "6 of 6 jobs done on 3 boards" in done.stdout
+    completed = good(farm.rtgauge("fleet", plan, timeout=FLEET_S))
+    assert "6 of 6 jobs done on 3 boards" in completed.stdout
     assert alive(below) == []
     wait_until(farm.nothing_is_held, "every place to be free")
     records = farm.asked("store", "list", "--last", "0")["records"]
     assert sorted(row["machines"][0] for row in records) == sorted(2 * [f"name:{name}" for name in BOARDS])
     assert len({row["record"] for row in records}) == 6
-    assert PASSWORD not in done.stdout + "".join(
+    assert PASSWORD not in completed.stdout + "".join(
         path.read_text(errors="replace") for path in (farm.folder / "first").rglob("*") if path.is_file()
     )
 
@@ -215,6 +215,6 @@ def test_the_gate_catches_it_and_is_silent_without_it(
 ) -> None:
     """farm1 still has the change; farm2 and farm3 are as they were."""
     sides = ("--baseline", "labgrid:farm2", "--candidate", f"labgrid:{other}")
-    done = farm.rtgauge("gate", *sides, *PAIRS, "--out", tmp_path, "--json", timeout=GATE_S)
-    assert json.loads(good(done, status).stdout)["outcome"] == outcome
+    completed = farm.rtgauge("gate", *sides, *PAIRS, "--out", tmp_path, "--json", timeout=GATE_S)
+    assert json.loads(good(completed, status).stdout)["outcome"] == outcome
     wait_until(farm.nothing_is_held, "both places to be free")

@@ -201,9 +201,9 @@ def measured(lab: Lab, tmp_path: Path) -> Callable[..., tuple[dict[str, Any], Pa
 
     def run(*words: object, status: int = 0) -> tuple[dict[str, Any], Path]:
         out = tmp_path / "records"
-        done = invoke("run", "--target", f"lab:{lab.up}", "--json", "--out", out, *words, env=lab.env)
-        good(done, status)
-        document: dict[str, Any] = json.loads(done.stdout)
+        completed = invoke("run", "--target", f"lab:{lab.up}", "--json", "--out", out, *words, env=lab.env)
+        good(completed, status)
+        document: dict[str, Any] = json.loads(completed.stdout)
         return document, max(out.iterdir(), key=lambda path: path.stat().st_mtime_ns)
 
     return run

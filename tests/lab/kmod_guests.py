@@ -122,7 +122,7 @@ class OwnKernel(Kernel):
     def make(self, into: Path, words: Sequence[str]) -> tuple[list[Path], str]:
         folder = into / "build"
         shutil.copytree(KMOD, folder, ignore=shutil.ignore_patterns("*.o", "*.ko", "*.mod*", ".*"))
-        done = subprocess.run(
+        completed = subprocess.run(
             ["make", "-C", str(self.sources), f"M={folder}", *words, "modules"],
             capture_output=True,
             text=True,
@@ -130,7 +130,7 @@ class OwnKernel(Kernel):
         )
         modules = sorted(Path(shutil.copy(path, into)) for path in folder.glob("*.ko"))
         shutil.rmtree(folder)
-        return modules, done.stdout + done.stderr
+        return modules, completed.stdout + completed.stderr
 
     def add(self, lab: Lab) -> None:
         if not self._known(lab):

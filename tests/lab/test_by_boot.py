@@ -42,12 +42,12 @@ def check(step: dict[str, Any], record: Path) -> None:
 
 def test_the_papers_table_by_rebooting(lab: Lab, tmp_path: Path) -> None:
     lab.boot("debian-rt", "threadirqs")
-    done = rtgauge(
+    completed = rtgauge(
         "run", "delgado2020", "--target", "lab:debian-rt", "--boot", "each-deployment", "--duration", "1s",
         "--load", "cpu", *SHORT, "--json",
         "--out", tmp_path / "out", env=lab.env, timeout=STUDY_S,
     )  # fmt: skip
-    study = json.loads(good(done).stdout)
+    study = json.loads(good(completed).stdout)
     (measured,) = study["runs"]
     assert {step["key"]["deployment"] for step in measured["steps"]} == set(WORDS)
     (left_out,) = measured["run"]["left_out"]

@@ -34,8 +34,8 @@ GATE_S = 1000
 
 
 def gate(lab: Lab, out: Path, *words: str, status: int) -> dict[str, Any]:
-    done = rtgauge("gate", *words, *SHORT, "--out", out, "--json", env=lab.env, timeout=GATE_S)
-    result: dict[str, Any] = json.loads(good(done, status).stdout)
+    completed = rtgauge("gate", *words, *SHORT, "--out", out, "--json", env=lab.env, timeout=GATE_S)
+    result: dict[str, Any] = json.loads(good(completed, status).stdout)
     return result
 
 

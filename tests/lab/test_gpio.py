@@ -102,7 +102,7 @@ def probe(lab: Lab, *words: object) -> Any:
 
 def test_an_output_is_toggled(lab: Lab) -> None:
     lab.boot(GUEST)
-    done = good(
+    completed = good(
         probe(
             lab,
             "periodic",
@@ -119,7 +119,7 @@ def test_an_output_is_toggled(lab: Lab) -> None:
             "--json",
         )
     )
-    (step,) = json.loads(done.stdout)["steps"]
+    (step,) = json.loads(completed.stdout)["steps"]
     latency, jitter = step["series"]
     assert latency["count"] + latency["missed"] == 200
     assert jitter["count"] >= 100
@@ -156,7 +156,7 @@ def test_what_is_wrong_with_a_line_is_said(lab: Lab, lines: str, role: str, said
 
 def test_an_edge_that_does_not_come_is_waited_for_in_vain(lab: Lab) -> None:
     lab.boot(GUEST)
-    done = good(
+    completed = good(
         probe(
             lab,
             "response",
@@ -170,5 +170,5 @@ def test_an_edge_that_does_not_come_is_waited_for_in_vain(lab: Lab) -> None:
         ),
         3,
     )
-    (step,) = json.loads(done.stdout)["steps"]
+    (step,) = json.loads(completed.stdout)["steps"]
     assert [mark["name"] for mark in step["marks"] if mark["severity"] == "invalid"] == ["no-stimulus"]

@@ -55,9 +55,9 @@ def test_facts_and_audit_know_the_guest(lab: Lab, name: str) -> None:
     assert facts["kernel"]["architecture"] == architecture(name)
     assert (facts["kernel"]["preemption"]["model"] == "PREEMPT_RT") == ("rt" in name)
     assert facts["cpu"]["online"] == "0-3"
-    done = invoke("audit", "--target", f"lab:{name}", "--json", "--all", env=lab.env)
-    good(done, 1)
-    found = {finding["rule"]: finding for finding in json.loads(done.stdout)["findings"]}
+    completed = invoke("audit", "--target", f"lab:{name}", "--json", "--all", env=lab.env)
+    good(completed, 1)
+    found = {finding["rule"]: finding for finding in json.loads(completed.stdout)["findings"]}
     assert found["not-emulated"]["result"] == "differs"
 
 

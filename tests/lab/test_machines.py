@@ -37,11 +37,11 @@ def test_one_plan_one_record_one_page(lab: Lab, tmp_path: Path) -> None:
         lab.boot_beside(name)
     (tmp_path / "machines.toml").write_text(PLAN)
     # the verdict is about emulated machines too: it cannot be told
-    done = good(
+    completed = good(
         invoke("run", tmp_path / "machines.toml", "--out", tmp_path / "out", "--json", env=lab.env), 4
     )
     lab.stop()
-    document = json.loads(done.stdout)
+    document = json.loads(completed.stdout)
     assert [(step["key"]["targets"]["self"], step["key"]["load"]) for step in document["steps"]] == [
         (name, load) for name in ("local", *(f"lab:{guest}" for guest in GUESTS)) for load in ("idle", "cpu")
     ]

@@ -157,7 +157,7 @@ def test_who_uses_the_tracer_already_is_left_alone(lab: Lab) -> None:
     )
     try:
         before = lab.run_in(OSNOISE)
-        done = rtgauge(
+        completed = rtgauge(
             "probe",
             "wakeup",
             "--space",
@@ -168,7 +168,7 @@ def test_who_uses_the_tracer_already_is_left_alone(lab: Lab) -> None:
             "1s",
             env=lab.env,
         )
-        assert "instances/mine/current_tracer" in error_line(done, 3)
+        assert "instances/mine/current_tracer" in error_line(completed, 3)
         assert lab.run_in(OSNOISE) == before
         assert lab.run_in("cat /sys/kernel/tracing/instances/mine/current_tracer").strip() == "osnoise"
     finally:
@@ -184,10 +184,10 @@ def test_a_kernel_without_the_tracer_leaves_kernel_space_out(
     (left_out,) = document["run"]["left_out"]
     assert left_out["what"] == "space kernel"
     assert "no timerlat tracer" in left_out["reason"]
-    done = rtgauge(
+    completed = rtgauge(
         "probe", "wakeup", "--space", "kernel", "--target", "lab:debian", "--duration", "1s", env=lab.env
     )
-    assert "no timerlat tracer" in error_line(done, 3)
+    assert "no timerlat tracer" in error_line(completed, 3)
 
 
 @pytest.mark.ci

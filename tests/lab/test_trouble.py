@@ -117,8 +117,8 @@ def test_the_connection_is_gone_for_long_and_the_run_is_resumed(lab: Lab, tmp_pa
         assert process.wait(ENDS_S) == 3
     finally:
         end(process)
-    said = only_error("rtgauge: " + (tmp_path / "log").read_text().partition("rtgauge: ")[2])
-    assert "rtgauge resume" in said
+    error = only_error("rtgauge: " + (tmp_path / "log").read_text().partition("rtgauge: ")[2])
+    assert "rtgauge resume" in error
     (record,) = (tmp_path / "out").iterdir()
     assert record.name.endswith(".partial")
     assert "rtgauge-lab: ready" in (record / "targets/lab-debian/console.log").read_text()

@@ -45,8 +45,8 @@ def test_a_tuning_survives_a_power_cut_in_a_trial(lab: Lab, tmp_path: Path) -> N
     good(rtgauge("restore", "--target", "lab:debian", env=lab.env))
     assert lab.run_in(MIGRATION) == before
     (record,) = out.iterdir()
-    done = rtgauge("resume", record, "--json", env=lab.env, timeout=TUNE_S)
-    result = json.loads(done.stdout)
+    completed = rtgauge("resume", record, "--json", env=lab.env, timeout=TUNE_S)
+    result = json.loads(completed.stdout)
     assert result["tests"][0]["changed"] == ["timer-migration"]
     assert lab.run_in(MIGRATION) == before
 

@@ -87,14 +87,14 @@ def test_its_version_names_the_commit_and_the_engine(wheel: Path, installed: dic
     ).stdout
     with zipfile.ZipFile(wheel) as archive:
         engine = hashlib.sha256(archive.read(f"rtgauge/bin/rtgauge-engine-{os.uname().machine}")).hexdigest()
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-m", "rtgauge", "--version"],
         env=installed,
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout.splitlines() == [
+    assert completed.stdout.splitlines() == [
         f"rtgauge {rtgauge.__version__}",
         f"commit {head[:12]}",
         f"engine sha256:{engine}",
@@ -122,8 +122,8 @@ def test_pages_need_no_package_that_draws_figure_files(installed: dict[str, str]
         "from rtgauge.report.figures.files import _converter\n"
         "_converter()"
     )
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", script], env=installed, capture_output=True, text=True, check=False
     )
-    assert done.stdout == "True\n"
-    assert "pip install 'rtgauge[figures]'" in done.stderr
+    assert completed.stdout == "True\n"
+    assert "pip install 'rtgauge[figures]'" in completed.stderr

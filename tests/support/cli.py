@@ -130,11 +130,11 @@ def nothing_missed(*words: object) -> tuple[Done, dict[str, Any]]:
     that activations were missed, which break
     every requirement. Gives the document too."""
     for _ in range(10):
-        done = rtgauge(*words)
-        found: dict[str, Any] = json.loads(done.stdout)
+        completed = rtgauge(*words)
+        found: dict[str, Any] = json.loads(completed.stdout)
         if not any(step["total"]["missed"] for step in found["steps"]):
-            return done, found
-    raise AssertionError(f"this machine misses activations each time: {done.stdout}")
+            return completed, found
+    raise AssertionError(f"this machine misses activations each time: {completed.stdout}")
 
 
 def start(

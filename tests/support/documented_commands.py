@@ -78,7 +78,7 @@ def run_in_bash(commands: list[str], folder: Path) -> tuple[dict[str, int], str]
         for number, line in enumerate(commands)
     ]
     lines.append("kill $(jobs -p) 2>/dev/null")
-    done = subprocess.run(
+    completed = subprocess.run(
         ["bash", "-c", "\n".join(lines)],
         cwd=folder,
         env={**os.environ, "PATH": f"{bin_folder}:{os.environ['PATH']}", "COLUMNS": "100"},
@@ -93,4 +93,4 @@ def run_in_bash(commands: list[str], folder: Path) -> tuple[dict[str, int], str]
         for number, line in enumerate(commands)
         if not line.endswith("&")
     }
-    return statuses, done.stdout
+    return statuses, completed.stdout

@@ -238,14 +238,14 @@ class Machine:
 
     def run(self, command: str) -> str:
         """What a command prints there."""
-        done = subprocess.run(
+        completed = subprocess.run(
             [self.client() / "ssh", "-p", str(self.port), "root@127.0.0.1", command],
             capture_output=True,
             text=True,
             check=False,
             stdin=subprocess.DEVNULL,
         )
-        return done.stdout.removeprefix(f"{self._noise}\n" if self._noise else "")
+        return completed.stdout.removeprefix(f"{self._noise}\n" if self._noise else "")
 
     def _wait(self, condition: Callable[[], bool], log: Path) -> None:
         deadline = time.monotonic() + PATIENCE_S

@@ -63,9 +63,9 @@ def test_each_that_is_missing_is_named_with_the_way_out(
     lines = words_of_missing()
     assert bool(lines) == bool(MISSING)
     for extension, words in lines:
-        said = refused(monkeypatch, capfd, *words)
-        assert f"needs the extension {extension}, which is not installed" in said, words
-        assert f"ext/{extension}" in said, words
+        error = refused(monkeypatch, capfd, *words)
+        assert f"needs the extension {extension}, which is not installed" in error, words
+        assert f"ext/{extension}" in error, words
 
 
 def test_the_file_is_written_for_this_tree() -> None:

@@ -229,15 +229,17 @@ def kept_us(fault: Fault | None = None) -> float:
     else:
         words = ["watch", *words, "--", sys.executable, "-c", fault.watched]
     percent = 99 if fault is None else fault.percent
-    done = subprocess.run([*RTGAUGE, *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False)
-    return json.loads(done.stdout)["steps"][0]["series"][0]["filled"][f"p{percent}_ns"] / 1000
+    completed = subprocess.run(
+        [*RTGAUGE, *words], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, check=False
+    )
+    return json.loads(completed.stdout)["steps"][0]["series"][0]["filled"][f"p{percent}_ns"] / 1000
 
 
 def tuned(require: str, *words: str, cpu: int = CPU) -> dict[str, Any]:
     """The document of one tuning, with how long it took."""
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as out:
-        done = subprocess.run(
+        completed = subprocess.run(
             [
                 *RTGAUGE, "tune", "--cpu", str(cpu), "--budget", "5min", "--load", "idle",
                 "--confirm-load", "cpu", "--wait", "30min", "--json", "--require", require, "--out", out,
@@ -245,9 +247,9 @@ def tuned(require: str, *words: str, cpu: int = CPU) -> dict[str, Any]:
             ],
             capture_output=True, check=False,
         )  # fmt: skip
-    if not done.stdout:
-        raise RuntimeError(done.stderr.decode()[-400:])
-    return {**json.loads(done.stdout), "took_s": round(time.monotonic() - begin)}
+    if not completed.stdout:
+        raise RuntimeError(completed.stderr.decode()[-400:])
+    return {**json.loads(completed.stdout), "took_s": round(time.monotonic() - begin)}
 
 
 def state() -> dict[str, str]:

@@ -80,8 +80,8 @@ FAULTS = (
 
 def rtgauge(*words: str, given: str | None = None) -> str:
     """What a command printed that got `given` as its input. Raises CalledProcessError if it failed."""
-    done = subprocess.run([*RTGAUGE, *words], input=given, text=True, stdout=subprocess.PIPE, check=True)
-    return done.stdout
+    completed = subprocess.run([*RTGAUGE, *words], input=given, text=True, stdout=subprocess.PIPE, check=True)
+    return completed.stdout
 
 
 def boot(fault: Fault | None) -> None:

@@ -30,10 +30,10 @@ def test_the_words_that_can_follow(tmp_path: Path, monkeypatch: pytest.MonkeyPat
 @pytest.mark.parametrize(("words", "found"), [("run stan", "standard"), ("run --load idle,sche", "idle,scheduler"),
                                               ("marks throt", "throttled"), ("show lat", "latest")])  # fmt: skip
 def test_bash_gets_them(words: str, found: str) -> None:
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", "from rtgauge.cli.main import main; main()"],
         env={"_RTGAUGE_COMPLETE": "complete_bash", "COMP_WORDS": f"rtgauge {words}", "COMP_CWORD": str(len(words.split())),
              "PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path)},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert found in done.stdout.split(), done.stderr
+    assert found in completed.stdout.split(), completed.stderr

@@ -87,11 +87,11 @@ def test_the_steps_for_lava_give_the_result(tmp_path: Path, status: int, result:
     (test,) = [action["test"] for action in job["actions"] if "test" in action]
     steps = test["definitions"][0]["repository"]["run"]["steps"]
     stand_ins = [f"rtgauge() {{ test $1 = export || return {status}; }}", 'lava-test-case() { echo "$@"; }']
-    done = subprocess.run(
+    completed = subprocess.run(
         ["bash", "-e", "-c", "\n".join([*stand_ins, *steps])],
         env={**os.environ, "TMPDIR": str(tmp_path)},
         capture_output=True,
         text=True,
         check=True,
     )
-    assert done.stdout == f"real-time --result {result}\n"
+    assert completed.stdout == f"real-time --result {result}\n"

@@ -35,8 +35,8 @@ def test_it_fits_and_nothing_is_cut(
     frozen: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], columns: int
 ) -> None:
     monkeypatch.chdir(frozen)
-    done = CliRunner().invoke(app, list(words), env={"COLUMNS": str(columns)})
-    lines = [line for line in done.stdout.splitlines() if "rtgauge " not in line]
+    completed = CliRunner().invoke(app, list(words), env={"COLUMNS": str(columns)})
+    lines = [line for line in completed.stdout.splitlines() if "rtgauge " not in line]
     assert lines
     assert [line for line in lines if len(line) > columns] == []
-    assert "…" not in done.stdout
+    assert "…" not in completed.stdout

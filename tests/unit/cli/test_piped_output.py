@@ -22,15 +22,15 @@ def a_record(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def shown(record: Path, *words: str, columns: str | None = None) -> list[str]:
     environment = {name: value for name, value in os.environ.items() if name != "COLUMNS"}
-    done = subprocess.run(
+    completed = subprocess.run(
         [sys.executable, "-c", "from rtgauge.cli.main import main; main()", "show", record, *words],
         env=environment | ({} if columns is None else {"COLUMNS": columns}),
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.stderr == ""
-    return done.stdout.splitlines()
+    assert completed.stderr == ""
+    return completed.stdout.splitlines()
 
 
 @pytest.mark.parametrize("words", [(), ("--details",)])

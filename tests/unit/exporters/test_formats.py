@@ -62,10 +62,10 @@ def only(record: Record, number: int) -> Record:
 
 @pytest.mark.parametrize("form", sorted(GONE))
 def test_a_format_that_is_gone_names_another(form, exported):
-    done = CliRunner().invoke(app, ["export", str(exported.path), "--format", form])
-    assert isinstance(done.exception, InputError)
-    assert form in str(done.exception)
-    assert GONE[form] in str(done.exception)
+    completed = CliRunner().invoke(app, ["export", str(exported.path), "--format", form])
+    assert isinstance(completed.exception, InputError)
+    assert form in str(completed.exception)
+    assert GONE[form] in str(completed.exception)
     assert form not in formats()
 
 

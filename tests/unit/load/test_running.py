@@ -153,10 +153,10 @@ def test_network_where_programs_are_busyboxs(
         or LocalTarget().run(["unshare", "--net", "sh", "-c", VETH_TRIAL, "sh", "ip"], 5).returncode != 0
     ):
         pytest.skip("network namespaces are not allowed here")
-    found = shutil.which("busybox")
-    assert found is not None
+    program = shutil.which("busybox")
+    assert program is not None
     for name in busybox:
-        (tmp_path / name).symlink_to(found)
+        (tmp_path / name).symlink_to(program)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
     (part,) = run(registry.get("network"), log).parts
     assert (part.wanted["over"], part.ended_early, part.reached["streams"]) == (over, None, 100)

@@ -20,9 +20,10 @@ print(subprocess.check_output(["grep", "-E", "^Sig(Ign|Blk)", "/proc/self/status
 
 
 def test_children_begin_with_default_dispositions() -> None:
-    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
+    completed = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=True)
     masks = {
-        name: int(value, 16) for name, value in (line.split(":") for line in done.stdout.split("\n") if line)
+        name: int(value, 16)
+        for name, value in (line.split(":") for line in completed.stdout.split("\n") if line)
     }
     for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
         assert not masks["SigIgn"] & 1 << number - 1

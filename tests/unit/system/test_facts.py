@@ -28,22 +28,22 @@ def facts(files: Mapping[str, Any], machine: str | None = None) -> dict[str, Any
 
 
 def test_bare_metal_with_preempt_rt() -> None:
-    found = facts(machines.bare_metal_rt())
-    assert found["host"] == "shopfloor"
-    assert found["os"] == "Debian GNU/Linux 12 (bookworm)"
-    assert found["kernel"]["preemption"]["model"] == "PREEMPT_RT"
-    assert found["kernel"]["architecture"] == "x86_64"
-    assert found["kernel"]["lockdown"] == "none"
-    assert found["kernel"]["xenomai"] == "none"
-    assert found["kernel"]["rt_group_sched"] == "unknown"
-    assert found["machine"] == {
+    machine_facts = facts(machines.bare_metal_rt())
+    assert machine_facts["host"] == "shopfloor"
+    assert machine_facts["os"] == "Debian GNU/Linux 12 (bookworm)"
+    assert machine_facts["kernel"]["preemption"]["model"] == "PREEMPT_RT"
+    assert machine_facts["kernel"]["architecture"] == "x86_64"
+    assert machine_facts["kernel"]["lockdown"] == "none"
+    assert machine_facts["kernel"]["xenomai"] == "none"
+    assert machine_facts["kernel"]["rt_group_sched"] == "unknown"
+    assert machine_facts["machine"] == {
         "virtual": False,
         "hypervisor": "none",
         "emulated": False,
         "evidence": [],
         "instruction_ns": 0,
     }
-    cpu = found["cpu"]
+    cpu = machine_facts["cpu"]
     assert cpu["model"] == "Intel(R) Core(TM) i5-6500 CPU @ 3.20GHz"
     assert (
         cpu["online"],
@@ -61,34 +61,34 @@ def test_bare_metal_with_preempt_rt() -> None:
         "turbo": True,
     }
     assert cpu["idle"]["states"][2] == {"name": "C6", "latency_us": 85, "disabled": "3"}
-    assert found["memory"]["total_bytes"] == 16262516 * 1024
-    assert found["memory"]["swaps"] == ["/dev/nvme0n1p3"]
-    assert found["scheduling"]["fair_server"] == "none"
-    assert found["scheduling"]["cgroup"] == {
+    assert machine_facts["memory"]["total_bytes"] == 16262516 * 1024
+    assert machine_facts["memory"]["swaps"] == ["/dev/nvme0n1p3"]
+    assert machine_facts["scheduling"]["fair_server"] == "none"
+    assert machine_facts["scheduling"]["cgroup"] == {
         "version": "v2",
         "path": "/user.slice/user-0.slice/session-3.scope",
         "rt_runtime_us": "none",
         "rt_period_us": "none",
     }
-    assert found["steal_ns_since_boot"] == 0
+    assert machine_facts["steal_ns_since_boot"] == 0
 
 
 def test_virtual_machine() -> None:
-    found = facts(machines.virtual_machine())
-    assert found["machine"]["virtual"] is True
-    assert found["machine"]["hypervisor"] == "kvm"
-    assert found["machine"]["emulated"] is False
-    assert len(found["machine"]["evidence"]) == 3
-    assert found["kernel"]["preemption"]["model"] == "full"
-    assert found["kernel"]["preemption"]["sources"]["config"] == "voluntary"
-    assert found["kernel"]["rt_group_sched"] is False
-    assert found["kernel"]["hz"] == 250
-    assert found["scheduling"]["fair_server"] == "unknown"
-    assert found["cpu"]["isolated"] == ""
-    assert found["cpu"]["frequency"]["governors"] == "none"
-    assert found["memory"]["swaps"] == []
-    assert found["memory"]["total_bytes"] == "unknown"
-    assert found["steal_ns_since_boot"] == 120_000_000
+    machine_facts = facts(machines.virtual_machine())
+    assert machine_facts["machine"]["virtual"] is True
+    assert machine_facts["machine"]["hypervisor"] == "kvm"
+    assert machine_facts["machine"]["emulated"] is False
+    assert len(machine_facts["machine"]["evidence"]) == 3
+    assert machine_facts["kernel"]["preemption"]["model"] == "full"
+    assert machine_facts["kernel"]["preemption"]["sources"]["config"] == "voluntary"
+    assert machine_facts["kernel"]["rt_group_sched"] is False
+    assert machine_facts["kernel"]["hz"] == 250
+    assert machine_facts["scheduling"]["fair_server"] == "unknown"
+    assert machine_facts["cpu"]["isolated"] == ""
+    assert machine_facts["cpu"]["frequency"]["governors"] == "none"
+    assert machine_facts["memory"]["swaps"] == []
+    assert machine_facts["memory"]["total_bytes"] == "unknown"
+    assert machine_facts["steal_ns_since_boot"] == 120_000_000
 
 
 @pytest.mark.parametrize(
@@ -104,25 +104,28 @@ def test_virtual_machine() -> None:
 )
 def test_a_clock_that_counts_instructions(command_line: str, instruction_ns: int | str) -> None:
     cpuinfo = "processor : 0\nmodel name : QEMU TCG CPU version 2.5+\nflags : fpu hypervisor\n"
-    found = facts(machines.texts({"/proc/cpuinfo": cpuinfo, "/proc/cmdline": command_line}))
-    assert (found["machine"]["emulated"], found["machine"]["instruction_ns"]) == (True, instruction_ns)
+    machine_facts = facts(machines.texts({"/proc/cpuinfo": cpuinfo, "/proc/cmdline": command_line}))
+    assert (machine_facts["machine"]["emulated"], machine_facts["machine"]["instruction_ns"]) == (
+        True,
+        instruction_ns,
+    )
 
 
 def test_arm_board() -> None:
-    found = facts(machines.arm_board(), machine="aarch64")
-    assert found["cpu"]["model"] == "Raspberry Pi 4 Model B Rev 1.4 (Arm implementer 0x41 part 0xd08)"
-    assert found["kernel"]["architecture"] == "aarch64"
-    assert found["kernel"]["preemption"]["model"] == "full"
-    assert found["machine"]["virtual"] is False
-    assert found["cpu"]["frequency"]["governors"] == {"ondemand": "0"}
+    machine_facts = facts(machines.arm_board(), machine="aarch64")
+    assert machine_facts["cpu"]["model"] == "Raspberry Pi 4 Model B Rev 1.4 (Arm implementer 0x41 part 0xd08)"
+    assert machine_facts["kernel"]["architecture"] == "aarch64"
+    assert machine_facts["kernel"]["preemption"]["model"] == "full"
+    assert machine_facts["machine"]["virtual"] is False
+    assert machine_facts["cpu"]["frequency"]["governors"] == {"ondemand": "0"}
 
 
 def test_a_riscv_guest() -> None:
-    found = facts(machines.riscv_guest())
-    assert found["cpu"]["model"] == "riscv-virtio,qemu (RISC-V vendor 0x0 architecture 0x70216)"
-    assert found["cpu"]["features"] == ["sstc", "zihintpause"]
-    assert found["kernel"]["architecture"] == "riscv64"
-    machine = found["machine"]
+    machine_facts = facts(machines.riscv_guest())
+    assert machine_facts["cpu"]["model"] == "riscv-virtio,qemu (RISC-V vendor 0x0 architecture 0x70216)"
+    assert machine_facts["cpu"]["features"] == ["sstc", "zihintpause"]
+    assert machine_facts["kernel"]["architecture"] == "riscv64"
+    machine = machine_facts["machine"]
     assert (machine["virtual"], machine["hypervisor"], machine["emulated"]) == (True, "qemu", True)
 
 
@@ -141,8 +144,10 @@ def test_only_the_numbers_of_qemus_riscv_processor_show_emulation(
 ) -> None:
     names = ("mvendorid", "marchid", "mimpid")
     cpuinfo = "".join(f"{name}\t: {value}\n" for name, value in zip(names, numbers, strict=True))
-    found = facts(machines.riscv_guest() | machines.texts({"/proc/cpuinfo": f"processor\t: 0\n{cpuinfo}"}))
-    assert found["machine"]["emulated"] == emulated
+    machine_facts = facts(
+        machines.riscv_guest() | machines.texts({"/proc/cpuinfo": f"processor\t: 0\n{cpuinfo}"})
+    )
+    assert machine_facts["machine"]["emulated"] == emulated
 
 
 def test_a_riscv_board_is_no_guest() -> None:
@@ -152,35 +157,45 @@ def test_a_riscv_board_is_no_guest() -> None:
         "uarch\t\t: sifive,u74-mc\nmvendorid\t: 0x489\nmarchid\t\t: 0x8000000000000007\nmimpid\t\t: 0x4210427\n"
     )
     files = machines.riscv_guest() | machines.texts({"/proc/cpuinfo": cpuinfo})
-    found = facts(files | {"/proc/device-tree/compatible": {"base64": base64.b64encode(tree).decode()}})
-    assert found["cpu"]["model"] == "sifive,u74-mc"
-    assert found["cpu"]["features"] == []
-    assert (found["machine"]["virtual"], found["machine"]["emulated"]) == (False, False)
+    machine_facts = facts(
+        files | {"/proc/device-tree/compatible": {"base64": base64.b64encode(tree).decode()}}
+    )
+    assert machine_facts["cpu"]["model"] == "sifive,u74-mc"
+    assert machine_facts["cpu"]["features"] == []
+    assert (machine_facts["machine"]["virtual"], machine_facts["machine"]["emulated"]) == (False, False)
 
 
 def test_a_loongarch_machine() -> None:
-    found = facts(machines.loongarch_machine())
-    assert (found["cpu"]["model"], found["kernel"]["architecture"]) == ("Loongson-3A5000", "loongarch64")
-    assert found["machine"]["virtual"] is False
+    machine_facts = facts(machines.loongarch_machine())
+    assert (machine_facts["cpu"]["model"], machine_facts["kernel"]["architecture"]) == (
+        "Loongson-3A5000",
+        "loongarch64",
+    )
+    assert machine_facts["machine"]["virtual"] is False
 
 
 def test_almost_nothing_is_unknown_and_no_guess() -> None:
-    found = facts(machines.busybox())
-    assert found["kernel"]["preemption"]["model"] == "none or voluntary"
-    assert found["kernel"]["architecture"] == "unknown"
-    assert found["machine"] == {
+    machine_facts = facts(machines.busybox())
+    assert machine_facts["kernel"]["preemption"]["model"] == "none or voluntary"
+    assert machine_facts["kernel"]["architecture"] == "unknown"
+    assert machine_facts["machine"] == {
         "virtual": "unknown",
         "hypervisor": "unknown",
         "emulated": "unknown",
         "evidence": [],
         "instruction_ns": "unknown",
     }
-    assert found["cpu"]["model"] == "unknown"
-    assert found["cpu"]["online"] == found["cpu"]["online_count"] == found["cpu"]["isolated"] == "unknown"
-    assert found["cpu"]["frequency"]["governors"] == "unknown"
-    assert found["scheduling"]["rt_runtime_us"] == "unknown"
-    assert found["steal_ns_since_boot"] == "unknown"
-    assert found["memory"]["swaps"] == "unknown"
+    assert machine_facts["cpu"]["model"] == "unknown"
+    assert (
+        machine_facts["cpu"]["online"]
+        == machine_facts["cpu"]["online_count"]
+        == machine_facts["cpu"]["isolated"]
+        == "unknown"
+    )
+    assert machine_facts["cpu"]["frequency"]["governors"] == "unknown"
+    assert machine_facts["scheduling"]["rt_runtime_us"] == "unknown"
+    assert machine_facts["steal_ns_since_boot"] == "unknown"
+    assert machine_facts["memory"]["swaps"] == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -375,10 +390,10 @@ def test_a_configuration_that_is_cut_off_says_nothing() -> None:
 
 def test_this_machine() -> None:
     files = read_local(fact_paths())
-    found = facts(files | read_local(more_fact_paths(files)))
-    assert found["cpu"]["online_count"] >= 1
-    assert found["kernel"]["release"] != "unknown"
-    json.dumps(found, allow_nan=False)
+    machine_facts = facts(files | read_local(more_fact_paths(files)))
+    assert machine_facts["cpu"]["online_count"] >= 1
+    assert machine_facts["kernel"]["release"] != "unknown"
+    json.dumps(machine_facts, allow_nan=False)
 
 
 HOSTILE = st.one_of(

@@ -31,20 +31,20 @@ MARK = "mark-1"
 def test_hostile_words_arrive_whole(shell: list[str], words: list[str]) -> None:
     assert shutil.which(shell[0]) is not None, f"{shell[0]} is missing: sh tools/packages.sh test"
     line = remote_command('for word; do printf "%s\\0" "$word"; done', words, MARK)
-    done = subprocess.run([*shell, "-c", line], capture_output=True, check=True, timeout=PATIENCE_S)
-    assert done.stdout == f"{MARK}\n".encode() + b"".join(word.encode() + b"\0" for word in words)
-    assert done.stderr == f"{MARK} 0\n".encode()
+    completed = subprocess.run([*shell, "-c", line], capture_output=True, check=True, timeout=PATIENCE_S)
+    assert completed.stdout == f"{MARK}\n".encode() + b"".join(word.encode() + b"\0" for word in words)
+    assert completed.stderr == f"{MARK} 0\n".encode()
 
 
 @pytest.mark.parametrize("status", [0, 1, 3, 137, 255])
 def test_the_exit_status_arrives_if_the_command_leaves_at_once(status: int) -> None:
-    done = subprocess.run(
+    completed = subprocess.run(
         ["sh", "-c", remote_command(f"exit {status}", [], MARK)],
         capture_output=True,
         check=True,
         timeout=PATIENCE_S,
     )
-    assert done.stderr == f"{MARK} {status}\n".encode()
+    assert completed.stderr == f"{MARK} {status}\n".encode()
 
 
 def test_a_nul_is_refused() -> None:

@@ -60,5 +60,5 @@ def test_a_header_in_angle_brackets(tmp_path: Path) -> None:
     header = tmp_path / "engine/rt/wait.h"
     header.parent.mkdir(parents=True)
     header.touch()
-    done = checked("check_engine_folders.py", "engine/agent/new.c", "#include <rt/wait.h>", tmp_path)
-    assert "agent/ may not include rt/wait.h" in done.stdout
+    results = checked("check_engine_folders.py", "engine/agent/new.c", "#include <rt/wait.h>", tmp_path)
+    assert "agent/ may not include rt/wait.h" in results.stdout

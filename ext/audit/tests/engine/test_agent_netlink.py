@@ -91,20 +91,22 @@ def test_a_poll_in_threads_is_seen_with_its_threads(namespace: Namespace) -> Non
     for name in ("near", "far"):
         namespace.run("ip", "link", "set", name, "up")
         namespace.run(sys.executable, "-c", GATHER, name)
-    found = namespace.facts("near")
+    machine_facts = namespace.facts("near")
     release = tuple(map(int, re.findall(r"\d+", os.uname().release)[:2]))
-    assert (found.napi is not None) == (release >= (6, 8)), "the kernel lists NAPI instances since Linux 6.8"
-    if found.napi is None:
+    assert (machine_facts.napi is not None) == (release >= (6, 8)), (
+        "the kernel lists NAPI instances since Linux 6.8"
+    )
+    if machine_facts.napi is None:
         return
-    assert found.threaded is False
+    assert machine_facts.threaded is False
     namespace.run("sh", "-c", "echo 1 >/sys/class/net/near/threaded")
-    found = namespace.facts("near")
-    assert found.threaded is True
-    for each in found.napi or []:
+    machine_facts = namespace.facts("near")
+    assert machine_facts.threaded is True
+    for each in machine_facts.napi or []:
         assert each.pid is not None
         assert Path(f"/proc/{each.pid}/comm").read_text().startswith("napi/near")
         os.sched_setscheduler(each.pid, os.SCHED_FIFO, os.sched_param(7))
-    assert found.napi
+    assert machine_facts.napi
     assert namespace.facts("near").napi_priority == 7
 
 

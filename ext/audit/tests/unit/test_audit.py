@@ -465,8 +465,8 @@ HOSTILE = st.dictionaries(
 @settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow])
 @given(HOSTILE, st.sampled_from([None, "xenomai", "preempt-rt", "stock"]))
 def test_hostile_files_never_raise(files: dict[str, Any], purpose: Any) -> None:
-    found = facts(Files(files))
-    document = audit(RULES, found, Files(files), purpose)
+    machine_facts = facts(Files(files))
+    document = audit(RULES, machine_facts, Files(files), purpose)
     assert sum(document.counts.values()) == len([rule for rule in RULES if not rule.interface])
 
 

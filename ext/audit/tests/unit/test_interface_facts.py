@@ -211,8 +211,8 @@ def test_a_cut_or_changed_answer_raises_no_error(data: st.DataObject) -> None:
     for _ in range(data.draw(st.integers(0, 4))):
         changed[data.draw(st.integers(0, len(changed) - 1))] = data.draw(st.integers(0, 255))
     cut = bytes(changed[: data.draw(st.integers(0, len(changed)))])
-    found = network.facts("eth1", card(**{kind: cut}), {})
-    assert NetworkInterface.model_validate(found.model_dump()) == found
+    machine_facts = network.facts("eth1", card(**{kind: cut}), {})
+    assert NetworkInterface.model_validate(machine_facts.model_dump()) == machine_facts
 
 
 @given(st.lists(st.tuples(st.integers(1, 0x3FFF), st.binary(max_size=9)), max_size=5))

@@ -85,8 +85,8 @@ def test_the_commit_is_found_after_a_stop_in_the_middle(tmp_path: Path, clone: P
         assert "a git bisect is under way" in error_line(
             invoke(*words(tmp_path / "other", clone), wait_for_lock=False), 2
         )
-        done = good(rtgauge("resume", tmp_path / "search", "--wait", "10min", "--json"))
-    document = json.loads(done.stdout)
+        completed = good(rtgauge("resume", tmp_path / "search", "--wait", "10min", "--json"))
+    document = json.loads(completed.stdout)
     assert [commit["subject"] for commit in document["first_bad"]] == ["change 6"]
     assert document["runs"] >= before + 10
     head = subprocess.run(["git", "status", "-sb"], cwd=clone, capture_output=True, text=True, check=True)

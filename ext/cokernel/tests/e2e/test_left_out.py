@@ -54,5 +54,5 @@ def test_the_rest_of_the_plan_is_measured(env: dict[str, str], tmp_path: Path) -
 
 
 def test_a_probe_alone_is_refused(env: dict[str, str]) -> None:
-    done = invoke("probe", "response", "--rt", "cobalt", env=env)
-    assert error_line(done, 2) == "rtgauge: response does not run on Cobalt; leave --rt out"
+    completed = invoke("probe", "response", "--rt", "cobalt", env=env)
+    assert error_line(completed, 2) == "rtgauge: response does not run on Cobalt; leave --rt out"

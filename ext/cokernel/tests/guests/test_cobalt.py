@@ -266,7 +266,7 @@ def test_xenomais_own_tools_measure_the_same(
 ):
     plan = tmp_path / "plan.toml"
     plan.write_text(STEPS.format(context=context))
-    done = good(
+    completed = good(
         rtgauge(
             "run",
             plan,
@@ -280,7 +280,7 @@ def test_xenomais_own_tools_measure_the_same(
             timeout=600,
         )
     )
-    document = json.loads(done.stdout)
+    document = json.loads(completed.stdout)
     assert not document["run"]["left_out"]
     (step,) = [step for step in document["steps"] if step["key"]["tool"] == tool]
     assert step["key"]["probe"] == checked

@@ -314,7 +314,7 @@ def cross_checked(target: str, tool: str, needed: str, steps: str, folder: Path)
         pytest.skip(f"the guest's RTAI has no {needed} (ext/cokernel/README.md says which version has it)")
     plan = folder / "plan.toml"
     plan.write_text(steps)
-    done = good(
+    completed = good(
         rtgauge(
             "run",
             plan,
@@ -328,7 +328,7 @@ def cross_checked(target: str, tool: str, needed: str, steps: str, folder: Path)
             timeout=900,
         )
     )
-    document = json.loads(done.stdout)
+    document = json.loads(completed.stdout)
     assert document["run"]["left_out"] == []
     assert loaded(target) == set()
     return [step for step in document["steps"] if step["key"]["tool"] == tool]

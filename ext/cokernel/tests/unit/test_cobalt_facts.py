@@ -55,7 +55,7 @@ def test_a_machine_with_cobalt():
 
 
 def test_a_group_a_mask_and_an_older_pipeline():
-    found = facts(
+    machine_facts = facts(
         SEEN
         | {
             f"{cobalt_facts.PARAMETERS}/allowed_group": "1000",
@@ -64,7 +64,12 @@ def test_a_group_a_mask_and_an_older_pipeline():
             cobalt_facts.PIPELINE: "",
         }
     )
-    assert (found["allowed_group"], found["cpus"], found["affinity"], found["pipeline"]) == (
+    assert (
+        machine_facts["allowed_group"],
+        machine_facts["cpus"],
+        machine_facts["affinity"],
+        machine_facts["pipeline"],
+    ) == (
         "1000",
         "1",
         "1",
@@ -73,9 +78,9 @@ def test_a_group_a_mask_and_an_older_pipeline():
 
 
 def test_what_cannot_be_read_is_unknown():
-    found = facts({})
-    assert set(found["gravity"].values()) == {UNKNOWN}
-    assert {value for name, value in found.items() if name not in ("name", "gravity")} == {UNKNOWN}
+    machine_facts = facts({})
+    assert set(machine_facts["gravity"].values()) == {UNKNOWN}
+    assert {value for name, value in machine_facts.items() if name not in ("name", "gravity")} == {UNKNOWN}
 
 
 LINES = st.sampled_from(
@@ -99,9 +104,9 @@ LINES = st.sampled_from(
     )
 )
 def test_hostile_files(texts: dict[str, str]):
-    found = facts(texts)
-    assert found.keys() == facts(SEEN).keys()
-    assert all(isinstance(value, int) or value == UNKNOWN for value in found["gravity"].values())
+    machine_facts = facts(texts)
+    assert machine_facts.keys() == facts(SEEN).keys()
+    assert all(isinstance(value, int) or value == UNKNOWN for value in machine_facts["gravity"].values())
 
 
 AUTOTUNE = (CAPTURED / "cobalt-autotune.txt").read_text()

@@ -20,8 +20,8 @@ INSTALLED = "/usr/realtime/share/rtai/config-rtai-5.3.4"
 
 def extension(files: dict[str, str]) -> dict[str, Any]:
     """As system.json has it."""
-    found = facts(machines.texts(files) | {"/proc/rtai": {"directory": []}})
-    return found.kernel.extension.model_dump()
+    machine_facts = facts(machines.texts(files) | {"/proc/rtai": {"directory": []}})
+    return machine_facts.kernel.extension.model_dump()
 
 
 def test_what_rtai_says_of_itself() -> None:

@@ -120,15 +120,15 @@ def test_the_cases_are_what_their_names_say(path: Path, require: str, word: Verd
 def test_one_step_alone_is_not_the_run(path: Path) -> None:
     record = Record.open(path)
     words = ["export", str(path), "--format", "junit", "--step", record.steps[0].id, "--require", HOLDS]
-    done = CliRunner().invoke(app, words)
-    assert done.exit_code == 0
-    suite = next(iter(junitparser.JUnitXml.fromstring(done.stdout.encode())))
+    completed = CliRunner().invoke(app, words)
+    assert completed.exit_code == 0
+    suite = next(iter(junitparser.JUnitXml.fromstring(completed.stdout.encode())))
     assert suite.tests == 1
 
 
 def test_export_judges_by_another_requirement(path: Path) -> None:
-    done = CliRunner().invoke(app, ["export", str(path), "--format", "junit", "--require", FAILS])
-    assert done.exit_code == 1
-    suite = next(iter(junitparser.JUnitXml.fromstring(done.stdout.encode())))
+    completed = CliRunner().invoke(app, ["export", str(path), "--format", "junit", "--require", FAILS])
+    assert completed.exit_code == 1
+    suite = next(iter(junitparser.JUnitXml.fromstring(completed.stdout.encode())))
     assert suite.failures == 3  # idle fails, cpu is marginal, and the run
     assert "latency<=200us" in [case.name for case in suite][-1]

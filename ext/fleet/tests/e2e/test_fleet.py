@@ -41,8 +41,8 @@ def test_ctrl_c_ends_in_order_and_the_same_command_goes_on(tmp_path: Path) -> No
     assert "stopping; waiting for 1 job to end" in said
     assert "0 of 1 job done" in said
     assert said.endswith("run the same command again to continue\n")
-    done = good(rtgauge("fleet", plan))
+    completed = good(rtgauge("fleet", plan))
     assert "wakeup/latency/idle" in (tmp_path / "site/index.html").read_text()
-    assert "[1/1] here long: measured" in done.stdout
+    assert "[1/1] here long: measured" in completed.stdout
     assert len(good(rtgauge("store", "list", "--store", tmp_path / "store.sqlite")).stdout.splitlines()) > 1
     assert len(list((tmp_path / "one/here/long").glob("*Z-*"))) == 1

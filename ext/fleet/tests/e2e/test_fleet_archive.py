@@ -53,9 +53,9 @@ def summed(record: Path) -> Path:
 
 def said(*words: object) -> str:
     """What `rtgauge store ...` prints."""
-    done = run("store", *words)
-    assert done.exception is None, done.exception
-    return done.stdout
+    completed = run("store", *words)
+    assert completed.exception is None, completed.exception
+    return completed.stdout
 
 
 @pytest.fixture

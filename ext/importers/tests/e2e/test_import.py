@@ -42,8 +42,8 @@ def test_a_file_of_no_format_does_not_keep_the_others_out(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("interval", ["0s", "-1ms", "5", "soon"])
 def test_an_import_refuses_what_is_no_interval(tmp_path: Path, interval: str) -> None:
-    done = invoke("import", DATA / "h.txt", "--out", tmp_path / "runs", f"--interval={interval}")
-    assert "--interval" in error_line(done, 2)
+    completed = invoke("import", DATA / "h.txt", "--out", tmp_path / "runs", f"--interval={interval}")
+    assert "--interval" in error_line(completed, 2)
     assert not (tmp_path / "runs").exists()
 
 
@@ -68,7 +68,7 @@ def test_another_tool_checks_it_there(tmp_path: Path) -> None:
             "1s",
             "--json",
         )
-        found = document(good(over_ssh(cart, *words)).stdout)
-        assert [step["key"]["tool"] for step in found["steps"]] == ["rtgauge", "cyclictest"]
-        assert all(step["total"]["count"] > 0 for step in found["steps"])
+        content = document(good(over_ssh(cart, *words)).stdout)
+        assert [step["key"]["tool"] for step in content["steps"]] == ["rtgauge", "cyclictest"]
+        assert all(step["total"]["count"] > 0 for step in content["steps"])
         assert left_on(cart) == ""

@@ -193,9 +193,9 @@ def test_a_file_of_eight_times_the_size_takes_no_more_memory(tmp_path):
                 file.write(
                     "".join(f"{(repeat * len(rows) + i) * 1e-7:.7f},{row}\n" for i, row in enumerate(rows))
                 )
-        done = subprocess.run(
+        completed = subprocess.run(
             [sys.executable, "-c", GROWS, str(tmp_path / name)], capture_output=True, text=True, check=True
         )
-        grown.append(int(done.stdout))
+        grown.append(int(completed.stdout))
     # Of 4 and 29 MB, read in blocks of 1 MB; the allocator's moods are some MB.
     assert grown[1] < grown[0] + 20_000

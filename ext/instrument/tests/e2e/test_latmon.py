@@ -34,7 +34,7 @@ def test_seconds_and_cells_become_a_record_that_names_the_gaps(tmp_path: Path) -
             "interval=1ms",
         )
         # The program has no wire: that the slave saw nothing is said, and makes the inner view invalid.
-        done = good(invoke("run", "--load", "idle", *words, "--set", "cycles=5", "--out", tmp_path), 3)
+        completed = good(invoke("run", "--load", "idle", *words, "--set", "cycles=5", "--out", tmp_path), 3)
     assert requests == [(1_000, 1_000), (0, 0)]
     (folder,) = tmp_path.iterdir()
     (step,) = Record.open(folder).steps
@@ -58,13 +58,13 @@ def test_seconds_and_cells_become_a_record_that_names_the_gaps(tmp_path: Path) -
     assert step.instrument is not None
     assert step.instrument.id in address
     assert len((folder / "steps" / step.id / "instrument.ndjson").read_text().splitlines()) == len(SECONDS)
-    assert "from outside" in done.stdout
+    assert "from outside" in completed.stdout
     assert "latmon" in (folder / "report.html").read_text()
 
 
 def test_a_latmon_that_is_not_there(tmp_path: Path) -> None:
     words = ("--path", f"udp:127.0.0.1:{free_port()}", "--interval", "1ms", "--duration", "1s")
-    said = error_line(
+    error = error_line(
         invoke("probe", "response", "--instrument", f"latmon:127.0.0.1:{free_port()}", *words), 3
     )
-    assert "cannot reach a latmon" in said
+    assert "cannot reach a latmon" in error

@@ -18,10 +18,10 @@ def test_the_self_test_inside_and_over_a_wire() -> None:
         assert good(rtgauge("instrument", "selftest", f"serial:{board.path}")).stdout.startswith(
             "passed: 0 ns internally"
         )
-        found = document(
+        content = document(
             good(rtgauge("instrument", "selftest", f"serial:{board.path}", "--wire", "--json")).stdout
         )
-    assert (found["offset_ns"], found["resolution_ns"], found["missed"], found["id"]) == (
+    assert (content["offset_ns"], content["resolution_ns"], content["missed"], content["id"]) == (
         [24, 24],
         8,
         0,
@@ -31,20 +31,20 @@ def test_the_self_test_inside_and_over_a_wire() -> None:
 
 def test_a_wire_that_is_not_there() -> None:
     with EmulatedBoard(delays=[None]) as board:
-        said = error_line(rtgauge("instrument", "selftest", f"serial:{board.path}", "--wire"), 3)
-    assert "check the wire between GP2" in said
+        error = error_line(rtgauge("instrument", "selftest", f"serial:{board.path}", "--wire"), 3)
+    assert "check the wire between GP2" in error
 
 
 def test_firmware_is_copied_only_to_the_drive_of_a_board(tmp_path: Path) -> None:
-    said = error_line(rtgauge("instrument", "flash", UF2, "--drive", tmp_path), 2)
-    assert "not the drive of a board" in said
+    error = error_line(rtgauge("instrument", "flash", UF2, "--drive", tmp_path), 2)
+    assert "not the drive of a board" in error
     (tmp_path / "INFO_UF2.TXT").write_text(
         "UF2 Bootloader v3.0\nModel: Raspberry Pi RP2\nBoard-ID: RPI-RP2\n"
     )
     good(rtgauge("instrument", "flash", UF2, "--drive", tmp_path))
     assert (tmp_path / UF2.name).read_bytes() == UF2.read_bytes()
-    said = error_line(rtgauge("instrument", "flash", __file__, "--drive", tmp_path), 2)
-    assert "is not a UF2 file" in said
+    error = error_line(rtgauge("instrument", "flash", __file__, "--drive", tmp_path), 2)
+    assert "is not a UF2 file" in error
 
 
 def test_without_an_instrument_the_way_to_one_is_said() -> None:

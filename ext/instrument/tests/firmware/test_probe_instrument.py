@@ -90,7 +90,7 @@ def test_outside_and_inside_responses_share_a_record_and_page(tmp_path: Path, wi
     plan = wired.plan(
         "response", "cycles = 300", 'warm-up = "10ms"', 'wire-offset = "24ns"', "samples = true", *SHORT_GAPS
     )
-    done = good(rtgauge("run", plan, "--out", tmp_path / "out", env={"COLUMNS": "140"}))
+    completed = good(rtgauge("run", plan, "--out", tmp_path / "out", env={"COLUMNS": "140"}))
     record = Record.open(the_record(tmp_path))
     (step,) = record.steps
     outer, inner = step.series
@@ -124,7 +124,7 @@ def test_outside_and_inside_responses_share_a_record_and_page(tmp_path: Path, wi
     assert not [mark for mark in step.marks if mark.severity == "invalid"]
     windows = record.windows(step)
     assert windows.count[windows.are_of(outer.series)].sum() == 300
-    for text in (done.stdout, (the_record(tmp_path) / "report.html").read_text()):
+    for text in (completed.stdout, (the_record(tmp_path) / "report.html").read_text()):
         for words in ("from outside", "by the slave", "outside minus inside", "24 ns, as given"):
             assert words in " ".join(text.split())
 
@@ -258,9 +258,9 @@ def test_a_pulled_cable_leaves_a_marked_record_to_resume(tmp_path: Path, wired: 
     finally:
         end(process)
     assert process.returncode == 3
-    said = only_error((tmp_path / "stderr").read_text())
-    assert "cannot be opened" in said
-    assert "rtgauge resume" in said
+    error = only_error((tmp_path / "stderr").read_text())
+    assert "cannot be opened" in error
+    assert "rtgauge resume" in error
     (step,) = Record.open(the_record(tmp_path)).steps
     assert step.end_reason == "instrument-died"
     assert [mark.severity for mark in step.marks if mark.name == "instrument-lost"] == ["invalid"]
@@ -274,16 +274,16 @@ def test_a_pulled_cable_leaves_a_marked_record_to_resume(tmp_path: Path, wired: 
 def test_where_nobody_answers_the_wires_are_named(tmp_path: Path) -> None:
     with EmulatedBoard(delays=[None]) as board:
         words = ("--path", f"udp:127.0.0.1:{free_port()}", "--timeout", "1ms", "--duration", "10s")
-        said = error_line(rtgauge("probe", "response", "--instrument", f"serial:{board.path}", *words), 3)
-    assert "stimuli had an answer" in said
-    assert "wires" in said
+        error = error_line(rtgauge("probe", "response", "--instrument", f"serial:{board.path}", *words), 3)
+    assert "stimuli had an answer" in error
+    assert "wires" in error
 
 
 def test_a_missing_instrument_is_named_before_measuring(tmp_path: Path) -> None:
-    said = error_line(
+    error = error_line(
         rtgauge(
             "probe", "response", "--path", "udp:127.0.0.1:7000", "--instrument", f"serial:{tmp_path}/none"
         ),
         3,
     )
-    assert "port does not exist" in said
+    assert "port does not exist" in error

@@ -76,9 +76,9 @@ def test_a_kernel_panic_is_reported_with_the_consoles_end(lab: dict[str, str | N
 
 
 def test_qemu_that_ends_is_begun_once_more_and_then_told(lab: dict[str, str | None]) -> None:
-    done = invoke("lab", "boot", "debian", "--accel", "tcg", env={**lab, "FAKE_SAYS": "ends"})
-    assert "once more" in done.stderr
-    assert "QEMU was killed" in error_line(done, 3)
+    completed = invoke("lab", "boot", "debian", "--accel", "tcg", env={**lab, "FAKE_SAYS": "ends"})
+    assert "once more" in completed.stderr
+    assert "QEMU was killed" in error_line(completed, 3)
 
 
 def test_what_qemu_says_is_told(lab: dict[str, str | None]) -> None:
@@ -158,9 +158,9 @@ def test_a_build_that_fails_leaves_nothing(lab: dict[str, str | None], tmp_path:
     fake.chmod(0o755)
     before = sorted(paths.cache().rglob("*"))
     (paths.cache() / "images/.build-dead").mkdir()
-    done = invoke("lab", "build", "debian-rt", env=lab)
-    assert "downloading packages" in done.stderr
-    assert "no such suite" in error_line(done, 3)
+    completed = invoke("lab", "build", "debian-rt", env=lab)
+    assert "downloading packages" in completed.stderr
+    assert "no such suite" in error_line(completed, 3)
     assert [path for path in sorted(paths.cache().rglob("*")) if path.name != ".lock"] == before
 
 

@@ -123,11 +123,17 @@ def test_the_console_is_kept_with_the_run_which_is_gone_on_with(lab: Lab) -> Non
 
     # too short for a verdict, unless this machine stood still and missed activations
     completed = lab.rtgauge(lab.ready, "resume", "--out", lab.out, "--json")
-    found = document(good(completed, FAILS if completed.returncode == FAILS else CANNOT_TELL).stdout)
-    assert (found["run"]["state"], found["run"]["id"], found["run"]["seed"]) == ("complete", begun.id, 5)
-    assert [step["key"] for step in found["steps"]] == [key.model_dump(mode="json") for key in begun.planned]
-    assert {verdict["word"] for verdict in found["run"]["verdicts"]} <= {"cannot tell", "fails"}
-    assert "guest-not-up" not in [mark["name"] for mark in found["run"]["marks"]]
+    content = document(good(completed, FAILS if completed.returncode == FAILS else CANNOT_TELL).stdout)
+    assert (content["run"]["state"], content["run"]["id"], content["run"]["seed"]) == (
+        "complete",
+        begun.id,
+        5,
+    )
+    assert [step["key"] for step in content["steps"]] == [
+        key.model_dump(mode="json") for key in begun.planned
+    ]
+    assert {verdict["word"] for verdict in content["run"]["verdicts"]} <= {"cannot tell", "fails"}
+    assert "guest-not-up" not in [mark["name"] for mark in content["run"]["marks"]]
     assert lab.record.name == begun.id
     assert lab.ready in lab.console()
 
@@ -174,13 +180,13 @@ def test_the_folder_of_records_is_checked_before_a_boot(lab: Lab) -> None:
 @pytest.mark.parametrize("last", ["lab:debian", "ssh://root@127.0.0.1:{port}"])
 def test_the_machines_that_were_held_by_then_are_free_at_once(lab: Lab, tmp_path: Path, last: str) -> None:
     words = ("run", "--out", tmp_path / "other", *QUICK, "--target", lab.machine.target)
-    done = over_ssh(
+    completed = over_ssh(
         lab.machine,
         *words,
         "--target",
         last.format(port=free_port()),
         env={"PATH": f"{lab.machine.client()}:{lab.env['PATH']}", "FAKE_SAYS": PANIC},
     )
-    error_line(done, 3)
+    error_line(completed, 3)
     assert left_on(lab.machine) == ""
     good(over_ssh(lab.machine, *words, wait_for_lock=False))

@@ -216,7 +216,7 @@ def test_a_board_behind_its_exporter_is_reached_through_it(tmp_path: Path) -> No
                 "XDG_STATE_HOME": str(tmp_path / "state"),
                 "PATH": f"{known}:{BIN}:{os.environ['PATH']}",
             }
-            done = good(rtgauge("audit", "--facts", "--target", "labgrid:bench", env=env))
+            completed = good(rtgauge("audit", "--facts", "--target", "labgrid:bench", env=env))
             wait_until(lambda: labgrid.holders() == [], "the place to be free")
-        assert "board" in done.stdout
+        assert "board" in completed.stdout
         assert "Accepted publickey" in (tmp_path / "gate" / "sshd.log").read_text()

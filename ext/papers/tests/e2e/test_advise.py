@@ -145,16 +145,16 @@ def test_frequency_prints_and_writes_the_same_tables(brown: Path, tmp_path: Path
 
 
 def test_compare_goes_quantity_by_quantity(brown: Path, tmp_path: Path):
-    done = good(invoke("compare", brown, "--page", tmp_path / "c.html", "--no-intervals"))
-    assert "Response" in done.stdout
-    assert "Periodic: jitter" in done.stdout
+    completed = good(invoke("compare", brown, "--page", tmp_path / "c.html", "--no-intervals"))
+    assert "Response" in completed.stdout
+    assert "Periodic: jitter" in completed.stdout
     assert "12 serial bytes" in (tmp_path / "c.html").read_text(encoding="utf-8")
 
 
 def test_advice_on_responses_and_on_jitter(brown: Path):
     for requirement in ("response<=10s hardness=50%", "jitter<=10s hardness=50%"):
-        done = invoke("advise", "--require", requirement, brown, "--json")
-        document = json.loads(done.stdout)
+        completed = invoke("advise", "--require", requirement, brown, "--json")
+        document = json.loads(completed.stdout)
         margins = [
             one["margin"]
             for stage in document["walk"] + document["also_measured"]

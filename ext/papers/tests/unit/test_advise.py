@@ -85,26 +85,30 @@ def test_without_records_the_chart_says_what_to_measure():
 def test_the_stock_kernels_margin_leads_where_the_paper_says(
     tmp_path: Path, largest_us: int, margin: Margin, leads: str | None
 ):
-    found = ask(SOFT, wakeups(tmp_path / "r", largest_us, late=2_000), chart="brown2010")
-    assert (found.walk[0].way, found.walk[0].margin, found.walk[0].leads_to) == ("user-stock", margin, leads)
-    assert found.walk[0].evidence[0].record == str(tmp_path / "r")
-    assert found.use == (leads or "user-stock")
+    advice = ask(SOFT, wakeups(tmp_path / "r", largest_us, late=2_000), chart="brown2010")
+    assert (advice.walk[0].way, advice.walk[0].margin, advice.walk[0].leads_to) == (
+        "user-stock",
+        margin,
+        leads,
+    )
+    assert advice.walk[0].evidence[0].record == str(tmp_path / "r")
+    assert advice.use == (leads or "user-stock")
 
 
 def test_in_the_black_under_load_is_an_answer(tmp_path: Path):
-    found = ask(SOFT, wakeups(tmp_path / "r", 100))
-    assert (found.use, found.measured, found.status) == ("user-stock", True, EXIT_OK)
-    assert "clearly in the black" in found.answer
-    assert found.costs
-    assert any("input to an output" in one.what for one in found.not_measured)
+    advice = ask(SOFT, wakeups(tmp_path / "r", 100))
+    assert (advice.use, advice.measured, advice.status) == ("user-stock", True, EXIT_OK)
+    assert "clearly in the black" in advice.answer
+    assert advice.costs
+    assert any("input to an output" in one.what for one in advice.not_measured)
 
 
 def test_idle_alone_is_an_answer_with_a_condition(tmp_path: Path):
-    found = ask(SOFT, wakeups(tmp_path / "r", 100, loads=("idle",)))
-    assert (found.measured, found.status) == (False, EXIT_CANNOT_TELL)
-    assert "if it also stays within the bound under load" in found.answer
-    assert found.not_measured[0].what == "the task under load, because only an idle machine was measured"
-    assert "rtgauge run --load idle,cpu,memory,network" in found.next
+    advice = ask(SOFT, wakeups(tmp_path / "r", 100, loads=("idle",)))
+    assert (advice.measured, advice.status) == (False, EXIT_CANNOT_TELL)
+    assert "if it also stays within the bound under load" in advice.answer
+    assert advice.not_measured[0].what == "the task under load, because only an idle machine was measured"
+    assert "rtgauge run --load idle,cpu,memory,network" in advice.next
 
 
 def test_the_worst_step_decides_and_the_other_stays_visible(tmp_path: Path):
@@ -141,33 +145,33 @@ def test_two_machines_have_an_answer_each(tmp_path: Path):
 
 
 def test_failing_ways_are_passed_and_unmeasured_ones_end_it(tmp_path: Path):
-    found = ask(
+    advice = ask(
         SOFT,
         wakeups(tmp_path / "stock", 300, late=2_000),
         wakeups(tmp_path / "rt", 250, late=2_000, system=RT),
     )
-    assert [stage.way for stage in found.walk] == ["user-stock", "user-rt", "xenomai-user"]
-    assert (found.use, found.walk[-1].margin, found.status) == ("xenomai-user", None, EXIT_CANNOT_TELL)
-    assert "latency -t 0" in found.not_measured[0].command
-    assert "rtgauge run --deployment MI" in found.next  # as the verdict on the last measured way says
-    assert "not from a measurement" in found.answer
-    assert found.published["response"] == [26, 59, 90]
-    assert any("CPU of its own" in one.what for one in found.not_measured)
+    assert [stage.way for stage in advice.walk] == ["user-stock", "user-rt", "xenomai-user"]
+    assert (advice.use, advice.walk[-1].margin, advice.status) == ("xenomai-user", None, EXIT_CANNOT_TELL)
+    assert "latency -t 0" in advice.not_measured[0].command
+    assert "rtgauge run --deployment MI" in advice.next  # as the verdict on the last measured way says
+    assert "not from a measurement" in advice.answer
+    assert advice.published["response"] == [26, 59, 90]
+    assert any("CPU of its own" in one.what for one in advice.not_measured)
 
 
 def test_off_the_map_ends_at_dedicated_hardware(tmp_path: Path):
-    found = ask(
+    advice = ask(
         "latency<=1us hardness=95%", wakeups(tmp_path / "r", 500, late=2_000, count=20_000), trouble=5
     )
-    assert (found.use, found.status) == ("dedicated", EXIT_FAILS)
-    assert "no software" in found.answer
+    assert (advice.use, advice.status) == ("dedicated", EXIT_FAILS)
+    assert "no software" in advice.answer
 
 
 def test_too_short_cannot_be_told_and_says_for_how_long(tmp_path: Path):
-    found = ask(HARD, wakeups(tmp_path / "r", 20, count=500, system=RT))
-    assert (found.use, found.status) == (None, EXIT_CANNOT_TELL)
-    assert "unknown so far" in found.answer
-    assert "--duration" in found.next
+    advice = ask(HARD, wakeups(tmp_path / "r", 20, count=500, system=RT))
+    assert (advice.use, advice.status) == (None, EXIT_CANNOT_TELL)
+    assert "unknown so far" in advice.answer
+    assert "--duration" in advice.next
 
 
 def test_thresholds_are_parameters(tmp_path: Path):
@@ -194,9 +198,9 @@ def test_an_answer_that_never_came_is_off_the_map(tmp_path: Path):
         {"path": "loop:udp"},
         load="cpu",
     )
-    found = ask("response<=200us hardness=100%", record(tmp_path / "r", [drawn], RT))
-    assert [stage.way for stage in found.walk] == ["user-rt", "dedicated"]
-    assert found.walk[0].margin is Margin.OFF
+    advice = ask("response<=200us hardness=100%", record(tmp_path / "r", [drawn], RT))
+    assert [stage.way for stage in advice.walk] == ["user-rt", "dedicated"]
+    assert advice.walk[0].margin is Margin.OFF
 
 
 def test_what_is_no_evidence_is_named_with_its_reason(tmp_path: Path):
@@ -205,13 +209,13 @@ def test_what_is_no_evidence_is_named_with_its_reason(tmp_path: Path):
         Drawn([Series([10] * 50)], parameters={"interval_ns": 10**6, "policy": "other"}),
     ]
     unknown = record(tmp_path / "unknown", [Drawn([Series([10] * 50)])], {"host": "x"})
-    found = ask(SOFT, record(tmp_path / "r", steps), unknown)
-    assert [one.why for one in found.aside] == [
+    advice = ask(SOFT, record(tmp_path / "r", steps), unknown)
+    assert [one.why for one in advice.aside] == [
         "it did not measure latency",
         "it was measured without a real-time priority",
         "the record does not say which kernel ran",
     ]
-    assert found.walk[0].margin is None
+    assert advice.walk[0].margin is None
 
 
 def test_an_emulated_machine_and_an_invalid_step_tell_nothing(tmp_path: Path):
@@ -224,8 +228,8 @@ def test_an_emulated_machine_and_an_invalid_step_tell_nothing(tmp_path: Path):
 
 
 def test_a_shorter_period_than_measured_is_an_open_question(tmp_path: Path):
-    found = ask("period=100us latency<=200us hardness=95%", wakeups(tmp_path / "r", 50))
-    slower = next(one for one in found.not_measured if "required period" in one.what)
+    advice = ask("period=100us latency<=200us hardness=95%", wakeups(tmp_path / "r", 50))
+    slower = next(one for one in advice.not_measured if "required period" in one.what)
     assert "--set interval=100us" in slower.command
 
 
@@ -235,9 +239,9 @@ def test_the_extreme_value_estimate_can_reopen_a_way(tmp_path: Path):
     values = (10_000 + np.random.default_rng(3).exponential(5_000, 60_000)).astype(int).tolist()
     bound = int(max(values) / 0.8 / 1_000) + 1
     one = record(tmp_path / "r", [Drawn([Series(values, windows=60)], load="cpu")], RT)
-    found = ask(f"latency<={bound}us hardness=100%", one)
-    assert found.walk[0].margin is Margin.BLACK
-    assert any("extreme-value estimate" in question.changes for question in found.not_measured)
+    advice = ask(f"latency<={bound}us hardness=100%", one)
+    assert advice.walk[0].margin is Margin.BLACK
+    assert any("extreme-value estimate" in question.changes for question in advice.not_measured)
 
 
 @pytest.mark.parametrize("word", ["life-safety", "Life-Safety", "safety-critical"])
@@ -328,8 +332,8 @@ def test_a_step_on_cobalt_is_evidence_for_xenomai(tmp_path: Path):
     late = wakeups(tmp_path / "linux", 2_500, late=2_000, system=facts())
     assert ask(HARD, late, chart="brown2010").walk[-1].margin is None
     good = wakeups(tmp_path / "cobalt", 60, system=facts(), parameters={"rt": "cobalt"})
-    found = ask(HARD, late, good, chart="brown2010")
-    assert (found.use, found.walk[-1].way, found.walk[-1].margin) == (
+    advice = ask(HARD, late, good, chart="brown2010")
+    assert (advice.use, advice.walk[-1].way, advice.walk[-1].margin) == (
         "xenomai-user",
         "xenomai-user",
         Margin.BLACK,

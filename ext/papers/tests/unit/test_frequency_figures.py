@@ -33,14 +33,14 @@ def test_a_comparison_has_the_chapter(tmp_path: Path) -> None:
         for word in ("--side", f"run-{seed}={write_record(tmp_path, Shape(seconds=2, seed=seed))}")
     ]
     page = tmp_path / "page.html"
-    done = CliRunner().invoke(app, ["compare", *sides, "--no-tails", "--page", str(page)])
-    assert done.exit_code == 0, done.output
+    completed = CliRunner().invoke(app, ["compare", *sides, "--no-tails", "--page", str(page)])
+    assert completed.exit_code == 0, completed.output
     assert ">How often<" in page.read_text(encoding="utf-8")
 
 
 def test_it_fits_narrow_terminals(kept_records: Path) -> None:
     for columns in (60, 80):
         words = ["show", str(kept_records / "pairs"), "--frequency"]
-        done = CliRunner().invoke(app, words, env={"COLUMNS": str(columns)})
-        assert max(len(line) for line in done.stdout.splitlines() if "rtgauge " not in line) <= columns
-        assert "…" not in done.stdout
+        completed = CliRunner().invoke(app, words, env={"COLUMNS": str(columns)})
+        assert max(len(line) for line in completed.stdout.splitlines() if "rtgauge " not in line) <= columns
+        assert "…" not in completed.stdout

@@ -33,7 +33,7 @@ def a_file(tmp_path):
 
 @pytest.mark.root
 def test_a_probe_of_a_file(file):
-    done = good(
+    completed = good(
         invoke(
             "probe",
             "taskset",
@@ -54,12 +54,12 @@ def test_a_probe_of_a_file(file):
         "CPU 0, measured",
         "The busy loops counted wall time",
     ):
-        assert text in done.stdout, (text, done.stdout)
+        assert text in completed.stdout, (text, completed.stdout)
 
 
 @pytest.mark.root
 def test_json_has_the_counts_and_the_segments(file):
-    done = good(
+    completed = good(
         invoke(
             "probe",
             "taskset",
@@ -73,7 +73,7 @@ def test_json_has_the_counts_and_the_segments(file):
             "--json",
         )
     )
-    (step,) = json.loads(done.stdout)["steps"]
+    (step,) = json.loads(completed.stdout)["steps"]
     assert [(task["task"], task["activations"]) for task in step["tasks"]] == [("high", 40), ("low", 20)]
     assert {(one["task"], one["activation"]) for one in step["segments"]} == {
         ("high", n) for n in range(1, 5)

@@ -68,7 +68,7 @@ def test_what_does_not_go(engine, words, code, says):
     ],
 )
 def test_a_forced_overload_is_short(engine, length):
-    said = refused(
+    error = refused(
         engine,
         "overload",
         2,
@@ -78,7 +78,7 @@ def test_a_forced_overload_is_short(engine, length):
         f"--tasks={CPU} 90 10000000 10000000 10000000 0 a",
         *length,
     )
-    assert "at most 10 s" in said
+    assert "at most 10 s" in error
 
 
 @pytest.mark.real_time

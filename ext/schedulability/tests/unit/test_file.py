@@ -33,26 +33,26 @@ def test_all_keys_and_their_defaults():
         **GOOD, "name": '"b"', "deadline": '"9ms"', "priority": "7", "blocking": '"1us"', "jitter": '"2us"',
         "offset": '"1.5ms"', "cpu": "3",
     }  # fmt: skip
-    found = parse_task_set('name = "drive"\n' + written({**GOOD, "priority": "50"}, given_all), "x")
-    assert found.name == "drive"
-    assert found.cpus == [0, 3]
-    assert found.on(0) == [Task("a", 10_000_000, 3_000_000, 10_000_000, 50)]
-    assert found.on(3) == [Task("b", 10_000_000, 3_000_000, 9_000_000, 7, 3, 1_000, 2_000, 1_500_000)]
-    assert found.jitter_given == {"b"}
+    task_set = parse_task_set('name = "drive"\n' + written({**GOOD, "priority": "50"}, given_all), "x")
+    assert task_set.name == "drive"
+    assert task_set.cpus == [0, 3]
+    assert task_set.on(0) == [Task("a", 10_000_000, 3_000_000, 10_000_000, 50)]
+    assert task_set.on(3) == [Task("b", 10_000_000, 3_000_000, 9_000_000, 7, 3, 1_000, 2_000, 1_500_000)]
+    assert task_set.jitter_given == {"b"}
 
 
 def test_rate_monotonic_priorities_on_each_cpu():
     rows = [("slow", "40ms", 0), ("fast", "10ms", 0), ("also fast", "10ms", 0), ("other", "1s", 1)]
-    found = parse_task_set(
+    task_set = parse_task_set(
         written(*({**GOOD, "name": f'"{n}"', "period": f'"{t}"', "cpu": str(c)} for n, t, c in rows)), "x"
     )
-    assert [(task.name, task.priority) for task in found.on(0)] == [
+    assert [(task.name, task.priority) for task in task_set.on(0)] == [
         ("fast", 99),
         ("also fast", 98),
         ("slow", 97),
     ]
-    assert [task.priority for task in found.on(1)] == [99]
-    assert found.rate_monotonic
+    assert [task.priority for task in task_set.on(1)] == [99]
+    assert task_set.rate_monotonic
 
 
 @pytest.mark.parametrize(
@@ -165,10 +165,12 @@ KEYS = st.sampled_from([*GOOD, "deadline", "priority", "blocking", "jitter", "of
 )
 def test_hostile_text_is_a_task_set_or_one_line(text):
     try:
-        found = parse_task_set(text, "task set x.toml")
+        task_set = parse_task_set(text, "task set x.toml")
     except InputError as error:
         assert str(error) == one_line(str(error)), ascii(str(error))
         return
-    assert all(0 < task.execution_ns <= task.deadline_ns and 1 <= task.priority <= 99 for task in found.tasks)
+    assert all(
+        0 < task.execution_ns <= task.deadline_ns and 1 <= task.priority <= 99 for task in task_set.tasks
+    )
     with contextlib.suppress(InputError):
-        assert sum(len(found.on(cpu)) for cpu in found.cpus) == len(found.tasks)
+        assert sum(len(task_set.on(cpu)) for cpu in task_set.cpus) == len(task_set.tasks)

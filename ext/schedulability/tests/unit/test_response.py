@@ -57,8 +57,8 @@ def test_deadlines_beyond_the_period():
     102, 116, 104, 118, 106, 94.
     """
     tasks = tasks_of((70, 26), (100, 62))
-    found = exact_response(tasks[1], tasks[:1])
-    assert (found.worst_ns, found.activation) == (118, 5)
+    response = exact_response(tasks[1], tasks[:1])
+    assert (response.worst_ns, response.activation) == (118, 5)
     assert paper_response(tasks[1], tasks[:1]).worst_ns == 114  # the first activation is not the worst
     jobs = run(tasks, 700).jobs[1]
     assert [job.finish - job.arrival for job in jobs] == [114, 102, 116, 104, 118, 106, 94]
@@ -75,18 +75,18 @@ def test_own_jitter_is_added_once_and_inside_in_the_paper():
 
 def test_above_a_utilisation_of_1_there_is_no_bound():
     tasks = tasks_of((10, 5), (14, 8))
-    found = exact_response(tasks[1], tasks[:1])
-    assert (found.worst_ns, found.reason) == (None, "diverges")
+    response = exact_response(tasks[1], tasks[:1])
+    assert (response.worst_ns, response.reason) == (None, "diverges")
     assert exact_response(tasks[0], []).worst_ns == 5
     assert not meets_deadline(tasks[1], tasks[:1], Budget())
 
 
 def test_an_endless_busy_period_ends_in_words():
     tasks = tasks_of((10**9 + 7, 5 * 10**8), (10**9 + 9, 5 * 10**8 + 7), jitter_ns=10**8)
-    found = exact_response(tasks[1], tasks[:1], Budget(10_000))
-    assert found.worst_ns is None
-    assert found.reason == "too long"
-    assert found.seen_ns >= 10**9 + 7
+    response = exact_response(tasks[1], tasks[:1], Budget(10_000))
+    assert response.worst_ns is None
+    assert response.reason == "too long"
+    assert response.seen_ns >= 10**9 + 7
 
 
 def horizon(tasks):

@@ -55,14 +55,16 @@ def test_the_total_of_periodic_is_what_the_task_itself_sees() -> None:
 
 def test_the_terminal_shows_both_at_any_width() -> None:
     for columns in ("80", "160"):
-        done = good(invoke("probe", "periodic", "--period", "4ms", "--cycles", 50, env={"COLUMNS": columns}))
-        assert "observer" in done.stdout
-        assert "jitter" in done.stdout
-        done = good(
+        completed = good(
+            invoke("probe", "periodic", "--period", "4ms", "--cycles", 50, env={"COLUMNS": columns})
+        )
+        assert "observer" in completed.stdout
+        assert "jitter" in completed.stdout
+        completed = good(
             invoke("probe", "response", "--interval", "1ms", "--cycles", 50, env={"COLUMNS": columns})
         )
-        assert "Worst response" in done.stdout
-        assert max(map(len, done.stdout.splitlines())) <= int(columns)
+        assert "Worst response" in completed.stdout
+        assert max(map(len, completed.stdout.splitlines())) <= int(columns)
 
 
 PLAN = """
@@ -85,8 +87,8 @@ load = "swarm:5"
 
 def test_a_plan_holds_both_with_a_load_and_has_a_page(tmp_path: Path) -> None:
     (tmp_path / "plan.toml").write_text(PLAN)
-    done = good(invoke("run", tmp_path / "plan.toml", "--out", tmp_path / "out", "--json"))
-    document = json.loads(done.stdout)
+    completed = good(invoke("run", tmp_path / "plan.toml", "--out", tmp_path / "out", "--json"))
+    document = json.loads(completed.stdout)
     assert [(step["key"]["probe"], step["key"]["load"], step["id"]) for step in document["steps"]] == [
         ("periodic", "idle", "01-periodic-idle"),
         ("response", "swarm:5", "02-response-swarm-5"),
@@ -191,10 +193,10 @@ def measuring(pid: int) -> Callable[[], bool]:
     """Whether a response engine runs below this process."""
 
     def ask() -> bool:
-        done = subprocess.run(["ps", "-eww", "-o", "args="], capture_output=True, text=True, check=True)
+        completed = subprocess.run(["ps", "-eww", "-o", "args="], capture_output=True, text=True, check=True)
         return any(
             " response " in line and "rtgauge-engine" in line and "guard" in line
-            for line in done.stdout.splitlines()
+            for line in completed.stdout.splitlines()
         ) and bool(pid)
 
     return ask

@@ -116,13 +116,13 @@ def test_a_slave_on_another_machine(board: Board) -> None:
     )
     # too few to tell, or a stimulus was skipped on a busy machine
     good(completed, completed.returncode if completed.returncode in {1, 4} else 4)
-    found = document(completed.stdout)
-    (step,) = found["steps"]
+    content = document(completed.stdout)
+    (step,) = content["steps"]
     assert step["key"]["targets"] == {"self": board.target, "master": "local"}
     assert step["key"]["parameters"]["role"] == "slave"
-    assert {facts["host"] for facts in found["systems"].values()} == {"board", os.uname().nodename}
+    assert {facts["host"] for facts in content["systems"].values()} == {"board", os.uname().nodename}
     # the machine that is examined comes first
-    assert list(found["systems"])[-1] == "local"
+    assert list(content["systems"])[-1] == "local"
     master, slave = (
         series(step)["response", "master", "local"],
         series(step)["response", "slave", board.target],
@@ -138,7 +138,7 @@ def test_a_slave_on_another_machine(board: Board) -> None:
     assert (step["end_reason"], step["peer"]["target"], step["peer"]["role"]) == ("count", "local", "master")
     assert step["peer"]["series"] == [master["series"]]
     assert step["peer"]["clock_uncertainty_ns"] > 0
-    assert {verdict["step"] for verdict in found["run"]["verdicts"]} == {None, step["id"]}
+    assert {verdict["step"] for verdict in content["run"]["verdicts"]} == {None, step["id"]}
 
 
 def test_a_task_here_that_is_observed_there(board: Board) -> None:
@@ -176,11 +176,11 @@ def test_a_plan_with_a_load_on_the_target_alone(board: Board, tmp_path: Path) ->
         f'"udp:{board.here}:{PORT}"\nduration = "1s"\nwarm-up = "100ms"\n'
         'samples = true\n[[step]]\n[[step]]\nload = "cpu"\n'
     )
-    found = document(good(board.rtgauge("run", plan, "--out", tmp_path / "out", "--json")).stdout)
+    content = document(good(board.rtgauge("run", plan, "--out", tmp_path / "out", "--json")).stdout)
     # the board has no stress-ng: that it is loaded shows that the load ran here
-    assert sorted(step["key"]["load"] for step in found["steps"]) == ["cpu", "idle"]
+    assert sorted(step["key"]["load"] for step in content["steps"]) == ["cpu", "idle"]
     (record,) = (tmp_path / "out").iterdir()
-    for step in found["steps"]:
+    for step in content["steps"]:
         master, slave = (
             series(step)["response", "master", board.target],
             series(step)["response", "slave", "local"],

@@ -90,10 +90,10 @@ def checked(stream: Stream) -> dict[str, Any]:
 
 def test_every_stimulus_of_a_fixed_interval_is_accounted_for(engine: Path) -> None:
     stream = response(engine, "--interval-ns=100000", "--warm-up-ns=100000000", "--duration-ns=500000000")
-    said = checked(stream)
+    results = checked(stream)
     # one may be due at the end of the warm-up, and made after it
-    assert abs(said["stimuli"] + said["skipped"] + said["not-made"] - 5000) <= 1
-    assert (said["not-made"] > 0) == bool(
+    assert abs(results["stimuli"] + results["skipped"] + results["not-made"] - 5000) <= 1
+    assert (results["not-made"] > 0) == bool(
         [mark for mark in stream.all("mark") if mark["name"] == "master-late"]
     )
 
@@ -128,13 +128,13 @@ def test_a_master_that_is_held_up_loses_no_answers(engine: Path) -> None:
         time.sleep(0.6)  # five stimuli become due, or more
         live.process.send_signal(signal.SIGCONT)
         stream = live.finish()
-    said = checked(stream)
-    assert said["lost"] == 0
-    assert said["not-made"] >= 4
-    assert said["late-by-max-ns"] > 4 * 100_000_000
+    results = checked(stream)
+    assert results["lost"] == 0
+    assert results["not-made"] >= 4
+    assert results["late-by-max-ns"] > 4 * 100_000_000
     (late,) = [mark for mark in stream.all("mark") if mark["name"] == "master-late"]
     assert late["severity"] == "doubtful"
-    assert f"was late by up to {said['late-by-max-ns'] / 1e6:.3f} ms;" in late["detail"]
+    assert f"was late by up to {results['late-by-max-ns'] / 1e6:.3f} ms;" in late["detail"]
 
 
 @pytest.mark.parametrize("path", LOOPS)
@@ -148,13 +148,13 @@ def test_every_loop_answers(engine: Path, path: str, spacing: str) -> None:
     stream = response(engine, f"--path={path}", "--count=200", "--timeout-ns=5000000000", *words)
     assert (stream.reason, stream.status) == ("count", 0)
     assert stream.one("series")["labels"]["role"] == "master"
-    said = checked(stream)
+    results = checked(stream)
     assert (
-        said["stimuli"],
-        said["lost"],
-        said["early-answer"],
-        said["double-edge"],
-        said["late-answer"],
+        results["stimuli"],
+        results["lost"],
+        results["early-answer"],
+        results["double-edge"],
+        results["late-answer"],
     ) == (200, 0, 0, 0, 0)
     assert len(stream.one("hello")["cpus"]) == min(2, len(CPUS))
 
@@ -347,8 +347,8 @@ def test_two_engines_over_udp_and_the_slave_ends_with_the_master(engine: Path) -
             "--timeout-ns=5000000000",
         )
         answered = slave.finish()
-    said = checked(stream)
-    assert (said["stimuli"], said["lost"]) == (100, 0)
+    results = checked(stream)
+    assert (results["stimuli"], results["lost"]) == (100, 0)
     assert (answered.reason, answered.status) == ("count", 0)
     assert answered.one("series")["labels"] == {"cpu": CPUS[-1], "role": "slave", "from": "wake-up"}
     assert values(answered)["answers"] >= 100
@@ -384,11 +384,11 @@ def test_what_is_no_gpio_chip_is_not_opened(engine: Path) -> None:
         try:
             fcntl.fcntl(file, fcntl.F_SETLEASE, fcntl.F_WRLCK)
             path = f"--path=gpio:{file.name}:1,2"
-            said = refused(engine, "path", 3, "response", "--go", f"--policy={POLICY}", path, "--role=slave")
+            error = refused(engine, "path", 3, "response", "--go", f"--policy={POLICY}", path, "--role=slave")
             assert fcntl.fcntl(file, fcntl.F_GETLEASE) == fcntl.F_WRLCK
         finally:
             signal.signal(signal.SIGIO, before)
-    assert "is not a GPIO chip" in said
+    assert "is not a GPIO chip" in error
 
 
 @pytest.mark.root

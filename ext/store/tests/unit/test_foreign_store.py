@@ -107,8 +107,8 @@ def test_a_copy_with_a_rollback_journal_survives_a_kill(store: Path, record: Pat
     vacuum(store, copy)
     kill_while_writing(copy)
     more = {"add": [record], "rebuild": [record.parent]}.get(words[0], [])
-    done = run("store", *words, *more, "--store", copy)
-    assert done.exception is None, done.exception
+    completed = run("store", *words, *more, "--store", copy)
+    assert completed.exception is None, completed.exception
     assert contents(copy) == before
 
 
@@ -168,8 +168,10 @@ def test_a_damaged_path_is_no_traceback(store: Path, record: Path, value: str | 
     with closing(sqlite3.connect(store)) as connection, connection:
         connection.execute("UPDATE record SET path = ?", (value,))
     for words in (["list"], ["show", record.name], ["add", record], ["rebuild", record.parent]):
-        done = run("store", *words, "--store", store)
-        assert done.exception is None or isinstance(done.exception, (InputError, SystemExit)), done.exception
+        completed = run("store", *words, "--store", store)
+        assert completed.exception is None or isinstance(completed.exception, (InputError, SystemExit)), (
+            completed.exception
+        )
     (row,) = asked("list", "--store", store)["records"]
     assert (row["record"], row["missing"]) == (record.name, False)
 

@@ -60,19 +60,21 @@ def test_real_time_counts_deadlines() -> None:
 
 def test_the_table_for_people() -> None:
     for width in (80, 160):
-        done = good(invoke("probe", "tire", *SHORT, "--steps", 500, env={"COLUMNS": str(width)}))
-        assert all(len(line) <= width for line in done.stdout.splitlines())
-        assert "Tire: halo, 4,000 nodes, 1 thread" in done.stdout
-        assert "node-steps per second" in done.stdout
-    done = good(
+        completed = good(invoke("probe", "tire", *SHORT, "--steps", 500, env={"COLUMNS": str(width)}))
+        assert all(len(line) <= width for line in completed.stdout.splitlines())
+        assert "Tire: halo, 4,000 nodes, 1 thread" in completed.stdout
+        assert "node-steps per second" in completed.stdout
+    completed = good(
         invoke("probe", "tire", *SHORT, "--period", "2ms", "--duration", "200ms", env={"COLUMNS": "100"})
     )
-    assert "of 100" in next(line for line in done.stdout.splitlines() if line.startswith("deadlines missed"))
-    assert {"response", "slack"} <= {line.split()[0] for line in done.stdout.splitlines() if line}
+    assert "of 100" in next(
+        line for line in completed.stdout.splitlines() if line.startswith("deadlines missed")
+    )
+    assert {"response", "slack"} <= {line.split()[0] for line in completed.stdout.splitlines() if line}
 
 
 def test_a_period_that_is_too_short_is_measured_and_told() -> None:
-    done = good(
+    completed = good(
         invoke(
             "probe",
             "tire",
@@ -91,7 +93,7 @@ def test_a_period_that_is_too_short_is_measured_and_told() -> None:
             "--details",
         )
     )
-    text = " ".join(done.stdout.split())
+    text = " ".join(completed.stdout.split())
     assert "500 of 500 (100 %)" in text
     assert "period-short" in text
     assert "longer period" in text
@@ -99,8 +101,8 @@ def test_a_period_that_is_too_short_is_measured_and_told() -> None:
 
 def test_a_requirement_on_the_response_is_judged() -> None:
     words = ("probe", "tire", *SHORT, "--period", "5ms", "--duration", "300ms", "--require")
-    done = invoke(*words, "response<=1us hardness=95%")
-    assert "FAILS" in good(done, 1).stdout
+    completed = invoke(*words, "response<=1us hardness=95%")
+    assert "FAILS" in good(completed, 1).stdout
 
 
 def test_the_state_is_kept_where_it_is_asked_for(tmp_path: Path) -> None:

@@ -193,11 +193,11 @@ while True:
 @pytest.mark.engine
 @pytest.mark.root
 def test_a_program_of_the_users_decides(tmp_path: Path) -> None:
-    done = rtgauge(
+    completed = rtgauge(
         "tune", "--require", "response<=1ns", "--only", "timer-slack,program-priority", "--duration", "200ms",
         "--budget", "2min", "--json", "--out", tmp_path, "--", sys.executable, "-c", PROGRAM,
     )  # fmt: skip
-    result = document(done.stdout)
+    result = document(completed.stdout)
     assert result["before"]["word"] == "fails"
     assert {name for test in result["tests"] for name in test["changed"]} == {
         "timer-slack",

@@ -88,11 +88,11 @@ def many(count: int, make: Callable[[int], Machine], suspects: Sequence[str] = (
 
 def test_the_remedy_of_the_culprit_is_one_test() -> None:
     machine = Machine([(["s7"], 2_000_000)])
-    found = searched(machine, suspects=["s7"])
-    assert (found.kept, found.together) == (("s7",), ())
-    test, confirmation = found.tests
+    search = searched(machine, suspects=["s7"])
+    assert (search.kept, search.together) == (("s7",), ())
+    test, confirmation = search.tests
     assert (test.purpose, test.found, test.meets) == (Purpose.REMEDY, PairOutcome.BETTER, True)
-    assert found.confirmation is confirmation
+    assert search.confirmation is confirmation
     assert confirmation.found is PairOutcome.BETTER
     assert {visit.loads[0] for visit in machine.visited[-2 * BLOCK :]} == {"memory"}
     assert len(machine.visited) == 1 + 4 * BLOCK
@@ -114,31 +114,31 @@ def test_two_settings_that_help_only_together() -> None:
 
 
 def test_a_wrong_suspicion_costs_one_test() -> None:
-    found = searched(Machine([(["s3"], 2_000_000)]), suspects=["s8"])
-    assert found.kept == ("s3",)
-    assert found.tests[0].found is PairOutcome.NO_DIFFERENCE
+    search = searched(Machine([(["s3"], 2_000_000)]), suspects=["s8"])
+    assert search.kept == ("s3",)
+    assert search.tests[0].found is PairOutcome.NO_DIFFERENCE
 
 
 def test_a_setting_that_hurts_does_not_hide_one_that_helps() -> None:
     machine = Machine([(["s1"], 320_000)], hurt_by=["s10"])
-    found = searched(machine, replace(WISH, most_runs=400))
-    assert found.kept == ("s1",)
-    assert any(test.found is PairOutcome.WORSE and "s10" in test.changed for test in found.tests)
+    search = searched(machine, replace(WISH, most_runs=400))
+    assert search.kept == ("s1",)
+    assert any(test.found is PairOutcome.WORSE and "s10" in test.changed for test in search.tests)
 
 
 def test_a_setting_without_counted_runs_does_not_stop_the_search() -> None:
-    found = searched(Machine([(["s1"], 2_000_000)], unset=["s11"]), replace(WISH, most_runs=400))
-    assert found.kept == ("s1",)
+    search = searched(Machine([(["s1"], 2_000_000)], unset=["s11"]), replace(WISH, most_runs=400))
+    assert search.kept == ("s1",)
 
 
 def test_a_refused_setting_is_left_out_and_not_tried_again() -> None:
     machine = Machine([(["s1"], 2_000_000)], refused=["s8", "s11"])
-    found = searched(machine, replace(WISH, most_runs=400), suspects=["s8"])
-    assert found.kept == ("s1",)
-    assert found.refused == {"s8": "EINVAL", "s11": "EINVAL"}
-    first = found.tests[0]
+    search = searched(machine, replace(WISH, most_runs=400), suspects=["s8"])
+    assert search.kept == ("s1",)
+    assert search.refused == {"s8": "EINVAL", "s11": "EINVAL"}
+    first = search.tests[0]
     assert (first.changed, first.found) == (("s8",), PairOutcome.REFUSED)
-    assert not any("s8" in test.changed for test in found.tests[1:])
+    assert not any("s8" in test.changed for test in search.tests[1:])
     assert sum("s11" in visit.settings for visit in machine.visited) == BLOCK, "in the first group only"
 
 
@@ -168,8 +168,8 @@ def test_a_test_decides_with_the_error_of_its_interval() -> None:
 
 def test_a_machine_that_meets_the_requirement_is_left_alone() -> None:
     machine = Machine(spread=0.0)
-    found = searched(machine)
-    assert found.met_before
+    search = searched(machine)
+    assert search.met_before
     assert len(machine.visited) == 1
 
 
@@ -201,28 +201,28 @@ def test_a_fault_is_found_and_mended() -> None:
 def test_an_undivided_group_is_named_if_the_budget_ends() -> None:
     options = replace(WISH, most_runs=1 + 8 * BLOCK)
     machine = Machine([(["s3"], 2_000_000)])
-    found = searched(machine, options)
-    assert found.out_of_budget
-    assert found.kept == ()
-    assert "s3" in found.together
-    assert len(found.together) == len(NAMES) // 2, found.tests
-    assert found.confirmation is not None
+    search = searched(machine, options)
+    assert search.out_of_budget
+    assert search.kept == ()
+    assert "s3" in search.together
+    assert len(search.together) == len(NAMES) // 2, search.tests
+    assert search.confirmation is not None
     assert len(machine.visited) == options.most_runs
 
 
 def test_settings_in_conflict_are_never_in_force_together() -> None:
     candidates = {**dict.fromkeys(NAMES, ()), "s1": ("s2",)}
     machine = Machine([(["s2"], 2_000_000)])
-    found = searched(machine, replace(WISH, candidates=candidates), suspects=["s2"])
-    assert found.kept == ("s2",)
+    search = searched(machine, replace(WISH, candidates=candidates), suspects=["s2"])
+    assert search.kept == ("s2",)
     assert not any({"s1", "s2"} <= set(visit.settings) for visit in machine.visited)
 
 
 def test_what_is_in_conflict_with_the_others_is_tried_after_them() -> None:
     candidates = {**dict.fromkeys(NAMES, ()), "s1": ("s5",), "s5": ("s1",)}
     machine = Machine([(["s5"], 2_000_000)])
-    found = searched(machine, replace(WISH, candidates=candidates))
-    assert found.kept == ("s5",)
+    search = searched(machine, replace(WISH, candidates=candidates))
+    assert search.kept == ("s5",)
     assert not any({"s1", "s5"} <= set(visit.settings) for visit in machine.visited)
 
 
@@ -248,12 +248,12 @@ FORMS = [f"s3={cpus}" for cpus in ("7", "6-7", "5-7", "4-7")]
 @pytest.mark.parametrize("enough", range(len(FORMS) + 1))
 def test_the_fewest_that_are_enough_are_kept(enough: int) -> None:
     machine = Machine([(["s3"], 2_000_000)], forms={form: ["s3"] for form in FORMS[enough:]})
-    found = searched(machine, replace(WISH, most_runs=400, fewer={"s3": FORMS}), suspects=["s3"])
-    assert found.final == (([*FORMS, "s3"])[enough],)
-    tried = [test for test in found.tests if test.purpose is Purpose.FEWER]
+    search = searched(machine, replace(WISH, most_runs=400, fewer={"s3": FORMS}), suspects=["s3"])
+    assert search.final == (([*FORMS, "s3"])[enough],)
+    tried = [test for test in search.tests if test.purpose is Purpose.FEWER]
     assert 1 <= len(tried) <= 3
-    assert found.confirmation is not None
-    assert found.confirmation.candidate == found.final
+    assert search.confirmation is not None
+    assert search.confirmation.candidate == search.final
 
 
 def test_fewer_that_miss_the_requirement_are_not_enough() -> None:
@@ -268,7 +268,7 @@ def test_fewer_that_miss_the_requirement_are_not_enough() -> None:
 def test_a_budget_that_ends_keeps_the_setting_as_it_was_proven() -> None:
     options = replace(WISH, most_runs=1 + 4 * BLOCK, fewer={"s3": FORMS})
     machine = Machine([(["s3"], 2_000_000)], forms={form: ["s3"] for form in FORMS})
-    found = searched(machine, options, suspects=["s3"])
-    assert found.final == ("s3",)
-    assert found.out_of_budget
-    assert found.confirmation is not None
+    search = searched(machine, options, suspects=["s3"])
+    assert search.final == ("s3",)
+    assert search.out_of_budget
+    assert search.confirmation is not None

@@ -348,9 +348,9 @@ def test_the_confirmation_awaits_another_boot(target: str, *, reboot: bool) -> N
     assert waits.awaits_boot
     assert waits.search.result.final == ("thp",)
     assert {load for visit in waits.next for load in visit.loads} == {"memory"}
-    done = searched(plan, booted=True)
-    assert not done.awaits_boot
-    assert done.search.result.confirmation is not None
+    search = searched(plan, booted=True)
+    assert not search.awaits_boot
+    assert search.search.result.confirmation is not None
 
 
 def test_a_guest_booted_for_each_run_needs_no_other_boot() -> None:
