@@ -142,8 +142,8 @@ def compiled(compiler: list[str], source: Path, folder: Path) -> Path | None:
 
 def ptp4l(end: int, folder: Path) -> list[str]:
     """Return a command that runs PTP without a card's clock on one end of the link."""
-    sockets = [f"--uds_address={folder}/ptp-{end}", f"--uds_ro_address={folder}/ptp-ro-{end}"]
-    return ["ptp4l", "-i", LINK[end], "-S", "-2", "-m", "--free_running=1", "--logSyncInterval=-4", *sockets]
+    options = ["--free_running=1", "--logSyncInterval=-4", f"--uds_address={folder}/ptp-{end}"]
+    return ["ptp4l", "-i", LINK[end], "-S", "-2", "-m", *options]
 
 
 @contextlib.contextmanager
@@ -187,7 +187,8 @@ def clean_programs(folder: Path) -> Iterator[tuple[str, list[str] | None]]:
                     "duration": 60,
                     "default_policy": "SCHED_FIFO",
                     "lock_pages": True,
-                    "log_size": "disable",
+                    "calibration": 10,
+                    "logdir": "/dev/shm",
                 },
                 "tasks": {
                     "thread0": {

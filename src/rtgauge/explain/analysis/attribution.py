@@ -30,6 +30,7 @@ from rtgauge.explain.analysis.thread_path import (
     thread_path,
     waker_chain,
 )
+from rtgauge.explain.analysis.wait_chain import wait_chain
 from rtgauge.explain.analysis.waits import (
     FAIR,
     CpuQuota,
@@ -160,6 +161,7 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
         missed,
         Names(table.events),
     )
+    sleeps_to_follow = _sleeps(scene)
     links = waker_chain(table, moment.thread, path, partial(_follows, scene))
     if moment.is_wait and not scene.locked:
         links = since_its_beginning(links)
@@ -230,7 +232,27 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
         tuple(missed),
         lock_inherits=inherits,
         run_times=run_times(table.events),
+        chain=wait_chain(table, calls, moment.thread, path.name, sleeps_to_follow),
     )
+
+
+def _sleeps(scene: _Scene) -> list[Piece]:
+    """Return the sleeps whose chain is worth following: the wait itself, or else those within the latency. Of
+    a sleep for a lock, the parts already name the owners.
+    """
+    moment = scene.moment
+    if moment.is_blocked:
+        return []
+    pieces = [
+        replace(piece, phase=Phase.BLOCKED) if moment.is_wait and piece.phase is Phase.LATE else piece
+        for piece in scene.path.pieces
+    ]
+    calls = [scene.calls.at(moment.thread, piece.since_ns) for piece in pieces]
+    return [
+        piece
+        for piece, call in zip(pieces, calls, strict=True)
+        if call is None or call.lock in {Lock.NONE, Lock.PERHAPS}
+    ]
 
 
 def _lead_ns(parts: Sequence[Part]) -> float:

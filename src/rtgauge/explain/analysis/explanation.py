@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 from rtgauge.explain.analysis.thread_path import ThreadPath
+from rtgauge.explain.analysis.wait_chain import WaitLink, chain_words
 from rtgauge.explain.trace.missed_switches import MissedSwitch
 from rtgauge.explain.trace.moment import EventTable, Moment
 from rtgauge.units import name_cpus, plural
@@ -173,6 +174,8 @@ class Explanation:
     """Whether the lock that the thread slept for has priority inheritance."""
     run_times: tuple[RunTime, ...] = ()
     """The stretches of the moment for which the kernel counted the tasks' times."""
+    chain: tuple[WaitLink, ...] = ()
+    """The threads that the longest sleep waited for, one after another; the last one is the origin."""
 
     @property
     def latency_ns(self) -> int:
@@ -441,7 +444,8 @@ def headline(explanation: Explanation) -> str:
 def _remarks(explanation: Explanation) -> str:
     moved = "".join(f"; it moved from CPU {old} to CPU {new}" for _, old, new in explanation.path.moves[:2])
     partly = f"; only partly explained: {', '.join(explanation.doubts)}" if explanation.doubts else ""
-    return f"{moved}{partly}"
+    chain = chain_words(explanation.chain)
+    return f"{moved}{f'; {chain}' if chain else ''}{partly}"
 
 
 def _where(explanation: Explanation) -> str:

@@ -276,12 +276,12 @@ def _links(
             links.append(Link(link.thread, replace(link.path, pieces=[piece])))
             continue
         owner = thread_path(table, waking.pid, waking.cpu, piece.start_ns, piece.end_ns)
-        owner = owner if owner.priority is not None else replace(owner, name=_name(table, waking.pid))
+        owner = owner if owner.priority is not None else replace(owner, name=thread_name(table, waking.pid))
         links += _links(table, Link(waking.pid, owner), before | {waking.pid}, follows)
     return links
 
 
-def _name(table: EventTable, thread: int) -> str:
+def thread_name(table: EventTable, thread: int) -> str:
     """Return a thread's name from any switch in the table, for a thread that did not switch in its path."""
     for event in table.events:
         for side in ("prev", "next"):

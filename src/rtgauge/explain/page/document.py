@@ -53,6 +53,16 @@ class PartEntry(CulpritEntry):
     cpus: list[int]
 
 
+class ChainEntry(Model):
+    """A thread that a sleep waited for, or the one that slept."""
+
+    thread: int
+    name: str
+    phase: str = Field(description="blocked: it slept; at the origin also running, ready or unknown")
+    call: str = Field(description="the system call in which it slept; empty if unknown")
+    ns: int
+
+
 class LatencyEntry(Model):
     """One explained latency. Its parts add up to `latency_ns`."""
 
@@ -65,6 +75,11 @@ class LatencyEntry(Model):
     sentence: str
     doubts: list[str]
     parts: list[PartEntry]
+    chain: list[ChainEntry] = Field(
+        default_factory=list[ChainEntry],
+        description="of the longest sleep that a task ended: the thread, who woke it, whom that one waited "
+        "for, up to the origin; empty if there is none, or if the thread waited for a lock",
+    )
 
 
 class BlockedEntry(LatencyEntry):
@@ -171,5 +186,9 @@ def _latency(explanation: Explanation) -> dict[str, Any]:
                 cpus=sorted(part.cpus),
             )
             for part in explanation.parts
+        ],
+        "chain": [
+            ChainEntry(thread=link.thread, name=link.name, phase=str(link.phase), call=link.call, ns=link.ns)
+            for link in explanation.chain
         ],
     }
