@@ -96,14 +96,14 @@ def lines(folder: RecorderFolder) -> list[str]:
 
 
 class LateActivations(NamedTuple):
-    """Of `count` activations of a thread, how many are certainly beyond the bound of the requirement, and how
+    """Of the activations of a thread, how many are certainly beyond the bound of the requirement, and how
     many at most: the bound can be inside a bin of the histograms.
     """
 
     task: str
     metric: str
     bound_ns: int
-    count: int
+    activations: int
     certain: int
     possible: int
 
@@ -113,7 +113,7 @@ class LateActivations(NamedTuple):
         number = format_count(self.certain)
         if self.possible > self.certain:
             number += f" to {format_count(self.possible)}"
-        of = f"of {format_count(self.count)} activations of {one_line(self.task)}"
+        of = f"of {format_count(self.activations)} activations of {one_line(self.task)}"
         return f"{number} {of}: {self.metric} more than {format_time(self.bound_ns)}"
 
 

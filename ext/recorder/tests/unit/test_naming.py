@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from rtgauge_ext.recorder import naming
 from rtgauge_ext.recorder.folder import EntrySource
-from rtgauge_ext.recorder.naming import FIRST_S, TURN_S, UNKNOWN, Namer
+from rtgauge_ext.recorder.naming import FIRST_S, MOST_S, TURN_S, UNKNOWN, Namer
 
 if TYPE_CHECKING:
     import pytest
@@ -40,8 +40,10 @@ def test_naming_takes_its_share_of_cpu_and_turns(monkeypatch: pytest.MonkeyPatch
 
     assert TURN_S <= turns(1) <= TURN_S + COST_S, "then the engine's output is read"
     assert FIRST_S - TURN_S - COST_S <= turns(1000) <= FIRST_S - TURN_S + COST_S, "then nothing is left"
-    now["wall"] += 1000.0
-    assert 10 - COST_S <= turns(1000) <= 10 + COST_S, "the share of 1,000 s"
+    now["wall"] += 300.0
+    assert 3 - COST_S <= turns(1000) <= 3 + COST_S, "the share of 300 s"
+    now["wall"] += 30_000.0
+    assert MOST_S - COST_S <= turns(1000) <= MOST_S + COST_S, "not the share of hours at once"
 
 
 def test_a_damaged_moment_has_no_culprit() -> None:

@@ -103,7 +103,7 @@ def test_late_activations_without_a_moment_count(tmp_path: Path) -> None:
     folder.settings = folder.settings.model_copy(update={"require": f"latency<={bound_ns}ns"})
     (late,) = late_activations(folder)
     assert not folder.keeping.moments
-    assert (late.task, late.metric, late.bound_ns, late.count) == (
+    assert (late.task, late.metric, late.bound_ns, late.activations) == (
         "control",
         "latency",
         bound_ns,
