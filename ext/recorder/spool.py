@@ -89,7 +89,7 @@ class Spool:
         files = read([f"{folder}/{name}" for name in (SETTINGS, *LOGS, SESSIONS, MOMENTS, FORMATS)])
         text = files.text(f"{folder}/{SETTINGS}")
         if text is None:
-            why = files.error(f"{folder}/{SETTINGS}") or "it has no such file"
+            why = files.error(f"{folder}/{SETTINGS}") or "the file is missing"
             raise InputError(f"{folder} is not a recorder's folder ({SETTINGS}: {why})")
         try:
             spool = cls(Settings.model_validate_json(text))

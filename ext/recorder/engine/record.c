@@ -571,7 +571,7 @@ static void take_end(struct session *s)
 	if (lived)
 		recorder.wait_ns = WAIT_MIN_NS;
 	else if (!stop_asked)
-		failed(program_ended ? "the program lives only for seconds" : "it ended early");
+		failed(program_ended ? "the program ended after a few seconds" : "it ended early");
 }
 
 /* Reads what a `watch` has written. */
@@ -585,7 +585,7 @@ static void drain(struct session *s)
 		char *line = size <= LINE_MAX_LEN ? realloc(s->line, size) : NULL;
 
 		if (!line) {
-			failed("a line is too long, or there is no memory");
+			failed("a line is too long, or there is not enough memory");
 			kill(s->pid, SIGKILL);
 			take_end(s);
 			return;
@@ -715,7 +715,7 @@ static int verb_record(int argc, char **argv)
 	if (!folder || !program == !unit)
 		return usage_error("give --folder, and either --program or --unit");
 	if (argc - rest > ARGUMENTS_MAX)
-		return usage_error("at most %d options of watch are possible", ARGUMENTS_MAX);
+		return usage_error("give at most %d options of watch", ARGUMENTS_MAX);
 	recorder.watch = argv + rest;
 	recorder.watch_count = argc - rest;
 	error = open_instances();

@@ -200,7 +200,8 @@ def _for_every(case: _Case) -> Verdict:
         )
         return _too_short(case, reason, LEAST_FOR_EVERY)
     if case.close.possible:
-        reason = f"{seen}; it holds with less than {1 - float(case.margin):.0%} to spare; {support}"
+        spare = f"{1 - float(case.margin):.0%}"
+        reason = f"{seen}; the requirement holds with less than {spare} to spare; {support}"
         return case.verdict(VerdictWord.MARGINAL, reason, case.next.when_close())
     return case.verdict(VerdictWord.HOLDS, f"{seen}; {support}", case.next.when_held())
 
@@ -236,7 +237,9 @@ def _for_a_share(case: _Case) -> Verdict:
     if case.supported <= allowed:
         reason = f"{seen}; {case.support}; {may}"
         if case.close.at_most(confidence) > allowed:
-            reason += f"; if the bound were only {float(case.margin):.0%} as large, it would not hold"
+            reason += (
+                f"; if the bound were only {float(case.margin):.0%} as large, the requirement would not hold"
+            )
             return case.verdict(VerdictWord.MARGINAL, reason, case.next.when_close())
         return case.verdict(VerdictWord.HOLDS, reason, case.next.when_held())
     if v.at_least(confidence) > allowed:

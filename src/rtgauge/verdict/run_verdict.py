@@ -36,7 +36,7 @@ def _remarks(verdict: Verdict, steps: Sequence[Step]) -> list[str]:
     remarks: list[str] = []
     if verdict.word is VerdictWord.MARGINAL:
         doubts: Sequence[str] = evidence.get("in_doubt", ())
-        spare = f"it holds with less than {format_percentage(1 - float(MARGIN))} to spare"
+        spare = f"the requirement holds with less than {format_percentage(1 - float(MARGIN))} to spare"
         remarks.append(f"in doubt: {', '.join(doubts)}" if doubts else spare)
     remark = interval_remark(evidence.get("interval_ns"), evidence.get("period_ns"))
     if remark is not None:

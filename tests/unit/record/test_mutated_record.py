@@ -363,6 +363,6 @@ def test_a_step_without_what_its_probe_writes(
     assert errors.startswith(
         f"rtgauge: the parameters of the probe {probe} in this record are invalid: "
         if parameters
-        else "rtgauge: step 01-wakeup-idle has "
+        else "rtgauge: in the parameters or results of step 01-wakeup-idle, "
     )
     assert errors.count("\n") == 1

@@ -113,7 +113,7 @@ def test_an_architecture_that_there_is_none_for_is_named(machine: str) -> None:
     ("machine", "command"),
     [
         ("armv7l", r"apt-get install .*gcc-arm-linux-gnueabihf"),
-        ("loongarch64", r"missing: (apt-get install .*, )?pip install ziglang$"),
+        ("loongarch64", r"missing; run: (apt-get install .* && )?pip install ziglang$"),
     ],
 )
 def test_without_a_compiler_the_command_is_named(

@@ -268,7 +268,7 @@ def test_another_interval_is_said():
 def test_a_metric_that_was_not_measured_cannot_be_told():
     result = verdict("response<=5us", [1] * ENOUGH)
     assert result.word == VerdictWord.CANNOT_TELL
-    assert "no response" in result.reason
+    assert "did not measure response" in result.reason
     assert verdict("response<=5us", [1] * ENOUGH, metric="response").word == VerdictWord.HOLDS
     assert verdict(HARD, []).word == VerdictWord.CANNOT_TELL
 

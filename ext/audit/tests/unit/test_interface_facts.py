@@ -268,7 +268,7 @@ def test_an_interface_is_found_by_its_name_or_by_the_route() -> None:
     with pytest.raises(MeasureError, match=r"no route to 10\.0\.0\.9 \(ENETUNREACH\)"):
         read_from(files, "10.0.0.9")
     for wrong in ("eth2", "", "..", "a/b", "host.name.of.a.peer"):
-        with pytest.raises(InputError, match="no network interface"):
+        with pytest.raises(InputError, match="is not a network interface"):
             read_from(files, wrong)
 
 
