@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import pytest
@@ -62,3 +62,15 @@ def unanswerable(
     line = refused(monkeypatch, capfd, *words, "--require", requirement)
     assert f"cannot answer a requirement on {requirement.partition('<')[0]}" in line
     return line
+
+
+def leads_on(leads_to: Mapping[str, str]) -> Callable[..., None]:
+    """A test of each wrong guess in `leads_to`: its error names the words with which to go on."""
+
+    @pytest.mark.parametrize(("typed", "named"), leads_to.items())
+    def test(
+        typed: str, named: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    ) -> None:
+        assert named in refused(monkeypatch, capfd, *typed.split())
+
+    return test

@@ -3,18 +3,12 @@
 
 from __future__ import annotations
 
-import pytest
-from tests.support.command_line import refused
+from tests.support.command_line import leads_on
 
-LEADS_TO = {
-    "jitter": "probe periodic",
-    "period": "probe periodic",
-    "pmqtest": "probe response --path loop:mqueue",
-}
-
-
-@pytest.mark.parametrize(("typed", "leads_to"), LEADS_TO.items())
-def test_a_wrong_guess_leads_on(
-    typed: str, leads_to: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert leads_to in refused(monkeypatch, capfd, *typed.split())
+test_a_wrong_guess_leads_on = leads_on(
+    {
+        "jitter": "probe periodic",
+        "period": "probe periodic",
+        "pmqtest": "probe response --path loop:mqueue",
+    }
+)

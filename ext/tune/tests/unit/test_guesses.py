@@ -3,21 +3,15 @@
 
 from __future__ import annotations
 
-import pytest
-from tests.support.command_line import refused
+from tests.support.command_line import leads_on
 
-LEADS_TO = {
-    "optimize": "tune",
-    "fix": "tune",
-    "tune --reboot": "--boot each-deployment",
-    "tune --cpus 1": "--cpu",
-    "tune --watch 12": "--pid",
-    "resume --budgett 1h": "--budget)",
-}
-
-
-@pytest.mark.parametrize(("typed", "leads_to"), LEADS_TO.items())
-def test_a_wrong_guess_leads_on(
-    typed: str, leads_to: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
-) -> None:
-    assert leads_to in refused(monkeypatch, capfd, *typed.split())
+test_a_wrong_guess_leads_on = leads_on(
+    {
+        "optimize": "tune",
+        "fix": "tune",
+        "tune --reboot": "--boot each-deployment",
+        "tune --cpus 1": "--cpu",
+        "tune --watch 12": "--pid",
+        "resume --budgett 1h": "--budget)",
+    }
+)
