@@ -138,6 +138,16 @@ def test_a_timer_that_the_kernel_programmed_late_is_told_from_a_late_interrupt(
     assert ("timer programmed late in hackbench" in sum_words(explanation)) == bool(programmed_ns)
 
 
+@pytest.mark.parametrize("values", [{"expires": RELEASE, "deferred": 1}, {"next_event": RELEASE}])
+def test_an_event_without_the_known_fields_says_nothing(values: dict[str, int]) -> None:
+    story = Story().switch(-500, 1, MEASURED, LOWER, state=1).at(40, 1, "hrtimer_rearm", **values)
+    story.at(50, 1, "softirq_entry", vec=1).at(60, 1, "tmigr_handle_remote_cpu", group=3)
+    story.at(70, 1, "softirq_exit", vec=1)
+    words = sum_words(explained(story.timer(100, 1).switch(107, 1, LOWER, MEASURED).moment(110)))
+    assert "programmed late" not in words
+    assert "of CPU" not in words
+
+
 def test_timers_of_an_idle_cpu_are_named_with_their_cpu() -> None:
     story = Story().switch(-500, 1, MEASURED, LOWER, state=1)
     story.at(-10, 1, "softirq_entry", vec=1).at(30, 1, "tmigr_handle_remote_cpu", cpu=3, wakeup=0)

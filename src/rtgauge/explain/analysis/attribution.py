@@ -703,7 +703,8 @@ def _programmed_late(scene: _Scene, piece: Piece, span: Span) -> bool:
         event.name == REARM
         and event.cpu == piece.cpu
         and span.end_ns <= event.time_ns <= piece.end_ns
-        and event.number("next_event") <= piece.start_ns
+        and event.number("deferred")
+        and event.number("next_event", piece.start_ns + 1) <= piece.start_ns
         for event in scene.moment.table.events
     )
 

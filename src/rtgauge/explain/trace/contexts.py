@@ -345,7 +345,9 @@ def _take(
             state.irqs_off = _caller(event, symbols)
         case "irq_enable":
             state.irqs_off = None
-        case "tmigr_handle_remote_cpu" if state.frames and state.frames[-1].key == TIMERS:
+        case "tmigr_handle_remote_cpu" if (
+            state.frames and state.frames[-1].key == TIMERS and "cpu" in event.values
+        ):
             # The softirq has finished its own CPU's timers. Now it runs the timers of an idle CPU.
             name = f"{SOFTIRQS[TIMERS]} of CPU {event.number('cpu')}"
             state.frames[-1] = replace(state.frames[-1], name=name)
