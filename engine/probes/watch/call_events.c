@@ -66,7 +66,8 @@ void call_events_find(struct call_events *events, int instance, enum call_table 
 {
 	char list[CALL_EVENTS_MAX];
 	/* The events of a 32-bit kernel have the names of its functions, which are not those of the calls. */
-	bool by_name = table == CALLS_NATIVE && sizeof(long) == 8 && read_layout(events, instance);
+	bool by_name = events->by_name =
+		table == CALLS_NATIVE && sizeof(long) == 8 && read_layout(events, instance);
 
 	if (by_name) {
 		blocking_calls_events(list);

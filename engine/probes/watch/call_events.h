@@ -20,6 +20,7 @@ enum call_edge { NO_CALL, CALL_BEGINS, CALL_ENDS };
 struct call_events {
 	char *names[TRACE_EVENTS_MAX];
 	unsigned int count;
+	bool by_name;			     /* else the events of all calls, which have a filter */
 	unsigned char edges[UINT16_MAX + 1]; /* enum call_edge of each event's id */
 	struct trace_field number, arguments, result;
 };

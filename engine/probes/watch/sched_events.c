@@ -75,19 +75,45 @@ static bool read_formats(struct sched_events *events)
 	return true;
 }
 
-static bool choose_threads(const struct sched_events *events, const pid_t *tids, int count)
-{
-	char text[1024];
-	size_t len = 0;
+/* The fields that have the numbers of an event's threads. */
+static const char *const switched[2] = {"prev_pid", "next_pid"}, *const woken[2] = {"pid", NULL},
+			 *const running[2] = {"common_pid", NULL};
 
-	for (int i = 0; i < count && len < sizeof(text) - 16; i++)
-		len += (size_t)snprintf(text + len, sizeof(text) - len, "%d ", (int)tids[i]);
-	return trace_append(events->reader.instance, "set_event_pid", text);
+/* Returns false with errno on failure. Where the kernel chooses, there is no filter to begin with. */
+static bool filter_events(const struct sched_events *events)
+{
+	bool done = true;
+
+	for (int kind = 0; kind < (int)SCHED_KINDS; kind++)
+		if (events->ids[kind])
+			done &= thread_filter_write(&events->threads, names[kind],
+						    kind == SCHED_SWITCH   ? switched
+						    : kind == SCHED_WAKING ? woken
+									   : running);
+	for (unsigned int i = 0; events->calls.by_name && i < events->calls.count; i++)
+		done &= thread_filter_write(&events->threads, events->calls.names[i], running);
+	return done;
 }
 
-void sched_events_add(const struct sched_events *events, const pid_t *tids, int count)
+/* Chooses these threads. The kernel itself chooses if there are events without a filter of their own. */
+static bool choose_threads(struct sched_events *events, const pid_t *tids, int count)
 {
-	choose_threads(events, tids, count); /* a thread that has ended meanwhile is left out */
+	bool ranges = !events->points.count && (!events->calls.count || events->calls.by_name);
+
+	if (!thread_filter_begin(&events->threads, events->reader.instance, tids, count, ranges))
+		return false;
+	if (events->threads.by_kernel || filter_events(events))
+		return true;
+	if (!thread_filter_by_kernel(&events->threads))
+		return false;
+	filter_events(events);
+	return true;
+}
+
+void sched_events_add(struct sched_events *events, const pid_t *tids, int count)
+{
+	if (thread_filter_add(&events->threads, tids, count))
+		filter_events(events);
 }
 
 bool sched_events_have_calls(const struct sched_events *events)
@@ -177,11 +203,11 @@ int sched_events_open(struct sched_events *events, const char *instance, enum ca
 	events->pending = memory_get(PENDING_MAX * sizeof(*events->pending));
 	if (!events->pending)
 		return failed("memory for the kernel's events");
-	if (!read_formats(events) || !choose_threads(events, tids, count))
-		return failed("the kernel's events");
 	if (!point_events_open(&events->points, events->reader.instance, points->list))
 		return failed("the events at the points");
 	call_events_find(&events->calls, events->reader.instance, table);
+	if (!read_formats(events) || !choose_threads(events, tids, count))
+		return failed("the kernel's events");
 	if (!call_events_enable(&events->calls, events->reader.instance, true, &lacks))
 		return failed(lacks);
 	for (size_t i = 0; i < SCHED_KINDS; i++) {
@@ -417,6 +443,8 @@ void sched_events_switch(const struct sched_events *events, bool on)
 
 bool sched_events_add_interrupts(struct sched_events *events)
 {
+	if (!events->threads.by_kernel && thread_filter_by_kernel(&events->threads))
+		filter_events(events);
 	return interrupt_events_enable(&events->interrupts, events->reader.instance);
 }
 

@@ -16,6 +16,7 @@
 #include "probes/watch/clock_offsets.h"
 #include "probes/watch/interrupt_events.h"
 #include "probes/watch/point_events.h"
+#include "probes/watch/thread_filter.h"
 #include "trace/instance.h"
 #include "trace/reader.h"
 
@@ -79,6 +80,7 @@ struct sched_events {
 	int64_t taken_bytes; /* of all records, to size the buffers */
 	int64_t buffer_kb;   /* of each CPU */
 	struct clock_offsets offsets;
+	struct thread_filter threads;
 	struct call_events calls;
 	struct interrupt_events interrupts;
 	struct point_events points;
@@ -104,7 +106,7 @@ void sched_events_fit_buffers(struct sched_events *events, int64_t recorded_ns);
 bool sched_events_clock_set(struct sched_events *events, int64_t *set_ns);
 
 /* Also records the events of these threads. */
-void sched_events_add(const struct sched_events *events, const pid_t *tids, int count);
+void sched_events_add(struct sched_events *events, const pid_t *tids, int count);
 
 /* Also records the interrupts of these threads. Returns false if this kernel has no such events. */
 bool sched_events_add_interrupts(struct sched_events *events);
