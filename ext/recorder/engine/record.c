@@ -709,7 +709,7 @@ static int verb_record(int argc, char **argv)
 	bool dashes;
 	int rest, error, status;
 
-	status = options_parse_operands(table, "-- OPTIONS of watch", argc, argv, &rest, &dashes);
+	status = options_parse_operands(table, " -- OPTIONS of watch", argc, argv, &rest, &dashes);
 	if (status)
 		return status < 0 ? STATUS_OK : status;
 	if (!folder || !program == !unit)
