@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from rtgauge_ext.recorder.folder import RecorderFolder
     from rtgauge_ext.recorder.keeping import Kept
 
-HOURS_SHOWN, CULPRITS_SHOWN, EVENTS_SHOWN, TRIGGERS_SHOWN = 24, 20, 10, 10
+HOURS_SHOWN, CULPRITS_SHOWN, EVENTS_SHOWN, TRIGGERS_SHOWN, LATEST_SHOWN = 24, 20, 10, 10, 5
 NOT_YET = "not explained yet"
 TIMES = {
     "watched_ns": "watched",
@@ -219,6 +219,21 @@ def rules_table(folder: RecorderFolder) -> Table | None:
     return broken_rules_table(
         broken_rules(joined_results(result for end in folder.ends for result in end.results))
     )
+
+
+def latest_table(folder: RecorderFolder) -> Table:
+    """Return a row for each of the last kept latencies, the last one first."""
+    from rtgauge_ext.recorder.record import utc
+
+    rows: list[list[str]] = []
+    for number in sorted(
+        (number for number, kept in folder.keeping.moments.items() if not kept.trigger), reverse=True
+    )[:LATEST_SHOWN]:
+        with suppress(RecordError):  # the recorder has just removed it
+            head = folder.moment(number).head
+            rows.append([utc(head.wall_ns), head.task, us(head.latency_ns), head.culprit or NOT_YET])
+    columns = (*texts("at (UTC)", "thread"), *numbers("latency (us)"), *texts("culprit"))
+    return Table("The last kept latencies", columns, rows)
 
 
 def hours_table(folder: RecorderFolder) -> Table:

@@ -24,6 +24,7 @@ def _show(path: Path, json: bool) -> None:
         hours_document,
         hours_table,
         late_activations,
+        latest_table,
         lines,
         ranking,
         rules_table,
@@ -54,6 +55,7 @@ def _show(path: Path, json: bool) -> None:
     tables = [
         *([] if rules is None else [rules]),
         culprits_table(folder),
+        latest_table(folder),
         *([triggers] if triggers.rows else []),
         hours_table(folder),
     ]

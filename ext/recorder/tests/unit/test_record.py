@@ -15,6 +15,7 @@ from ext.recorder.tests.driven import (
     begin,
     figures_of,
     folder_of,
+    moment,
     recording_of,
     window,
 )
@@ -29,7 +30,7 @@ from rtgauge_ext.recorder.command import what_runs
 from rtgauge_ext.recorder.folder import RecorderFolder
 from rtgauge_ext.recorder.program import WantedProgram
 from rtgauge_ext.recorder.record import make_record
-from rtgauge_ext.recorder.report import late_activations, lines
+from rtgauge_ext.recorder.report import late_activations, latest_table, lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -150,3 +151,16 @@ def test_show_tells_what_the_folder_has(
     resumer.show(tmp_path / "folder", as_json)
     said = capsys.readouterr().out
     assert ('"watched_ns": 7200000000000' if as_json else "watched for 2 h") in said
+
+
+def test_the_last_kept_latencies_begin_with_the_newest(tmp_path: Path) -> None:
+    clock = DrivenClock()
+    folder = folder_of(tmp_path / "folder")
+    recording = recording_of(folder, clock)
+    taker = begin(recording, clock)
+    for culprit, latency_ns in (("irq 31", 99_000), ("task hog", 50_000)):
+        clock.pass_ns(SECOND)
+        taker.take(moment(clock, culprit, latency_ns))
+    rows = latest_table(folder).rows
+    assert [row[2] for row in rows] == ["50.0", "99.0"]
+    assert rows[0][0] > rows[1][0]
