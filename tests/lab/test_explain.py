@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from rtgauge.explain.analysis.culprits import explained_steps
-from rtgauge.explain.analysis.explanation import sum_words
+from rtgauge.explain.analysis.explanation import Kind, sum_words
 from rtgauge.record.reader import Record
 from rtgauge_ext.lab.headers import headers_tree
 from tests.lab.kmod_guests import KMOD
@@ -26,6 +26,9 @@ from tests.support.cli import good, invoke, rtgauge
 
 if TYPE_CHECKING:
     from tests.lab.conftest import Lab
+
+
+PROGRAMS = Path(__file__).parent / "programs"
 
 
 def self_test(lab: Lab, tmp_path: Path, *words: str) -> tuple[dict[str, dict[str, Any]], Record]:
@@ -128,16 +131,23 @@ int main(void)
 """
 
 
+def copy_program(lab: Lab, source: Path, folder: Path) -> str:
+    """Compile a program and copy it to the guest; return its path there."""
+    built, path = folder / source.stem, f"/tmp/{source.stem}"
+    subprocess.run(["gcc", "-static", "-O1", "-pthread", source, "-o", built], check=True)
+    with built.open("rb") as program:
+        copy = f"cat >{path} && chmod 755 {path}"
+        good(rtgauge("lab", "shell", lab.up, copy, env=lab.env, stdin=program))
+    return path
+
+
 @pytest.mark.newest
 def test_kernel_events_name_a_used_up_deadline_budget(lab: Lab, tmp_path: Path) -> None:
     """And no dynamic event is left."""
     lab.boot("debian-rt-newest", icount=True)
     (tmp_path / "budget.c").write_text(BUDGET)
-    subprocess.run(["gcc", "-static", "-O1", tmp_path / "budget.c", "-o", tmp_path / "budget"], check=True)
-    with (tmp_path / "budget").open("rb") as program:
-        copy = "cat >/tmp/budget && chmod 755 /tmp/budget"
-        good(rtgauge("lab", "shell", lab.up, copy, env=lab.env, stdin=program))
-    words = ("--duration", "6s", "--save", "-o", tmp_path / "records", "--", "/tmp/budget")
+    program = copy_program(lab, tmp_path / "budget.c", tmp_path)
+    words = ("--duration", "6s", "--save", "-o", tmp_path / "records", "--", program)
     good(invoke("watch", "--target", f"lab:{lab.up}", *words, env=lab.env))
     (record,) = (tmp_path / "records").iterdir()
     (step,) = explained_steps(Record.open(record))
@@ -150,3 +160,23 @@ def test_kernel_events_name_a_used_up_deadline_budget(lab: Lab, tmp_path: Path) 
     assert sum(budgets) > 10_000_000, [sum_words(known) for known in step.explanations]
     assert "sched_dl_throttle" in str(step.step.explain)
     assert lab.run_in("cat /sys/kernel/tracing/dynamic_events") == ""
+
+
+@pytest.mark.newest
+def test_the_server_of_a_scheduler_extension_is_named(lab: Lab, tmp_path: Path) -> None:
+    lab.boot("debian-rt-newest", icount=True)
+    lab.run_in(copy_program(lab, PROGRAMS / "register_scheduler.c", tmp_path))
+    program = copy_program(lab, PROGRAMS / "starve.c", tmp_path)
+    words = ("--threads", "victim", "--duration", "5s", "--save", "-o", tmp_path / "records", "--", program)
+    try:
+        good(invoke("watch", "--target", f"lab:{lab.up}", *words, env=lab.env))
+    finally:
+        lab.stop()  # and the extension
+    (record,) = (tmp_path / "records").iterdir()
+    (step,) = explained_steps(Record.open(record))
+    servers = [
+        part for known in step.explanations for part in known.parts if part.culprit.kind is Kind.THROTTLED
+    ]
+    said = [sum_words(known) for known in step.explanations]
+    assert sum(part.ns for part in servers) > 10_000_000, said
+    assert {part.culprit.mechanism for part in servers} == {"the ext server"}, said
