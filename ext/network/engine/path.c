@@ -101,25 +101,26 @@ enum { ROUND_TRIP, FIRST_PART, JITTER = FIRST_PART + PARTS, CARD, ALL_SERIES };
 struct loop {
 	struct slot_ring ring;
 	struct frame_event *events;
-	struct far_end_frame frame;
-	unsigned char request[FRAME_MAX];
 	timer_t timer;	       /* its signal ends a sleep; set while nothing is measured. A timeout of the
 				* receive would take time in the response: its timer is set and cancelled there */
 	int64_t timer_ns;      /* when it is due; 0: not set */
 	int64_t sent_ns;       /* when the newest frame was sent; 0: that was pushed */
 	int64_t pending;       /* sent frames whose time stamp was not read */
 	int64_t unanswered_ns; /* the release of the newest unanswered cycle; 0: none */
-	bool somebody;	       /* any answer came, even a late one */
-	bool answers;	       /* the previous cycle */
 	_Atomic int64_t not_kept, foreign;
 	_Atomic int64_t slaves_least, slaves_most; /* of EtherCAT, that read a frame */
-	_Atomic bool nobody, sent;		   /* nothing answered for long; the kernel took a frame */
-	_Atomic int send_error, receive_error;	   /* the last ones */
-	int timer_error;
 
 	int64_t start_ns, total_count;
 	struct far_end end;
 	struct harness_thread thread;
+
+	struct far_end_frame frame;
+	_Atomic int send_error, receive_error; /* the last ones */
+	int timer_error;
+	bool somebody;		   /* any answer came, even a late one */
+	bool answers;		   /* the previous cycle */
+	_Atomic bool nobody, sent; /* nothing answered for long; the kernel took a frame */
+	unsigned char request[FRAME_MAX];
 };
 
 struct state {

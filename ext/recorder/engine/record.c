@@ -581,7 +581,7 @@ static void drain(struct session *s)
 	char *end;
 
 	if (s->size - s->len < PIECE) {
-		size_t size = s->size ? 2 * s->size : 4 * PIECE;
+		size_t size = s->size ? 2 * s->size : (size_t)4 * PIECE;
 		char *line = size <= LINE_MAX_LEN ? realloc(s->line, size) : NULL;
 
 		if (!line) {

@@ -252,6 +252,7 @@ ALLOWED = {
     # Into folders that this process made under a name that cannot be foreseen, or that only the user can
     # write in.
     "ext/lab/image.py", "ext/lab/boot_guest.py", "ext/lab/kernel_image.py", "ext/lab/userland.py", "ext/lab/headers.py",
+    "ext/lab/packages.py",
     "target/engine_path.py", "ext/signal/kernel_modules.py",
     # Into the step's folder, below the record's descriptor; the writer renames the record itself.
     "record/writer.py",
@@ -261,6 +262,8 @@ ALLOWED = {
     "ext/store/adding.py",
     # A tar stream into the pipe of a shell that puts the record aside and renames it.
     "ext/fleet/archive.py",
+    # The options of a trace instance, which are files of the kernel.
+    "ext/recorder/markers.py",
     # The board's own drive.
     "ext/instrument/flash.py",
     # Its own journal of labgrid places, with a name that cannot be foreseen; the guard holds it locked.
