@@ -15,6 +15,7 @@
 #include "base/stream.h"
 #include "base/tracefs.h"
 #include "harness/explain_cost.h"
+#include "harness/moment_budget.h"
 #include "harness/quota.h"
 #include "harness/steal.h"
 #include "trace/addresses.h"
@@ -30,12 +31,6 @@
 #define TRIGGERED_MAX 16
 #define AT_ONCE 32 /* latencies between two looks */
 #define HURRY_NS (60 * NS_PER_S)
-/* Beyond these limits, only new maxima of each series and the longest sleeps of each thread are kept, up to
- * the later limits. */
-#define MOMENTS_MAX INT64_C(200)
-#define BYTES_MAX (INT64_C(32) << 20)
-#define ALL_MOMENTS_MAX (5 * MOMENTS_MAX)
-#define ALL_BYTES_MAX (2 * BYTES_MAX)
 #define MOMENT_BYTES_MAX (3U << 20) /* in Base64: the host accepts no line above 4 MiB */
 #define PAGE_BYTES_MAX (1U << 20)
 #define SERIES_MAX 4096
@@ -124,6 +119,13 @@ const struct option_entry explain_options_table[] = {
 	 .min = 0,
 	 .max = 60 * NS_PER_S,
 	 .help = "time added to the warm-up to measure what the events cost"},
+	{.name = "explain-half-ns",
+	 .kind = OPTION_INT,
+	 .value = &explain_options.half_ns,
+	 .min = 0,
+	 .max = INT64_MAX / 4,
+	 .help = "after 200 moments, keep each latency that is larger than the newest kept one, which counts "
+		 "half as much after each such time; 0: keep only new largest latencies"},
 	{0},
 };
 
@@ -165,7 +167,8 @@ static struct {
 	unsigned int triggered_count;
 
 	int64_t hurries_until_ns; /* after events of a latency were overwritten */
-	int64_t moments, bytes, copy_max_ns;
+	struct moment_budget budget;
+	int64_t copy_max_ns;
 	int64_t overwritten, over_budget, too_many, no_room, events_off; /* latencies not captured */
 } explain;
 
@@ -575,6 +578,7 @@ void explain_open(explain_who who, const struct harness *h)
 	explain.harness = h;
 	explain.steals = steal_open();
 	explain.awaits_quota = !strstr(explain_options.events, "timer"); /* else all are recorded */
+	explain.budget.half_ns = explain_options.half_ns;
 	explain.on = begin_tracing();
 	if (!explain.on) {
 		end_events();
@@ -632,7 +636,7 @@ int64_t explain_pause_ns(int64_t pause_ns)
 
 bool explain_hurries(int64_t now_ns)
 {
-	return (explain.candidate_count > AT_ONCE / 4 && explain.moments < MOMENTS_MAX) ||
+	return (explain.candidate_count > AT_ONCE / 4 && explain.budget.moments < MOMENTS_MAX) ||
 	       now_ns < explain.hurries_until_ns;
 }
 
@@ -643,10 +647,8 @@ static bool overlaps(const struct ring_page *page, const struct ring_window *win
 
 static bool within_budget(const struct candidate *c)
 {
-	bool usual = explain.moments < MOMENTS_MAX && explain.bytes < BYTES_MAX;
-	bool more = explain.moments < ALL_MOMENTS_MAX && explain.bytes < ALL_BYTES_MAX;
-
-	return usual || (c->kind != KIND_ABOVE && more);
+	return moment_budget_has(&explain.budget, c->kind != KIND_ABOVE, c->latency_ns,
+				 c->release_ns + c->latency_ns);
 }
 
 /* Returns whether the kernel overwrote events of the thread's own CPU between release and end. Of a longer
@@ -679,7 +681,7 @@ static void write_pages(int cpu, const struct ring_window *window, const struct 
 		if (pages[i].cpu != cpu || !overlaps(&pages[i], window))
 			continue;
 		json_base64(j, NULL, pages[i].bytes, pages[i].len);
-		explain.bytes += (int64_t)pages[i].len;
+		explain.budget.bytes += (int64_t)pages[i].len;
 		addresses_collect(&explain.addresses, pages[i].bytes, pages[i].len, explain.data_offset,
 				  explain.symbols);
 	}
@@ -782,9 +784,10 @@ static pid_t process_of(pid_t tid)
 static void write_moment(const struct candidate *c, const struct ring_page *pages, unsigned int count,
 			 int64_t copy_ns, struct json *j)
 {
+	moment_budget_take(&explain.budget, c->latency_ns, c->release_ns + c->latency_ns);
 	json_open(j, NULL, '{');
 	json_str(j, "type", "moment");
-	json_int(j, "number", ++explain.moments);
+	json_int(j, "number", explain.budget.moments);
 	json_int(j, "cpu", c->who.cpu);
 	json_uint(j, "series", c->series);
 	json_int(j, "thread", c->who.tid);
@@ -902,8 +905,8 @@ void explain_end(struct json *j)
 	stream_result(j, "explain");
 	json_close(j, '}');
 	json_open(j, "values", '{');
-	json_int(j, "moments", explain.moments);
-	json_int(j, "bytes", explain.bytes);
+	json_int(j, "moments", explain.budget.moments);
+	json_int(j, "bytes", explain.budget.bytes);
 	json_int(j, "overwritten", explain.overwritten);
 	json_int(j, "over_budget", explain.over_budget);
 	json_int(j, "too_many_at_once", explain.too_many);
