@@ -247,7 +247,7 @@ static int verb_set(int argc, char **argv)
 		{.name = "keep",
 		 .kind = OPTION_FLAG,
 		 .value = &keep,
-		 .help = "keep everything that this run set or noted, and do not put it back"},
+		 .help = "keep the named settings as this run left them; they are not put back"},
 		{0},
 	};
 	struct process owner = {0};

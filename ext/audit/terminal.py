@@ -136,12 +136,15 @@ def mend_script(document: AuditDocument) -> str:
     comment.
     """
     differing = document.differing
-    about = f"What rtgauge audit found for {document.purpose} on {document.host}, Linux {document.kernel}."
+    about = (
+        f"rtgauge audit checked {document.host} (Linux {document.kernel}) by its rules for "
+        f"{document.purpose}. Each comment names a wanted state that this machine lacks."
+    )
     care = "Read this script before you run it as root. Its changes last until the next boot; rtgauge does "
     lines = ["#!/bin/sh", *_comment(about), *_comment(f"{care}not undo them.")]
     done: set[str] = set()
     for finding in differing:
-        lines += ["", *_comment(f"{finding.severity}: {finding.title} ({finding.rule})")]
+        lines += ["", *_comment(f"{finding.severity}, wanted: {finding.title} ({finding.rule})")]
         if finding.commands or finding.boot is None:
             lines += _comment(finding.remedy)
         lines += [command for command in finding.commands if command not in done]

@@ -50,7 +50,8 @@ def find_autotune(target: Target) -> str:
         raise NotHere(
             "autotune",
             "Xenomai's autotune is not installed",
-            f"install Xenomai's programs as {' or '.join(AUTOTUNE)}",
+            "install Xenomai's programs; rtgauge looks for autotune in PATH and as "
+            f"{', '.join(AUTOTUNE[1:])}",
         )
     return path
 

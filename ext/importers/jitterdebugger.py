@@ -159,8 +159,8 @@ def parse_raw(path: Path) -> Measurement:
         beginning = file.read(4096)
         layouts = [layout for layout in (_layout(8), _layout(4)) if _plausible(_part(beginning, layout))]
         if not layouts:
-            implausible = "its numbers of CPUs, times and latencies are implausible"
-            raise InputError(f"{path} is not jitterdebugger's samples.raw: {implausible}")
+            implausible = "the CPU numbers, times and latencies in it are implausible"
+            raise InputError(f"{path} does not look like samples.raw of jitterdebugger: {implausible}")
         layout = layouts[0]
         file.seek(0)
         first, last, cut = None, 0, 0

@@ -37,7 +37,8 @@ Address = Annotated[
     str,
     typer.Argument(
         metavar="[ADDRESS]",
-        help="Which instrument: serial:/dev/ttyACM0 or serial:ID, or just serial: if only one is plugged in.",
+        help="The address of the instrument: serial:/dev/ttyACM0 or serial:ID. If only one is plugged in, "
+        "leave it out.",
     ),
 ]
 

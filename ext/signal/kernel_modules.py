@@ -119,7 +119,7 @@ def source_folder() -> Path:
             return folder
     raise NoModules(
         "the package does not contain the sources of the kernel modules",
-        "install rtgauge again (pip install .)",
+        "install rtgauge again as you installed it",
     )
 
 

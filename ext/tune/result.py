@@ -33,6 +33,7 @@ from rtgauge_ext.tune.costs import costs, isolated_in, of_the_rest
 from rtgauge_ext.tune.gain import format_gain
 from rtgauge_ext.tune.search import FALSE_KEEP, PairOutcome, PairTest, Purpose, rule_id
 from rtgauge_ext.tune.study import Played, deployment, play
+from rtgauge_ext.tune.tuning_options import TuningOptions
 
 
 class TuneOutcome(StrEnum):
@@ -275,6 +276,17 @@ STATUS = {
 }
 
 
+def _longer(options: TuningOptions) -> str:
+    """Return the command, or the words, that measure for 10 min what was tuned."""
+    bound = shlex.quote(options.requirement)
+    if options.pid is not None:
+        return f"rtgauge watch --pid {options.pid} --require {bound} --duration 10min"
+    if options.interface is not None:
+        return f"the path that was tuned, with --require {bound} --duration 10min"
+    cpus = f" --cpu {options.cpus}" if options.cpus is not None else ""
+    return f"rtgauge run --require {bound} --load {','.join(options.loads)}{cpus} --set duration=10min"
+
+
 def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult:
     tuned, options = played.search.result, played.options
     again = f"rtgauge resume {shlex.quote(str(record.path))}"
@@ -307,7 +319,7 @@ def _concluded(result: TuneResult, record: Record, played: Played) -> TuneResult
             if holds
             else "the deciding value of the first run is within the bound, so nothing was tried, but the run "
             "cannot show that the requirement holds",
-            f'measure for longer: rtgauge run --require "{options.requirement}" --set duration=10min',
+            f"measure for longer: {_longer(options)}",
         )
     if not options.choices:
         return result.ending(

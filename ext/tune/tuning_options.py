@@ -200,9 +200,9 @@ def resolution(options: TuningOptions, duration_ns: int) -> str:
     tests = (options.most_runs - 1 - 2 * BLOCK) // (2 * BLOCK)
     side_s = BLOCK * run_s
     return (
-        f"The budget is enough for at most {plural(tests, 'test')} and a confirmation. A test measures each "
-        f"side for {format_span(side_s)}, so 95 % of faults that come every {format_span(side_s / 3)} "
-        "show in it. It "
-        f"can show that a fault is gone only if the fault came in nearly every run, that is, every "
-        f"{format_span(run_s / 3)} on average or more often."
+        f"The budget is enough for at most {plural(tests, 'test')} and a confirmation. A test measures for "
+        f"{format_span(side_s)} without the changed setting, and for as long with it. If a fault comes every "
+        f"{format_span(side_s / 3)} on average, this is long enough to see it with a probability of 95 %. A "
+        "test can show that a fault is gone only if the fault came in nearly every run before, that is, "
+        f"every {format_span(run_s / 3)} on average or more often."
     )

@@ -188,7 +188,7 @@ int sched_events_open(struct sched_events *events, const char *instance, enum ca
 	if (lacks)
 		return failed(lacks);
 	if (points->cost && !point_events_measure(&events->points, events->reader.instance, points->cost))
-		return failed("the events at the points");
+		return failed("measuring what a point costs");
 	if (points->cost && events->points.cost_ns > points->budget_ns)
 		return error_line(
 			STATUS_USAGE, "point-budget",
@@ -204,7 +204,7 @@ int sched_events_open(struct sched_events *events, const char *instance, enum ca
 	if (!events->pending)
 		return failed("memory for the kernel's events");
 	if (!point_events_open(&events->points, events->reader.instance, points->list))
-		return failed("the events at the points");
+		return failed("recording the events of the points");
 	call_events_find(&events->calls, events->reader.instance, table);
 	if (!read_formats(events) || !choose_threads(events, tids, count))
 		return failed("the kernel's events");
@@ -216,7 +216,7 @@ int sched_events_open(struct sched_events *events, const char *instance, enum ca
 	}
 	return point_events_enable(&events->points, events->reader.instance, true)
 		       ? 0
-		       : failed("the events at the points");
+		       : failed("recording the events of the points");
 }
 
 static int64_t argument(const struct sched_events *events, const unsigned char *record, size_t len,

@@ -49,8 +49,9 @@ PART_NOTES = (
     "between the kernel's time stamps of departure and arrival, so it contains this machine's network card."
 )
 CARD_NOTES = (
-    "Times are in us; the parts of each cycle add up to its response exactly. The network card's own time "
-    "stamps separate it from the wire and the device; this is untested on hardware."
+    "Times are in us; the parts of each cycle add up to its response exactly. The network card stamps "
+    "frames itself, so its time (card) is separate from the time of the wire and the device. rtgauge's use "
+    "of these time stamps is untested on hardware."
 )
 CYCLE_NOTES = (
     "Each cycle is counted once. An answer is late after the next release. In the last three rows, this "

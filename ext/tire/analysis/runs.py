@@ -116,7 +116,10 @@ def _result(step: Step) -> Result | None:
 def _number(step: Step, result: Result, name: str) -> int:
     value = result.values.get(name)
     if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value) or value < 0:
-        raise RecordError(f"step {step.id} of the record is damaged: the result of its tire has no {name}")
+        raise RecordError(
+            f"step {step.id} of the record is damaged: in the result of the probe tire, the value {name} is "
+            "missing or invalid"
+        )
     return round(value)
 
 

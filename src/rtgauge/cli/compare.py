@@ -27,7 +27,8 @@ def compare(
         bool,
         typer.Option(
             "--fail-if-worse",
-            help="For CI: exit status 1 if repeated runs show that a side is worse, 4 if they cannot tell.",
+            help="For CI: exit status 1 if repeated runs show that a side is worse than its baseline by more "
+            "than --within, 4 if they cannot tell.",
         ),
     ] = False,
     shown: PrintedComparison,

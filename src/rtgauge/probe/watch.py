@@ -47,8 +47,8 @@ class WatchParameters(ExplainParameters, TimedParameters, StillParameters):
     program: str | None = Field(
         default=None,
         alias="program",
-        description="name of the program, if only one has this name: the one in /proc/PID/comm, or the "
-        "name of its executable file",
+        description="name of the program, as in /proc/PID/comm or as its executable file is named; only one "
+        "running program may have this name",
     )
     threads: str | None = Field(
         default=None,

@@ -256,7 +256,7 @@ def largest(numbers: Integers) -> int | None:
 
 
 def _no_windows(why: object) -> RecordError:
-    return RecordError(f"these are not windows of the engine's stream: {why}")
+    return RecordError(f"its counts and times per window are damaged: {why}")
 
 
 def _stream_bins(texts: Sequence[str]) -> Bins:

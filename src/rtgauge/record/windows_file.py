@@ -62,7 +62,7 @@ def table_of(windows: Windows) -> pl.DataFrame:
         # polars also accepts the classes of types.
         return pl.DataFrame({name: columns[name] for name in SCHEMA}).cast(SCHEMA)  # pyright: ignore[reportArgumentType]
     except pl.exceptions.PolarsError as error:
-        raise RecordError(f"these are not windows of the engine's stream: {error}") from None
+        raise RecordError(f"its counts and times per window are damaged: {error}") from None
 
 
 def _lists(flat: npt.NDArray[Any], bins: Bins) -> pl.Series:

@@ -73,7 +73,7 @@ def engine_path() -> Path:
     if not named and not path.exists():  # a wheel for all architectures has no native engine
         path = PACKAGE / "bin" / f"{NAME}-{MACHINES.get(platform.machine(), platform.machine())}"
     if not os.access(path, os.X_OK):
-        where = f"the package should have {path}; install rtgauge again (pip install .) or set RTGAUGE_ENGINE"
+        where = f"the package lacks {path}; install rtgauge again as you installed it, or set RTGAUGE_ENGINE"
         if named:
             where = f"RTGAUGE_ENGINE names {path}, which cannot be run; unset it, or set it to an engine"
         raise MeasureError(f"the engine is missing: {where}")
@@ -138,8 +138,8 @@ def _source(architecture: str) -> Path:
         ).is_file():
             return folder
     raise MeasureError(
-        f"the package has neither an engine for {architecture} nor the sources to build one; install "
-        f"rtgauge again (pip install .)"
+        f"this rtgauge has neither an engine for {architecture} nor the sources to build one; install it "
+        "again from the wheel or the packages, or run it from a checkout"
     )
 
 

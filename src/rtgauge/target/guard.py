@@ -155,7 +155,7 @@ def wait_until_held(
             return
     raise MeasureError(
         f"{engine} is not the engine that came with this rtgauge; unset RTGAUGE_ENGINE, or install rtgauge "
-        f"again (pip install .)",
+        f"again as you installed it",
         on=name,
     )
 

@@ -99,7 +99,7 @@ def _check_version(version_line: str, name: str) -> None:
     if version != rtgauge.__version__:
         raise MeasureError(
             f"the engine has version {version[:40] or '(none)'}, but this rtgauge has "
-            f"{rtgauge.__version__}; unset RTGAUGE_ENGINE, or install rtgauge again (pip install .)",
+            f"{rtgauge.__version__}; unset RTGAUGE_ENGINE, or install rtgauge again as you installed it",
             on=name,
         )
 

@@ -616,13 +616,13 @@ def test_a_thread_never_seen_awake_is_not_called_late() -> None:
     story = Story().switch(-500, 1, MEASURED, LOWER, state=1).at(-300, 1, "local_timer_entry", vector=236)
     explanation = explained(story.moment(900))
     assert explanation.main.culprit.kind is Kind.UNATTRIBUTED
-    assert explanation.doubts == ["the trace does not show the thread"]
+    assert explanation.doubts == ["the trace does not show what one of the threads did during a part of it"]
 
 
 def test_a_thread_that_the_trace_does_not_show_is_unattributed() -> None:
     explanation = explained(Story().switch(-5, 1, IDLE, LOWER).moment(70))
     assert parts(explanation) == {(Kind.UNATTRIBUTED, ""): 70}
-    assert explanation.doubts == ["the trace does not show the thread"]
+    assert explanation.doubts == ["the trace does not show what one of the threads did during a part of it"]
 
 
 def test_a_latency_that_is_not_the_time_between_is_said() -> None:

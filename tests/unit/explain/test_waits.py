@@ -155,7 +155,7 @@ def test_a_thread_woken_again_slept_without_a_switch() -> None:
     story.at(900, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
     explanation, found = explained(story.switch(910, 1, LOWER, MEASURED).moment(1000))
     assert found[Kind.UNATTRIBUTED, ""] == pytest.approx(900)
-    assert explanation.doubts == ["the trace does not show the thread"]
+    assert explanation.doubts == ["the trace does not show what one of the threads did during a part of it"]
 
 
 def test_a_debugger_that_stops_the_thread_is_named() -> None:

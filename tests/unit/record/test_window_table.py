@@ -90,7 +90,7 @@ def test_bins_that_are_none_are_refused(bins: str):
 
 def test_a_count_that_no_column_holds_is_refused():
     line = window(0, 0, []).model_copy(update={"count": 2**70})
-    with pytest.raises(RecordError, match="not windows"):
+    with pytest.raises(RecordError, match="per window are damaged"):
         table_of_lines([line])
 
 

@@ -97,8 +97,11 @@ def test_a_deployment_keeps_rules() -> None:
 @pytest.mark.parametrize(
     ("text", "why"),
     [
-        ("settings=thpp", "has no 'thpp'; did you mean 'thp'?"),
-        ("settings=c-states", "has no 'c-states'"),
+        (
+            "settings=thpp",
+            "cannot contain 'thpp'; see the names with: rtgauge tune --dry-run; did you mean 'thp'?",
+        ),
+        ("settings=c-states", "cannot contain 'c-states'"),
         ("settings=workqueues", "name them, for example with rt-cpus=1"),
         ("settings=thp,rt-cpus=x", "CPUs like 1 or 2-3"),
     ],

@@ -194,7 +194,7 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
     if blind:
         doubts.append(f"the events of CPU {format_cpu_list(blind)} did not fit into the trace")
     if any(piece.phase is Phase.UNKNOWN for piece in pieces):
-        doubts.append("the trace does not show the thread")
+        doubts.append("the trace does not show what one of the threads did during a part of it")
     if any(piece.phase is Phase.BLOCKED and piece.woken_by is None for piece in pieces[:-1]):
         doubts.append("the trace does not show what ended a sleep")
     either_ns = sum(part.ns for part in parts.values() if part.culprit.kind is Kind.EITHER)
