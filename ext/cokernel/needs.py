@@ -158,7 +158,7 @@ def rtai_needs(files: Files) -> list[Need]:
         ),
         Need(
             "rtai",
-            f"RTAI's latency and display, in {' or '.join(TESTSUITES)}",
+            f"the programs latency and display of RTAI's test suite, in {' or '.join(TESTSUITES)}",
             any({"latency", "display"} <= set(files.entries(folder)) for folder in TESTSUITES),
             "copy what RTAI's make install installs into the --overlay folder",
             "--cross-check rtai-latency",

@@ -42,8 +42,8 @@ class InstrumentMarkKind(MarkKindBase):
     )
     FIRST_SECOND = Entry(
         (NOTE,),
-        "The latmon counts its first second in the histogram, but leaves it out of the lines per second. "
-        "Therefore the mean is unknown, and minimum and maximum are exact only to 1 us.",
+        "The latmon counts the samples of its first second in the histogram, but not in the totals that it "
+        "sends every second. Therefore the mean is unknown, and minimum and maximum are exact only to 1 us.",
     )
     MISSED_BY_OVERRUNS = Entry(
         (NOTE,),

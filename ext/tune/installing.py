@@ -134,7 +134,10 @@ def install(
     """
     there = [str(place) for place in (*PLACES.values(), *map(_link, LINKED)) if os.path.lexists(place)]
     if there:
-        raise MeasureError(f"{there[0]} already exists; remove it first: rtgauge restore --applied")
+        raise MeasureError(
+            f"{there[0]} already exists; undo the earlier rtgauge tune apply with: rtgauge restore --applied "
+            "(if somebody has changed the file, restore leaves it: remove it yourself)"
+        )
     with _opened("rtgauge tune apply", wait_s, say) as target:
         held = read_held(target.read)
         if held is not None:

@@ -58,6 +58,8 @@ def dashed(name: str) -> str:
     return name.removesuffix("_").replace("_", "-")
 
 
+NAME_PATTERN = r"^[A-Za-z0-9][A-Za-z0-9._-]*$"
+"""Names that users give, such as the name of a plan."""
 DASHED = ConfigDict(
     extra="forbid", frozen=True, alias_generator=dashed, populate_by_name=False, defer_build=True
 )
@@ -95,7 +97,10 @@ def _message(details: Mapping[str, Any]) -> str:
         case "string_type":
             return f"{details['input']!r} is not text"
         case "string_pattern_mismatch":
-            return f"'{details['input']}' may contain only letters, digits, '.', '_' and '-'"
+            pattern = details.get("ctx", {}).get("pattern", "")
+            if pattern == NAME_PATTERN:
+                return f"'{details['input']}' may contain only letters, digits, '.', '_' and '-'"
+            return f"'{details['input']}' does not match the regular expression {pattern}"
         case _:
             return str(details["msg"]).removeprefix("Value error, ")
 

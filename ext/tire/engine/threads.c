@@ -36,7 +36,8 @@ bool tire_threads_read(const char *text, const struct cpuset *cpus, unsigned int
 		number = 2 * (int64_t)cpuset_count(cpus);
 	else if (!options_int(text, &number))
 		return !usage_error(
-			"--threads %.100s is neither a number nor one of one, cores, hardware-threads and twice",
+			"--threads %.100s is unknown; give a number, or \"one\", \"cores\", \"hardware-threads\" or "
+			"\"twice\"",
 			text);
 	if (number < 1 || number > TIRE_THREADS_MAX)
 		return !usage_error("the number of threads must be from 1 to %d, not %lld", TIRE_THREADS_MAX,

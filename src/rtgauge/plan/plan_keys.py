@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import BaseModel, ConfigDict, Field
 
-from rtgauge.validation import DurationNs, between
+from rtgauge.validation import NAME_PATTERN, DurationNs, between
 
 STEP_KEYS = ("probe", "load", "deployment")
 CrossCheckTool = Literal[
@@ -21,7 +21,7 @@ class PlanFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
-    name: str = Field(default="plan", min_length=1, max_length=40, pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")
+    name: str = Field(default="plan", min_length=1, max_length=40, pattern=NAME_PATTERN)
     description: str = ""
     repeats: int = Field(default=1, ge=1, le=1000)
     order: Literal["random", "as-written"] = "random"

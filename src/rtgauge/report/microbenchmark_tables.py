@@ -108,8 +108,8 @@ def conclusion(results: Microbenchmarks) -> str | None:
     if not compared:
         operation, systems = max(worst.items(), key=lambda item: max(item[1].values()))
         name = max(systems, key=lambda system: systems[system])
-        most = f"{operation}, {format_time(systems[name])} on {name}"
-        return f"Largest worst case of {plural(len(worst), 'operation')}: {most}."
+        most = f"{format_time(systems[name])} on {name}"
+        return f"Of {plural(len(worst), 'operation')}, {operation} has the largest worst case: {most}."
     lowest: dict[str, list[str]] = {}
     for operation, systems in compared.items():
         lowest.setdefault(min(systems, key=lambda system: systems[system]), []).append(operation)

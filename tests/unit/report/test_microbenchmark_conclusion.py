@@ -37,7 +37,7 @@ def test_the_system_with_most_lowest_worst_cases_is_first():
 
 def test_of_one_system_the_largest_is_named_and_of_none_nothing():
     assert conclusion(Microbenchmarks(systems=[system("rt", switch=800, preempt=4_000)], inversion=[])) == (
-        "Largest worst case of 2 operations: preempt, 4.00 us on rt, fifo."
+        "Of 2 operations, preempt has the largest worst case: 4.00 us on rt, fifo."
     )
     assert conclusion(Microbenchmarks(systems=[], inversion=[])) is None
 

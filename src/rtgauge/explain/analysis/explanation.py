@@ -257,7 +257,7 @@ def culprit_name(culprit: Culprit) -> str:
             return f"{culprit.kind} in {name}"
         case Kind.THROTTLED:
             used = f", budget used by {culprit.user}" if culprit.user else ""
-            return (culprit.mechanism or "throttling or a server for lower-priority tasks") + used
+            return (culprit.mechanism or "real-time throttling, or a server for lower-priority tasks") + used
         case Kind.QUOTA:
             return f"CPU quota of {name}"
         case Kind.WAKER:
@@ -344,7 +344,7 @@ def part_words(part: Part) -> str:
             who = f"{task} ran" if culprit.name else "the CPU was idle"
             return (
                 f"{who} while the thread was ready: "
-                f"{culprit.mechanism or 'throttling, or a server for lower-priority tasks'}"
+                f"{culprit.mechanism or 'real-time throttling, or a server for lower-priority tasks'}"
                 f"{f'; before that, {culprit.user} had used the most CPU time' if culprit.user else ''}"
             )
         case Kind.QUOTA:
