@@ -68,11 +68,11 @@ RTAI = Rtai(
     method=(
         "On RTAI, the measured threads run in hard real time under RTAI's scheduler LXRT, which handles "
         "timer interrupts before Linux does. The threads sleep and lock with RTAI's calls. They read "
-        "RTAI's clock, which is the cycle counter of the processor. RTAI measures how long a wake-up takes (its "
-        "calibration), and sets each timer early by that time. So a thread may run before its release; its "
-        "latency is then negative, and rtgauge keeps it. RTAI counts for all tasks together how often a task "
-        "was handed to Linux; if this happened in the measured phase, the step is marked. "
-        "The engine's control and output run on Linux."
+        "RTAI's clock, which is the cycle counter of the processor. RTAI measures how long a wake-up "
+        "takes (its calibration), and sets each timer early by that time. So a thread may run before its "
+        "release; its latency is then negative, and rtgauge keeps it. RTAI counts for all tasks together "
+        "how often a task was handed to Linux; if this happened in the measured phase, the step is "
+        "marked. The engine's control and output run on Linux."
     ),
     core_module="rtai_sched",
     module_help="RTAI's own instructions",
