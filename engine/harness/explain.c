@@ -784,7 +784,9 @@ static pid_t process_of(pid_t tid)
 static void write_moment(const struct candidate *c, const struct ring_page *pages, unsigned int count,
 			 int64_t copy_ns, struct json *j)
 {
-	moment_budget_take(&explain.budget, c->latency_ns, c->release_ns + c->latency_ns);
+	moment_budget_take(&explain.budget,
+			   c->kind == KIND_ABOVE || c->kind == KIND_MAXIMUM ? c->latency_ns : 0,
+			   c->release_ns + c->latency_ns);
 	json_open(j, NULL, '{');
 	json_str(j, "type", "moment");
 	json_int(j, "number", explain.budget.moments);

@@ -20,12 +20,17 @@ bool moment_budget_has(const struct moment_budget *b, bool rare, int64_t latency
 	bool usual = b->moments < MOMENTS_MAX && b->bytes < BYTES_MAX;
 	bool more = b->moments < ALL_MOMENTS_MAX && b->bytes < ALL_BYTES_MAX;
 
-	return usual || (rare && more) || (b->half_ns && latency_ns > faded_ns(b, end_ns));
+	bool soon = end_ns - b->latest_end_ns < b->half_ns / 16;
+
+	return usual || (rare && more) ||
+	       (b->half_ns && (soon ? latency_ns / 2 : latency_ns) > faded_ns(b, end_ns));
 }
 
 void moment_budget_take(struct moment_budget *b, int64_t latency_ns, int64_t end_ns)
 {
 	b->moments++;
+	if (!latency_ns)
+		return;
 	b->latest_ns = latency_ns;
 	b->latest_end_ns = end_ns;
 }

@@ -46,11 +46,29 @@ static void test_a_recorder_goes_on_during_a_storm(void **state)
 	/* Equal latencies in an hour: one for each halving of the newest. */
 	kept = offer(&budget, 5000 * US, 0, hour_ns / (NS_PER_S / 100));
 	assert_int_equal(kept, MOMENTS_MAX + (hour_ns - MOMENTS_MAX * NS_PER_S / 100) / HALF_NS);
+	/* A wait or a trigger changes nothing. */
+	moment_budget_take(&budget, 0, hour_ns);
 	/* A larger one is kept at once, and for a while smaller ones are not. */
 	assert_int_equal(offer(&budget, 12000 * US, hour_ns, 1), 1);
 	assert_int_equal(offer(&budget, 5000 * US, hour_ns + 1, 1000), 0);
 	/* The storm never ends, and much smaller ones come again after a quiet minute. */
 	assert_int_equal(offer(&budget, 300 * US, hour_ns + minute_ns, 1), 1);
+}
+
+static void test_latencies_that_grow_are_not_all_kept(void **state)
+{
+	struct moment_budget budget = {.half_ns = HALF_NS, .moments = 10 * MOMENTS_MAX, .latest_ns = US};
+	int64_t kept = 0, end_ns = 0;
+
+	(void)state;
+	for (int64_t latency_ns = US; latency_ns < NS_PER_S; latency_ns += 10 * US) {
+		end_ns += NS_PER_S / 1000;
+		if (moment_budget_has(&budget, false, latency_ns, end_ns)) {
+			moment_budget_take(&budget, latency_ns, end_ns);
+			kept++;
+		}
+	}
+	assert_in_range(kept, end_ns / HALF_NS, 16 * (end_ns / HALF_NS + 1) + 20);
 }
 
 static void test_a_halving_ends_at_nothing(void **state)
@@ -67,6 +85,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_step_keeps_200_and_then_rare_ones),
 		cmocka_unit_test(test_a_recorder_goes_on_during_a_storm),
+		cmocka_unit_test(test_latencies_that_grow_are_not_all_kept),
 		cmocka_unit_test(test_a_halving_ends_at_nothing),
 	};
 
