@@ -14,6 +14,7 @@ from typing import Any, Literal
 from pydantic import ValidationError
 
 from rtgauge.errors import RecordError
+from rtgauge.input_file import json_object
 from rtgauge.record.explain_report import NOT_CAPTURED
 from rtgauge.record.stream import (
     End,
@@ -104,6 +105,8 @@ class Taker:
         """Take one line. Raises RecordError if it is not the engine's, OSError if the folder cannot be
         written.
         """
+        if self.hello is None and text.startswith((WINDOW, MOMENT)):
+            raise RecordError("figures or moments came before the engine's hello")
         if text.startswith(WINDOW):
             if MEASURED in text[:100]:
                 self._windows.append(text)
@@ -172,7 +175,9 @@ class Taker:
     def _take_moment(self, text: bytes) -> None:
         self.moments += 1
         self.moment_bytes += len(text) * 3 // 4
-        document = json.loads(text)
+        document = json_object(text)
+        if document is None:
+            raise RecordError("a moment is not a JSON object, or is nested too deeply")
         series = self.series.get(document.get("series"))
         if series is None:
             return
@@ -350,7 +355,7 @@ class Recording:
             try:
                 if figures := taker.figures():
                     by_source.setdefault(taker.source, []).extend(figures)
-            except (RecordError, OSError):
+            except (RecordError, ValueError, OSError):
                 self.counts["minutes_not_written"] += 1
         if not by_source:
             by_source[self._source] = []

@@ -210,3 +210,38 @@ def test_hostile_lines_are_counted(tmp_path: Path) -> None:
         log.write('{"what":"x"}\n[]\n')
     with play(spool.folder) as folder:
         assert folder.counts["damaged"] == 6 + 1 + 2
+
+
+def test_a_session_whose_hello_was_refused_costs_no_other_session(tmp_path: Path) -> None:
+    spool = Writer(tmp_path / "control")
+    spool.event("recorder started")
+    for _ in range(2):
+        spool.begin()
+        spool.windows(np.full(100, 20_000), 900 * SECOND)
+        spool.moment(2_000_000)
+        spool.end("program-ended")
+    first = spool.folder / "sessions/00000001.ndjson"
+    lines = first.read_text().splitlines(keepends=True)
+    assert '"hello"' in lines[1]
+    first.write_text("".join(lines[:1] + lines[2:]))
+    with play(spool.folder) as folder:
+        assert sum(f.count for s in (*folder.stretches, *folder.minutes) for f in s.figures) == 100
+        assert len(folder.keeping.moments) == 1
+        assert folder.counts["damaged"] == 2, "a window and a moment"
+        assert (folder.counts["watched_ns"], folder.counts["unseen_ns"]) == (898 * SECOND, 902 * SECOND)
+        make_record(folder, tmp_path / "runs", ["rtgauge"])
+
+
+@pytest.mark.parametrize("value", ["[" * 100_000, "[" * 100 + "]" * 100, "1" * 5_000, "nan"])
+def test_a_moment_that_is_nested_or_large_beyond_measure_is_counted(tmp_path: Path, value: str) -> None:
+    spool = Writer(tmp_path / "control")
+    spool.event("recorder started")
+    spool.begin()
+    spool.windows(np.full(100, 20_000), 900 * SECOND)
+    spool.moment(2_000_000)
+    (place,) = (spool.folder / "moments").iterdir()
+    head, _, line = place.read_text().partition("\n")
+    place.write_text(f'{head}\n{line.rstrip()[:-1]},"x":{value}}}\n')
+    with play(spool.folder) as folder:
+        assert folder.counts["damaged"] == 1
+        assert not folder.keeping.moments
