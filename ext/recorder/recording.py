@@ -178,8 +178,10 @@ class Taker:
         document = json_object(text)
         if document is None:
             raise RecordError("a moment is not a JSON object, or is nested too deeply")
-        series = self.series.get(document.get("series"))
+        number = document.get("series")
+        series = self.series.get(number) if isinstance(number, int) else None
         if series is None:
+            self._recording.counts["moments_not_written"] += 1
             return
         if document.get("kind") != "triggered":
             self._recording.take_moment(self.source, series, document, text)

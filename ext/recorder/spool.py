@@ -177,7 +177,8 @@ class Player:
         for event in (*self._without_event(), *self._spool.events):
             self._take(event)
         if self._recording is not None:
-            self._recording.counts["damaged"] += self._spool.damaged
+            left = sum(map(len, self._spool.moments.values()))  # of sessions that are gone
+            self._recording.counts["damaged"] += self._spool.damaged + left
             self._recording.flush()
 
     def _without_event(self) -> Iterator[SpoolEvent]:
@@ -299,7 +300,7 @@ def played(spool: Spool, name: str, facts: bytes = b"") -> Generator[RecorderFol
     limits = {} if requirement is None else bounds(parse_requirement(requirement))
     with TemporaryDirectory(prefix="rtgauge-") as place:
         settings = spool.settings.model_copy(update={"keep_bytes": ROOM * spool.settings.keep_bytes})
-        folder = RecorderFolder.create(Path(place) / (name or "spool"), settings)
+        folder = RecorderFolder.create(Path(place) / (name if name not in {"", ".."} else "spool"), settings)
         try:
             Player(spool, folder, facts, limits).play()
             folder.settings = spool.settings

@@ -245,3 +245,27 @@ def test_a_moment_that_is_nested_or_large_beyond_measure_is_counted(tmp_path: Pa
     with play(spool.folder) as folder:
         assert folder.counts["damaged"] == 1
         assert not folder.keeping.moments
+
+
+def test_moments_whose_session_or_series_is_gone_are_counted(tmp_path: Path) -> None:
+    spool = Writer(tmp_path / "control")
+    spool.event("recorder started")
+    for _ in range(2):
+        spool.begin()
+        spool.windows(np.full(100, 20_000), 900 * SECOND)
+        spool.moment(2_000_000)
+        spool.end("program-ended")
+    (spool.folder / "sessions/00000001.ndjson").unlink()
+    second = spool.folder / "sessions/00000002.ndjson"
+    lines = second.read_text().splitlines(keepends=True)
+    second.write_text("".join(line for line in lines if '"series","series":0' not in line))
+    with play(spool.folder) as folder:
+        assert (folder.counts["damaged"], folder.counts["moments_not_written"]) == (1, 1)
+
+
+@pytest.mark.parametrize("name", ["", ".."])
+def test_a_spool_without_a_name_of_its_own_is_played(tmp_path: Path, name: str) -> None:
+    spool = Writer(tmp_path / "control")
+    spool.event("recorder started")
+    with played(Spool.read(read, str(spool.folder)), name) as folder:
+        assert folder.path.name == "spool"
