@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import os
+import re
 from contextlib import suppress
 from pathlib import Path
 
@@ -36,8 +37,8 @@ def instance_folder(name: str) -> Path:
 
 
 def make_instance(name: str) -> str:
-    """Make an instance; return its name, which begins with PREFIX and this process. Raises MeasureError."""
-    whole = f"{PREFIX}{os.getpid()}-{name}"
+    """Make an instance; return its name: PREFIX, this process and its start. Raises MeasureError."""
+    whole = f"{PREFIX}{os.getpid()}-t{_start(str(os.getpid()))}-{name}"
     try:
         (_folder() / whole).mkdir()
     except OSError as error:
@@ -46,17 +47,46 @@ def make_instance(name: str) -> str:
 
 
 def remove_instance(name: str) -> bool:
-    """Remove an instance; return whether it is gone. The kernel refuses while a program uses it."""
+    """Remove an instance and its dynamic events, as engine/trace/tracepoints.c names them; return whether it
+    is gone. The kernel refuses while a program uses it.
+    """
     with suppress(OSError):
         (_folder() / name).rmdir()
+    _remove_events(name.replace("-", "_"))
     return not (_folder() / name).exists()
 
 
 def remove_leftovers() -> int:
     """Remove the instances of recorders that were killed, and return their number."""
-    left = [
-        place.name
-        for place in _folder().glob(f"{PREFIX}*")
-        if not Path(f"/proc/{place.name.removeprefix(PREFIX).partition('-')[0]}").exists()
-    ]
-    return sum(map(remove_instance, left))
+    left = [place.name for place in _folder().glob(f"{PREFIX}*") if _is_left(place.name.removeprefix(PREFIX))]
+    removed = sum(map(remove_instance, left))
+    prefix = PREFIX.replace("-", "_")
+    for group in (_folder().parent / "events").glob(f"{prefix}*"):  # their instances are gone
+        if _is_left(group.name.removeprefix(prefix)):
+            _remove_events(group.name)
+    return removed
+
+
+def _remove_events(group: str) -> None:
+    root = _folder().parent
+    if (root / "events" / group).exists():
+        with suppress(OSError), (root / "dynamic_events").open("a") as file:
+            file.write(f"-:{group}/\n")
+
+
+def _is_left(rest: str) -> bool:
+    """Return whether the recorder that made a name, which goes on with this after PREFIX, has ended."""
+    owner = re.match(r"(\d+)(?:[-_]t(\d+))?", rest)
+    if owner is None:
+        return False
+    start = _start(owner[1])
+    return start is None or owner[2] not in {None, start}
+
+
+def _start(pid: str) -> str | None:
+    """Return when a process began, in clock ticks since boot; None: there is none."""
+    try:
+        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except (FileNotFoundError, ProcessLookupError):
+        return None
+    return text.rpartition(")")[2].split()[19]  # field 22

@@ -28,8 +28,10 @@
 #include "base/tracefs.h"
 #include "base/verbs.h"
 #include "ext/recorder/engine/spool.h"
+#include "trace/tracepoints.h"
 
 #define PREFIX "rtgauge-recorder-"
+#define GROUP_PREFIX "rtgauge_recorder_" /* of the events that belong to such an instance */
 #define LOOK_NS NS_PER_S
 #define SESSION_NS (3600 * NS_PER_S)
 #define SESSION_LEAST_NS (300 * NS_PER_S)
@@ -100,11 +102,12 @@ static struct {
 	struct session *now, *next;
 	char **watch;
 	int watch_count;
-	int instances; /* the folder of all tracefs instances */
+	int root, instances; /* of tracefs, and the folder of all its instances */
 	unsigned int number;
+	int64_t start; /* of this process, in clock ticks since boot */
 	int64_t wait_ns, again_ns;
 	char boot[BOOT_ID_SIZE], said[300];
-} recorder = {.instances = -1, .wait_ns = WAIT_MIN_NS};
+} recorder = {.root = -1, .instances = -1, .wait_ns = WAIT_MIN_NS};
 
 static volatile sig_atomic_t stop_asked;
 
@@ -292,26 +295,57 @@ static bool find_program(struct process *found)
 	return count == 1 && process_read(pid, found) && found->state != 'Z';
 }
 
+/* Removes an instance and its dynamic events, or the events of a group whose instance is gone. */
 static void remove_instance(const char *name)
 {
-	if (name[0])
-		unlinkat(recorder.instances, name, AT_REMOVEDIR);
+	if (!name[0])
+		return;
+	unlinkat(recorder.instances, name, AT_REMOVEDIR);
+	tracepoints_remove(recorder.root, name);
 }
 
-/* Removes the instances of recorders that were killed. */
-static void remove_leftovers(void)
+/* Returns whether the recorder that made an instance, or the group of its events, has ended. */
+static bool is_left(const char *name, const char *prefix)
 {
-	int fd = dup(recorder.instances), pid;
+	struct process owner;
+	char *end;
+	long pid;
+
+	if (strncmp(name, prefix, strlen(prefix)))
+		return false;
+	pid = strtol(name + strlen(prefix), &end, 10);
+	if (pid <= 0 || pid > INT32_MAX)
+		return false;
+	if (kill((pid_t)pid, 0) && errno == ESRCH)
+		return true;
+	/* another process may have the number now */
+	return *end && end[1] == 't' && process_read((pid_t)pid, &owner) &&
+	       owner.start != strtoll(end + 2, NULL, 10);
+}
+
+/* Removes what recorders left in a folder of tracefs because they were killed. */
+static void remove_left_in(int folder, const char *prefix)
+{
+	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
 	struct dirent *entry;
 
 	while (dir && (entry = readdir(dir))) {
-		if (sscanf(entry->d_name, PREFIX "%d-", &pid) == 1 && pid > 0 && kill(pid, 0) &&
-		    errno == ESRCH)
+		if (is_left(entry->d_name, prefix))
 			remove_instance(entry->d_name);
 	}
 	if (dir)
 		closedir(dir);
+}
+
+static void remove_leftovers(void)
+{
+	int events = openat(recorder.root, "events", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+
+	remove_left_in(recorder.instances, PREFIX);
+	remove_left_in(events, GROUP_PREFIX);
+	if (events >= 0)
+		close(events);
 }
 
 /* Returns the KiB of each CPU's ring, which takes at most a part of the memory. */
@@ -398,8 +432,8 @@ static struct session *begin(const struct process *watched)
 	s->suspended_ns = suspended_ns();
 	recorder.number++;
 	for (int i = 0; i < 2 && !error; i++) {
-		snprintf(s->instances[i], sizeof(s->instances[i]), PREFIX "%d-%u%s", (int)getpid(),
-			 recorder.number, parts[i]);
+		snprintf(s->instances[i], sizeof(s->instances[i]), PREFIX "%d-t%lld-%u%s", (int)getpid(),
+			 (long long)recorder.start, recorder.number, parts[i]);
 		error = mkdirat(recorder.instances, s->instances[i], 0700) ? errno : 0;
 	}
 	if (!error)
@@ -694,18 +728,17 @@ static void record_on(void)
 
 static int open_instances(void)
 {
-	int root = tracefs_open();
-
-	if (root < 0)
+	recorder.root = tracefs_open();
+	if (recorder.root < 0)
 		return errno;
-	recorder.instances = openat(root, "instances", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	close(root);
+	recorder.instances = openat(recorder.root, "instances", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
 	return recorder.instances < 0 ? errno : 0;
 }
 
 static int verb_record(int argc, char **argv)
 {
 	struct sigaction action = {.sa_handler = ask_to_stop};
+	struct process self;
 	bool dashes;
 	int rest, error, status;
 
@@ -733,6 +766,8 @@ static int verb_record(int argc, char **argv)
 	sigaction(SIGHUP, &action, NULL);
 	signal(SIGPIPE, SIG_IGN);
 	boot_id_read(recorder.boot);
+	if (process_read(getpid(), &self))
+		recorder.start = self.start;
 	remove_leftovers();
 	event("recorder started", "", 0);
 	record_on();
