@@ -165,7 +165,7 @@ def _headline(folder: RecorderFolder) -> str:
     if worst is None or worst.max_ns is None:
         return "No activation has been recorded yet"
     count = format_count(sum(figures.count for figures in latencies))
-    return f"Worst latency {format_time(worst.max_ns)} of {worst.task}, of {count} activations"
+    return f"Worst latency {format_time(worst.max_ns)} of {one_line(worst.task)}, of {count} activations"
 
 
 class RankedMoments(NamedTuple):

@@ -11,6 +11,7 @@ import typer
 
 from rtgauge.cli.resumer import ResumeOptions, Resumer
 from rtgauge.errors import InputError, RecordError
+from rtgauge.escape import one_line
 
 
 def _show(path: Path, json: bool) -> None:
@@ -50,7 +51,7 @@ def _show(path: Path, json: bool) -> None:
         typer.echo(json_module.dumps(document, indent=1))
         return
     for line in lines(folder):
-        typer.echo(line)
+        typer.echo(one_line(line))
     triggers, rules = triggers_table(folder), rules_table(folder)
     tables = [
         *([] if rules is None else [rules]),
@@ -61,7 +62,7 @@ def _show(path: Path, json: bool) -> None:
     ]
     print_tables(tables, Console())
     for event in folder.events[-EVENTS_SHOWN:]:
-        typer.echo(f"{utc(event.wall_ns)} {event.what}: {event.detail}")
+        typer.echo(f"{utc(event.wall_ns)} {event.what}: {one_line(event.detail)}")
     typer.echo(f"make a record of it: rtgauge recorder import {path}")
 
 

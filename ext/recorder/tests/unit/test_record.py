@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 from typing import TYPE_CHECKING
 
@@ -164,3 +165,30 @@ def test_the_last_kept_latencies_begin_with_the_newest(tmp_path: Path) -> None:
     rows = latest_table(folder).rows
     assert [row[2] for row in rows] == ["50.0", "99.0"]
     assert rows[0][0] > rows[1][0]
+
+
+def test_show_escapes_names_of_threads_and_details_of_events(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    clock = DrivenClock()
+    folder = folder_of(tmp_path / "folder")
+    recording = recording_of(folder, clock)
+    taker = begin(recording, clock)
+    line = {
+        "type": "series",
+        "series": 0,
+        "metric": "latency",
+        "unit": "ns",
+        "labels": {"task": "a\x1b[31mb\nc"},
+    }
+    taker.take(json.dumps(line).encode())
+    clock.pass_ns(61 * SECOND)
+    taker.take(window(clock, 61 * SECOND, figures_of(np.full(10, 5_000))))
+    recording.tick("watched")
+    recording.event("engine failed", "d\x1b[2Je\nf")
+    resumer = resumer_of(tmp_path / "folder")
+    assert resumer is not None and resumer.show is not None
+    resumer.show(tmp_path / "folder", False)
+    said = capsys.readouterr().out
+    assert "\x1b" not in said
+    assert "of a\\u001b[31mb\\nc, of 10" in said and "engine failed: d\\u001b[2Je\\nf" in said
