@@ -5,10 +5,12 @@ from __future__ import annotations
 
 import os
 import re
-from contextlib import suppress
+from contextlib import closing, suppress
 from pathlib import Path
 
 from rtgauge.errors import MeasureError
+from rtgauge.record.own_folder import OwnFolder
+from rtgauge_ext.recorder.program import start_of
 
 INSTANCES = (Path("/sys/kernel/tracing/instances"), Path("/sys/kernel/debug/tracing/instances"))
 PREFIX = "rtgauge-recorder-"
@@ -38,7 +40,7 @@ def instance_folder(name: str) -> Path:
 
 def make_instance(name: str) -> str:
     """Make an instance; return its name: PREFIX, this process and its start. Raises MeasureError."""
-    whole = f"{PREFIX}{os.getpid()}-t{_start(str(os.getpid()))}-{name}"
+    whole = f"{PREFIX}{os.getpid()}-t{start_of(os.getpid())}-{name}"
     try:
         (_folder() / whole).mkdir()
     except OSError as error:
@@ -70,8 +72,12 @@ def remove_leftovers() -> int:
 def _remove_events(group: str) -> None:
     root = _folder().parent
     if (root / "events" / group).exists():
-        with suppress(OSError), (root / "dynamic_events").open("a") as file:
-            file.write(f"-:{group}/\n")
+        with (
+            suppress(OSError),
+            closing(OwnFolder.existing(root)) as folder,
+            folder.open_log("dynamic_events", append=True) as file,
+        ):
+            file.write(f"-:{group}/\n".encode())
 
 
 def _is_left(rest: str) -> bool:
@@ -79,14 +85,5 @@ def _is_left(rest: str) -> bool:
     owner = re.match(r"(\d+)(?:[-_]t(\d+))?", rest)
     if owner is None:
         return False
-    start = _start(owner[1])
-    return start is None or owner[2] not in {None, start}
-
-
-def _start(pid: str) -> str | None:
-    """Return when a process began, in clock ticks since boot; None: there is none."""
-    try:
-        text = Path(f"/proc/{pid}/stat").read_text(errors="replace")
-    except (FileNotFoundError, ProcessLookupError):
-        return None
-    return text.rpartition(")")[2].split()[19]  # field 22
+    start = start_of(int(owner[1]))
+    return start is None or owner[2] not in {None, str(start)}
