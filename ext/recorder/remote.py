@@ -113,8 +113,15 @@ def install(target: str, name: str, options: Options, settings: Settings) -> lis
 
     Raises InputError or MeasureError; then nothing is installed.
     """
+    from rtgauge_ext.recorder.spool import MOST_BYTES
+
     if options.wanted.pid is not None:
         raise InputError("a service finds its program again after a reboot: give --program or --unit")
+    if settings.keep_bytes > MOST_BYTES:
+        raise InputError(
+            f"--keep: `recorder import` reads at most {MOST_BYTES >> 20} MiB from a target; give "
+            f"--keep {MOST_BYTES >> 20}MiB or less"
+        )
     unit = unit_name(name)
     command = service_command(name, options, settings)
     with _connected(target) as (connection, installed):

@@ -29,6 +29,10 @@ SETTINGS, LOGS = "spool.json", ("log.old.ndjson", "log.ndjson")
 SESSIONS, MOMENTS, FORMATS = "sessions", "moments", "formats"
 ROOM = 4
 """A temporary folder may take so many times the room, because nothing is removed from it."""
+MOST_BYTES = 1 << 30
+"""A spool's files may have so many bytes together, because they are kept in memory; the target names and
+fills them.
+"""
 PART = 32
 """How many files are read at once: each has at most 1 MiB."""
 STARTED, STOPPED = "recorder started", "recorder stopped"
@@ -78,14 +82,16 @@ class Spool:
 
     settings: Settings
     events: list[SpoolEvent] = field(default_factory=list[SpoolEvent])
-    sessions: dict[int, list[str]] = field(default_factory=dict[int, list[str]])
+    sessions: dict[int, str] = field(default_factory=dict[int, str])
     moments: dict[int, list[SpoolMoment]] = field(default_factory=lambda: defaultdict(list))
     formats: dict[int, bytes] = field(default_factory=dict[int, bytes])
     damaged: int = 0
+    read_bytes: int = 0
+    """Of the files that were read."""
 
     @classmethod
     def read(cls, read: Read, folder: str) -> Spool:
-        """Read a spool. `read`: reads files where it is. Raises InputError if it is none."""
+        """Read a spool. `read`: reads files where it is. Raises InputError if it is none, or too large."""
         files = read([f"{folder}/{name}" for name in (SETTINGS, *LOGS, SESSIONS, MOMENTS, FORMATS)])
         text = files.text(f"{folder}/{SETTINGS}")
         if text is None:
@@ -100,7 +106,7 @@ class Spool:
         for number, text in spool._parts(read, files, f"{folder}/{FORMATS}"):
             spool.formats[number] = text.strip().encode()
         for number, text in spool._parts(read, files, f"{folder}/{SESSIONS}"):
-            spool.sessions[number] = text.splitlines()
+            spool.sessions[number] = text
         for _, text in spool._parts(read, files, f"{folder}/{MOMENTS}"):
             spool._take_moment(text)
         return spool
@@ -113,6 +119,12 @@ class Spool:
             content = read([f"{place}/{name}" for name in part])
             for name in part:
                 text, number = content.text(f"{place}/{name}"), name.partition(".")[0]
+                self.read_bytes += len(text or "")
+                if self.read_bytes > MOST_BYTES:
+                    raise InputError(
+                        f"{place} and the folders next to it have more than {MOST_BYTES >> 20} MiB, "
+                        "which `import` does not read; remove some moments, or record with a smaller --keep"
+                    )
                 if text is not None and number.isdigit():
                     yield int(number), text
                 else:
@@ -184,8 +196,9 @@ class Player:
     def _without_event(self) -> Iterator[SpoolEvent]:
         """Yield the beginnings of sessions that the log no longer has."""
         known = {event.session for event in self._spool.events}
-        for number, lines in self._spool.sessions.items():
-            first, hello = ((_document(line) or {}) for line in (*lines[:2], "", "")[:2])
+        for number, text in self._spool.sessions.items():
+            lines = text.split("\n", 2)[:2]
+            first, hello = ((_document(line) or {}) for line in (*lines, "", "")[:2])
             if number not in known and "boot_id" in hello:
                 with suppress(KeyError, ValueError, TypeError):
                     yield SpoolEvent(BEGINS, "", number, str(hello["boot_id"]), _times(first), {}, 0)
@@ -232,14 +245,14 @@ class Player:
     def _play(self, number: int) -> None:
         """Play one session, up to its end."""
         recording = self._recording
-        lines = self._spool.sessions.get(number)
+        text = self._spool.sessions.get(number)
         assert recording is not None  # noqa: S101 - an event has made it
-        if lines is None or number in self._played:
+        if text is None or number in self._played:
             return
         self._played.add(number)
         taker = recording.begin()
         moments = sorted(self._spool.moments.pop(number, []), key=lambda moment: moment.times)
-        for line in lines:
+        for line in text.splitlines():
             document = _document(line)
             if document is None:
                 self._spool.damaged += 1
@@ -299,7 +312,8 @@ def played(spool: Spool, name: str, facts: bytes = b"") -> Generator[RecorderFol
     requirement = spool.settings.require
     limits = {} if requirement is None else bounds(parse_requirement(requirement))
     with TemporaryDirectory(prefix="rtgauge-") as place:
-        settings = spool.settings.model_copy(update={"keep_bytes": ROOM * spool.settings.keep_bytes})
+        keep_bytes = ROOM * min(spool.settings.keep_bytes, MOST_BYTES)
+        settings = spool.settings.model_copy(update={"keep_bytes": keep_bytes})
         folder = RecorderFolder.create(Path(place) / (name if name not in {"", ".."} else "spool"), settings)
         try:
             Player(spool, folder, facts, limits).play()

@@ -36,6 +36,7 @@ def test_the_engine_gets_what_it_does_not_choose_itself() -> None:
         (["--program", "a", "--folder", "/tmp/x"], "--folder"),
         (["--program", "a", "--budget-cpu", "1%"], "--budget-cpu"),
         (["--pid", "1"], "--program or --unit"),
+        (["--program", "a", "--keep", "2GiB"], "1024MiB or less"),
     ],
 )
 def test_what_an_engine_alone_cannot_do_is_refused(words: list[str], why: str) -> None:

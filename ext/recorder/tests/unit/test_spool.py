@@ -14,8 +14,10 @@ from ext.recorder.tests.driven import HELLO, METRICS, SECOND, START, DrivenClock
 from rtgauge.errors import InputError
 from rtgauge.record.reader import Record
 from rtgauge.target.file_batch import Files
+from rtgauge_ext.recorder import spool as spool_module
+from rtgauge_ext.recorder.folder import Settings
 from rtgauge_ext.recorder.record import make_record
-from rtgauge_ext.recorder.spool import Spool, is_spool, played
+from rtgauge_ext.recorder.spool import ROOM, Spool, is_spool, played
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -269,3 +271,28 @@ def test_a_spool_without_a_name_of_its_own_is_played(tmp_path: Path, name: str) 
     spool.event("recorder started")
     with played(Spool.read(read, str(spool.folder)), name) as folder:
         assert folder.path.name == "spool"
+
+
+def test_a_spool_does_not_choose_how_much_room_its_import_takes(tmp_path: Path) -> None:
+    spool = Writer(tmp_path / "control")
+    spool.event("recorder started")
+    (spool.folder / "spool.json").write_text(json.dumps(SETTINGS | {"keep_bytes": 1 << 62}))
+    with play(spool.folder) as folder:
+        settings = Settings.model_validate_json((folder.path / "recorder.json").read_text())
+        assert settings.keep_bytes == ROOM << 30
+
+
+def test_a_spool_that_is_too_large_for_the_memory_is_refused(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spool = Writer(tmp_path / "control")
+    spool.begin()
+    for _ in range(100):
+        spool.moment(2_000_000)
+    files = [path for path in spool.folder.rglob("*") if path.is_file() and path.parent != spool.folder]
+    total = sum(len(path.read_text().strip()) for path in files)
+    monkeypatch.setattr(spool_module, "MOST_BYTES", total)
+    assert Spool.read(read, str(spool.folder)).read_bytes == total
+    monkeypatch.setattr(spool_module, "MOST_BYTES", total - 1)
+    with pytest.raises(InputError, match="smaller --keep"):
+        Spool.read(read, str(spool.folder))
