@@ -140,7 +140,7 @@ static bool add_session(struct spool *spool, unsigned int number, int64_t bytes)
 	if (!all)
 		return false;
 	spool->sessions = all;
-	all[spool->session_count++] = (struct spool_session){number, on_disk(bytes)};
+	all[spool->session_count++] = (struct spool_session){.number = number, .bytes = on_disk(bytes)};
 	spool->session_bytes += on_disk(bytes);
 	if (spool->next_session <= number)
 		spool->next_session = number + 1;
@@ -311,16 +311,27 @@ static void remove_session(struct spool *spool, size_t at)
 	}
 }
 
-/* Removes the figures of the oldest sessions until the rest has room. The newest stay. */
+/* Removes the figures of the oldest sessions until the rest has room. The newest stay, and those that are
+ * being written. */
 static void limit_sessions(struct spool *spool)
 {
 	for (size_t at = 0;
 	     at + 2 < spool->session_count && spool->session_bytes > spool->keep_bytes / SESSIONS_SHARE;) {
 		size_t before = spool->session_count;
 
-		remove_session(spool, at);
+		if (!spool->sessions[at].open)
+			remove_session(spool, at);
 		at += spool->session_count == before;
 	}
+}
+
+static struct spool_session *session_of(struct spool *spool, const struct spool_file *file)
+{
+	for (size_t i = spool->session_count; i--;) {
+		if (spool->sessions[i].number == file->number)
+			return &spool->sessions[i];
+	}
+	return NULL;
 }
 
 static void remove_moment(struct spool *spool, size_t at)
@@ -401,20 +412,22 @@ int spool_begin(struct spool *spool, struct spool_file *file)
 		error = ENOMEM;
 	if (error) {
 		close(file->fd);
+		file->fd = -1;
 		unlinkat(spool->sessions_folder, name, 0);
+		return error;
 	}
-	return error;
+	session_of(spool, file)->open = true;
+	return 0;
 }
 
 static void resize_session(struct spool *spool, const struct spool_file *file)
 {
-	for (size_t i = spool->session_count; i--;) {
-		if (spool->sessions[i].number == file->number) {
-			spool->session_bytes += on_disk(file->bytes) - spool->sessions[i].bytes;
-			spool->sessions[i].bytes = on_disk(file->bytes);
-			return;
-		}
-	}
+	struct spool_session *session = session_of(spool, file);
+
+	if (!session)
+		return;
+	spool->session_bytes += on_disk(file->bytes) - session->bytes;
+	session->bytes = on_disk(file->bytes);
 }
 
 void spool_line(struct spool *spool, struct spool_file *file, const char *line, size_t len, bool sync)
@@ -440,6 +453,10 @@ void spool_line(struct spool *spool, struct spool_file *file, const char *line, 
 
 void spool_end(struct spool *spool, struct spool_file *file)
 {
+	struct spool_session *session = session_of(spool, file);
+
+	if (session)
+		session->open = false;
 	fdatasync(file->fd);
 	close(file->fd);
 	file->fd = -1;

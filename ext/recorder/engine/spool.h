@@ -23,6 +23,7 @@ struct spool_moment {
 struct spool_session {
 	unsigned int number;
 	int64_t bytes;
+	bool open; /* it is being written */
 };
 
 struct spool_counts {

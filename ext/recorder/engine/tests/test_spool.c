@@ -142,13 +142,60 @@ static void old_figures_go_but_the_lines_that_moments_need_stay(void **state)
 			keep(&spool, i, 1, 100);
 		spool_end(&spool, &file);
 	}
-	assert_true(spool.session_bytes <= SPOOL_BYTES_MIN / 2 + 3 * 102400);
+	assert_true(spool.session_bytes <= SPOOL_BYTES_MIN / 2 + INT64_C(3) * 102400);
 	assert_true(spool_bytes(&spool) <= SPOOL_BYTES_MIN);
 	assert_int_equal(fstatat(spool.sessions_folder, "00000001.ndjson", &st, 0), 0);
 	assert_int_equal(st.st_size, strlen(started) + 1);
 	assert_int_equal(fstatat(spool.sessions_folder, "00000002.ndjson", &st, 0), -1);
 	assert_int_equal(fstatat(spool.sessions_folder, "00000040.ndjson", &st, 0), 0);
 	assert_true(spool.counts.sessions_removed >= 25);
+	spool_close(&spool);
+}
+
+static void a_session_that_is_being_written_stays_whole(void **state)
+{
+	static const char started[] = "{\"type\":\"started\",\"series\":0,\"start_ns\":1}";
+	static char window[100000];
+	struct spool_file file, failing;
+	struct spool spool;
+	struct stat st;
+
+	(void)state;
+	memset(window, 'w', sizeof(window) - 1);
+	assert_int_equal(spool_open(&spool, path, SPOOL_BYTES_MIN), 0);
+	assert_int_equal(spool_begin(&spool, &file), 0);
+	spool_line(&spool, &file, started, strlen(started), false);
+	for (int i = 0; i < 12; i++)
+		spool_line(&spool, &file, window, strlen(window), false);
+	for (int i = 0; i < 5; i++) { /* the next ones fail */
+		assert_int_equal(spool_begin(&spool, &failing), 0);
+		spool_end(&spool, &failing);
+	}
+	assert_true(spool.session_bytes > SPOOL_BYTES_MIN / 2);
+	spool_line(&spool, &file, window, strlen(window), false);
+	assert_int_equal(fstatat(spool.sessions_folder, "00000001.ndjson", &st, 0), 0);
+	assert_int_equal(st.st_size, file.bytes);
+	assert_int_equal(spool.counts.lines_refused, 0);
+	spool_end(&spool, &file); /* it may go now */
+	assert_true(spool.session_bytes <= SPOOL_BYTES_MIN / 2);
+	spool_close(&spool);
+}
+
+static void a_session_that_cannot_begin_has_no_file(void **state)
+{
+	struct spool spool;
+	struct spool_file file;
+	int folder;
+
+	(void)state;
+	assert_int_equal(spool_open(&spool, path, SPOOL_BYTES_MIN), 0);
+	folder = openat(spool.folder, "sessions", O_PATH | O_DIRECTORY | O_CLOEXEC); /* it has no fsync */
+	assert_int_equal(dup3(folder, spool.sessions_folder, O_CLOEXEC), spool.sessions_folder);
+	close(folder);
+	assert_int_equal(spool_begin(&spool, &file), EBADF);
+	assert_int_equal(file.fd, -1);
+	assert_int_equal(faccessat(spool.sessions_folder, "00000001.ndjson", F_OK, 0), -1);
+	assert_int_equal(spool.session_count, 0);
 	spool_close(&spool);
 }
 
@@ -209,6 +256,10 @@ int main(void)
 						remove_folder),
 		cmocka_unit_test_setup_teardown(old_figures_go_but_the_lines_that_moments_need_stay,
 						make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(a_session_that_is_being_written_stays_whole, make_folder,
+						remove_folder),
+		cmocka_unit_test_setup_teardown(a_session_that_cannot_begin_has_no_file, make_folder,
+						remove_folder),
 		cmocka_unit_test_setup_teardown(formats_are_kept_once, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(the_log_is_limited_and_counts_are_written_once, make_folder,
 						remove_folder),
