@@ -72,7 +72,7 @@ def test_the_unit_runs_the_recorder_with_every_word_as_given(machine: Path) -> N
         "ProtectSystem": "strict",
         "PrivateNetwork": "yes",
         "StateDirectoryMode": "0700",
-        "Restart": "always",
+        "Restart": "on-failure",
     }.items():
         assert service[name] == value
     assert parser["Install"]["WantedBy"] == "multi-user.target"
@@ -81,7 +81,7 @@ def test_the_unit_runs_the_recorder_with_every_word_as_given(machine: Path) -> N
 def test_a_changed_unit_stays(machine: Path) -> None:
     install("control", OPTIONS)
     unit = machine / "etc/systemd/system/rtgauge-recorder-control.service"
-    unit.write_text(unit.read_text().replace("Restart=always", "Restart=no"))
+    unit.write_text(unit.read_text().replace("Restart=on-failure", "Restart=no"))
     before = files(machine)
     assert "stays" in uninstall("control")[0]
     assert files(machine) == before
