@@ -26,17 +26,41 @@ ENGINES = "/usr/local/lib/rtgauge"
 """The folder of the engines of services on a target."""
 PER_SESSION = ("--pid=", "--trace-instance=", "--explain-instance=", "--explain-buffer-kb=", "--drain-ns=")
 """Options of `watch` that the engine's `record` itself chooses."""
-NOT_ROOT, NO_SYSTEMD, THERE, NOT_WRITTEN, NOT_STARTED, NOT_BOOTED, CHANGED, NOTHING = range(10, 18)
+NOT_ROOT, NO_SYSTEMD, THERE, NOT_WRITTEN, NOT_STARTED, NOT_BOOTED, CHANGED, NOTHING, NOT_ROOTS = range(10, 19)
 
+ONLY_ROOTS = """
+only_roots() {
+	for at in "$1" "$(cd "$1" && pwd -P)"; do
+		part=folder
+		while :; do
+			set -- $(ls -ldn "$at/.")
+			case "$1 $3 $part" in
+			d????-??-?*" 0 "*) ;;
+			d????????[tT]*" 0 above") ;;
+			*) echo "${at:-/}"; return 1 ;;
+			esac
+			[ -n "$at" ] || break
+			at=${at%/*} part=above
+		done
+	done
+}
+"""
+"""Returns whether only root can change a folder and every folder above it, as actions.check_roots_file does;
+prints the first that others can change. Sticky folders above it may be shared.
+"""
 INSTALL = f"""
+{ONLY_ROOTS}
 umask 022
 unit={UNITS}/$1 link={UNITS}/multi-user.target.wants/$1 engine={ENGINES}/$2
 [ "$(id -u)" = 0 ] || exit {NOT_ROOT}
 [ -d {UNITS} ] || exit {NO_SYSTEMD}
+mkdir -p {ENGINES} || exit {NOT_WRITTEN}
+only_roots {ENGINES} || {{ rmdir {ENGINES} 2>/dev/null; exit {NOT_ROOTS}; }}
 for place in "$unit" "$link" "$engine"; do
-	[ ! -e "$place" ] && [ ! -L "$place" ] || {{ echo "$place"; exit {THERE}; }}
+	[ ! -e "$place" ] && [ ! -L "$place" ] ||
+		{{ echo "$place"; rmdir {ENGINES} 2>/dev/null; exit {THERE}; }}
 done
-mkdir -p {ENGINES} {UNITS}/multi-user.target.wants &&
+mkdir -p {UNITS}/multi-user.target.wants &&
 	cp "$3" "$engine" && chmod 755 "$engine" && cat >"$unit" && ln -s "../$1" "$link" && sync ||
 	{{ rm -f "$unit" "$link" "$engine"; rmdir {ENGINES} 2>/dev/null; exit {NOT_WRITTEN}; }}
 [ -d /run/systemd/system ] || exit {NOT_BOOTED}
@@ -169,6 +193,10 @@ def check(answer: CommandOutput, target: str, name: str) -> None:
             "`rtgauge-engine record`"
         ),
         THERE: InputError(f"{place} already exists on {target}; remove it first: {remove}"),
+        NOT_ROOTS: InputError(
+            f"users other than root can change {place} on {target}, so root does not run an engine from "
+            f"{ENGINES}; let only root change it: chown root {place} && chmod go-w {place}"
+        ),
         CHANGED: InputError(
             f"{UNITS / unit} on {target} stays, because rtgauge did not write it, or somebody has changed it"
         ),

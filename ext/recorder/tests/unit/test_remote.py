@@ -3,6 +3,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+from typing import TYPE_CHECKING
+
 import pytest
 
 from rtgauge.errors import InputError, MeasureError
@@ -11,6 +15,9 @@ from rtgauge_ext.recorder import command, remote
 from rtgauge_ext.recorder.folder import Settings
 from rtgauge_ext.recorder.program import WantedProgram
 from rtgauge_ext.recorder.recorder import Options
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 BOARD = "ssh://board"
 SETTINGS = Settings(program="--unit control", keep_bytes=8 << 20, command=["rtgauge"], parameters={})
@@ -50,6 +57,7 @@ def test_what_an_engine_alone_cannot_do_is_refused(words: list[str], why: str) -
         (remote.NOT_ROOT, "ssh://root@board"),
         (remote.NO_SYSTEMD, "rtgauge-engine record"),
         (remote.THERE, "recorder uninstall flight --target ssh://board"),
+        (remote.NOT_ROOTS, "chmod go-w /etc/x"),
         (remote.CHANGED, "somebody has changed it"),
         (remote.NOTHING, "is not installed"),
         (remote.NOT_STARTED, "systemctl status"),
@@ -61,3 +69,71 @@ def test_every_refusal_of_the_target_names_its_way_out(status: int, way_out: str
     with pytest.raises((InputError, MeasureError)) as refused:
         remote.check(CommandOutput(status, b"/etc/x", "disk full\n"), BOARD, "flight")
     assert way_out in str(refused.value)
+
+
+@pytest.fixture
+def target(tmp_path: Path) -> Path:
+    """The folders of a target on which systemd does not run."""
+    if os.geteuid() != 0:
+        pytest.skip("only root can make root's folders")
+    (tmp_path / "etc").mkdir()
+    (tmp_path / "engine").write_text("engine")
+    return tmp_path
+
+
+def install_on(target: Path) -> tuple[int, str]:
+    """Run the script that installs; return its status and what it says."""
+    script = remote.INSTALL
+    for place, there in (
+        ("/run/systemd/system", "none"),
+        (remote.ENGINES, "usr/local/lib/rtgauge"),
+        (str(remote.UNITS), "etc"),
+    ):
+        script = script.replace(place, f"{target}/{there}")
+    done = subprocess.run(
+        ["sh", "-c", script, "sh", "x.service", "recorder-x", str(target / "engine")],
+        input=b"unit",
+        stdout=subprocess.PIPE,
+        check=False,
+    )
+    return done.returncode, done.stdout.decode().strip()
+
+
+def test_the_engine_is_copied_into_a_folder_of_root(target: Path) -> None:
+    assert install_on(target) == (remote.NOT_BOOTED, "")
+    engine = target / "usr/local/lib/rtgauge/recorder-x"
+    assert engine.read_text() == "engine" and engine.stat().st_mode & 0o777 == 0o755
+    assert (target / "etc/multi-user.target.wants/x.service").read_text() == "unit"
+    status, place = install_on(target)
+    assert (status, place) == (remote.THERE, f"{target}/etc/x.service")
+
+
+@pytest.mark.parametrize(
+    ("folder", "mode", "owner"),
+    [
+        ("usr/local/lib", 0o2775, 0),
+        ("usr/local/lib", 0o757, 0),
+        ("usr/local/lib", 0o755, 1000),
+        ("usr/local/lib/rtgauge", 0o775, 0),
+        ("usr/local/lib/rtgauge", 0o1777, 0),
+        ("usr/local/lib/rtgauge", 0o700, 1000),
+        ("usr", 0o777, 0),
+    ],
+)
+def test_root_runs_no_engine_from_a_folder_that_others_can_change(
+    target: Path, folder: str, mode: int, owner: int
+) -> None:
+    (target / folder).mkdir(parents=True)
+    os.chown(target / folder, owner, 0)
+    (target / folder).chmod(mode)
+    assert install_on(target) == (remote.NOT_ROOTS, str(target / folder))
+    assert not list((target / "etc").iterdir())
+    assert not (target / "usr/local/lib/rtgauge/recorder-x").exists()
+
+
+def test_a_link_to_a_folder_of_others_is_not_used(target: Path) -> None:
+    (target / "home/lib").mkdir(parents=True)
+    os.chown(target / "home", 1000, 0)
+    (target / "usr/local").mkdir(parents=True)
+    (target / "usr/local/lib").symlink_to(target / "home/lib")
+    assert install_on(target) == (remote.NOT_ROOTS, f"{target}/home")
