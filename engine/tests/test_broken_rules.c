@@ -12,11 +12,12 @@
 
 #include <fcntl.h>
 #include <linux/futex.h>
+#include <sys/mman.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include "base/clock.h"
-#include "probes/watch/broken_rules.h"
+#include "probes/watch/broken_rules.c" /* NOLINT(bugprone-suspicious-include): its parts are static */
 
 #define BEGIN INT64_C(5000000000)
 #define LOCK 0x1000
@@ -102,6 +103,58 @@ static void only_files_on_a_disk_count(void **state)
 	close(proc);
 	close(pipes[0]);
 	close(pipes[1]);
+}
+
+static void files_in_memory_do_not_count_and_others_do(void **state)
+{
+	struct broken_rules rules = settled();
+	int memory = memfd_create("rules", MFD_CLOEXEC), null = open("/dev/null", O_RDWR | O_CLOEXEC);
+	int program = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+	FILE *mounts = open_proc(getpid(), "mountinfo");
+	enum place place;
+
+	(void)state;
+	assert_true(memory >= 0 && null >= 0 && program >= 0 && mounts);
+	calls(&rules, made(SYS_write, (uint64_t)memory, 0), &nobody);
+	calls(&rules, made(SYS_write, (uint64_t)null, 0), &nobody);
+	calls(&rules, made(SYS_fsync, (uint64_t)memory, 0), &nobody);
+	assert_int_equal(broken(&rules, RULE_DISK), 0);
+	place = place_of(mounts, mount_of(getpid(), program)); /* where this test was built */
+	calls(&rules, made(SYS_read, (uint64_t)program, 0), &nobody);
+	assert_int_equal(broken(&rules, RULE_DISK), place == LOCAL || place == REMOTE);
+	fclose(mounts);
+	close(memory);
+	close(null);
+	close(program);
+}
+
+static enum place place_in(const char *mounts, long mount)
+{
+	FILE *file = fmemopen((void *)mounts, strlen(mounts), "r");
+	enum place place = place_of(file, mount);
+
+	fclose(file);
+	return place;
+}
+
+static void a_mount_shows_where_its_files_are(void **state)
+{
+	static const char mounts[] =
+		"22 1 8:1 / / rw,relatime shared:1 - ext4 /dev/sda1 rw\n"
+		"2 22 0:30 / /run rw - tmpfs tmpfs rw\n"
+		"221 22 0:50 / /mnt/with\\040-\\040name rw shared:9 master:2 - nfs4 host:/tmpfs rw,hard\n"
+		"31 22 0:51 / /mnt/far rw - fuse.sshfs me@host: rw\n"
+		"32 22 0:52 / /sys/fs/fuse/connections rw - fusectl fusectl rw\n"
+		"33 22 0:53 / /mnt/odd";
+
+	(void)state;
+	assert_int_equal(place_in(mounts, 22), LOCAL);
+	assert_int_equal(place_in(mounts, 2), IN_MEMORY);
+	assert_int_equal(place_in(mounts, 221), REMOTE);
+	assert_int_equal(place_in(mounts, 31), REMOTE);
+	assert_int_equal(place_in(mounts, 32), LOCAL);
+	assert_int_equal(place_in(mounts, 33), NO_PLACE);
+	assert_int_equal(place_in(mounts, 15), NO_PLACE);
 }
 
 static void a_sleep_within_the_cycle_needs_a_limit_and_a_peer(void **state)
@@ -216,6 +269,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(calls_that_need_memory_or_a_disk_break_rules),
 		cmocka_unit_test(only_files_on_a_disk_count),
+		cmocka_unit_test(files_in_memory_do_not_count_and_others_do),
+		cmocka_unit_test(a_mount_shows_where_its_files_are),
 		cmocka_unit_test(a_sleep_within_the_cycle_needs_a_limit_and_a_peer),
 		cmocka_unit_test(the_wait_for_the_release_needs_only_a_peer),
 		cmocka_unit_test(a_lock_is_a_futex_that_always_has_the_same_value),

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: MIT
 #include "probes/watch/broken_rules.h"
 
+#include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-
-#include <linux/magic.h>
 #include <sys/stat.h>
-#include <sys/vfs.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "base/stream.h"
@@ -104,42 +104,109 @@ void broken_rules_faults(struct broken_rules *rules, int64_t minor, int64_t majo
 		add(rules, RULE_PAGE_FAULT, "major", "", 0, &majors);
 }
 
-/* Returns whether a file system has its files in memory only. */
-static bool is_in_memory(const char *path)
-{
-	static const unsigned long types[] = {TMPFS_MAGIC,	   RAMFS_MAGIC,	       HUGETLBFS_MAGIC,
-					      PROC_SUPER_MAGIC,	   SYSFS_MAGIC,	       DEBUGFS_MAGIC,
-					      TRACEFS_MAGIC,	   DEVPTS_SUPER_MAGIC, CGROUP_SUPER_MAGIC,
-					      CGROUP2_SUPER_MAGIC, SOCKFS_MAGIC,       ANON_INODE_FS_MAGIC};
-	struct statfs info;
+enum place { NO_PLACE, IN_MEMORY, LOCAL, REMOTE };
 
-	if (statfs(path, &info))
-		return false;
-	for (size_t i = 0; i < sizeof(types) / sizeof(types[0]); i++) {
-		if ((unsigned long)info.f_type == types[i])
-			return true;
-	}
-	return false;
+static bool is_one_of(const char *const names[], const char *name)
+{
+	while (*names && strcmp(*names, name))
+		names++;
+	return *names;
 }
 
-/* Returns whether a file descriptor is a file on a disk, or a disk. *unknown: it is closed already. */
+/* Returns where the files of a mount are; NO_PLACE: it is not in the list, so it is the kernel's own, such as
+ * of sockets and of memory with a name. mounts: as in /proc/PID/mountinfo. */
+static enum place place_of(FILE *mounts, long mount)
+{
+	static const char *const in_memory[] = {"tmpfs",  "devtmpfs", "ramfs",	 "hugetlbfs",
+						"proc",	  "sysfs",    "debugfs", "tracefs",
+						"devpts", "cgroup",   "cgroup2", NULL};
+	static const char *const remote[] = {"9p",	 "afs",	 "ceph",     "cifs", "coda", "fuse",
+					     "fuseblk",	 "gfs2", "lustre",   "nfs",  "nfs4", "ocfs2",
+					     "orangefs", "smb3", "virtiofs", NULL};
+	enum place place = NO_PLACE;
+	char *line = NULL, *kind;
+	size_t size = 0;
+
+	while (place == NO_PLACE && getline(&line, &size, mounts) > 0) {
+		if (strtol(line, NULL, 10) != mount || !(kind = strstr(line, " - ")))
+			continue;
+		kind += 3;
+		kind[strcspn(kind, " \n")] = '\0';
+		if (is_one_of(in_memory, kind))
+			place = IN_MEMORY;
+		else
+			place = is_one_of(remote, kind) || !strncmp(kind, "fuse.", 5) ? REMOTE : LOCAL;
+	}
+	free(line);
+	return place;
+}
+
+static FILE *open_proc(pid_t tid, const char *name)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/%d/%s", (int)tid, name);
+	return fopen(path, "re");
+}
+
+/* Returns the number of the mount of an open file; -1: it is closed. */
+static long mount_of(pid_t tid, int fd)
+{
+	static const char key[] = "mnt_id:";
+	char name[32], line[128];
+	long mount = -1;
+	FILE *file;
+
+	snprintf(name, sizeof(name), "fdinfo/%d", fd);
+	file = open_proc(tid, name);
+	while (file && mount < 0 && fgets(line, sizeof(line), file)) {
+		if (!strncmp(line, key, sizeof(key) - 1))
+			mount = strtol(line + sizeof(key) - 1, NULL, 10);
+	}
+	if (file)
+		fclose(file);
+	return mount;
+}
+
+/* Returns whether an open file is a file on a disk, or a disk. *unknown: it is closed already. Asks no
+ * server, which may never answer. */
+static bool look_at(pid_t tid, int fd, bool *unknown)
+{
+	char path[64], first;
+	enum place place = NO_PLACE;
+	struct statx status;
+	long mount;
+	FILE *mounts;
+
+	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)tid, fd);
+	*unknown = readlink(path, &first, 1) != 1;
+	if (*unknown || first != '/') /* a pipe, a socket and the like have no path */
+		return false;
+	mount = mount_of(tid, fd);
+	*unknown = mount < 0;
+	mounts = *unknown ? NULL : open_proc(tid, "mountinfo");
+	if (mounts) {
+		place = place_of(mounts, mount);
+		fclose(mounts);
+	}
+	if (place == NO_PLACE || place == REMOTE)
+		return place == REMOTE;
+	*unknown = statx(AT_FDCWD, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_TYPE, &status) != 0;
+	return !*unknown && (S_ISBLK(status.stx_mode) || (S_ISREG(status.stx_mode) && place == LOCAL));
+}
+
 static bool is_on_disk(struct broken_rules *rules, pid_t tid, int fd, int64_t now_ns, bool *unknown)
 {
 	unsigned int slot = (unsigned int)fd % KNOWN_FILES;
-	struct stat status;
-	char path[64];
 
 	*unknown = rules->files[slot].unknown;
 	if (rules->files[slot].fd == fd && rules->files[slot].seen_ns &&
 	    now_ns - rules->files[slot].seen_ns < FILE_KNOWN_NS)
 		return rules->files[slot].disk;
-	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)tid, fd);
-	*unknown = stat(path, &status) != 0;
+	rules->files[slot].disk = look_at(tid, fd, unknown);
+	rules->files[slot].unknown = *unknown;
 	rules->files[slot].fd = fd;
 	rules->files[slot].seen_ns = now_ns;
-	rules->files[slot].unknown = *unknown;
-	rules->files[slot].disk =
-		!*unknown && (S_ISBLK(status.st_mode) || (S_ISREG(status.st_mode) && !is_in_memory(path)));
 	return rules->files[slot].disk;
 }
 
