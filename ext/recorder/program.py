@@ -86,9 +86,12 @@ def _named(name: str) -> list[int]:
 
 
 def _of_unit(unit: str) -> list[int]:
-    """Return the first process of a unit's control group, which is its main process."""
+    """Return the first process of a unit's control group, which is its main process. Users make groups of
+    any name below user.slice.
+    """
     unit = unit if "." in unit else f"{unit}.service"
     for number, (folder, folders, _) in enumerate(os.walk(CGROUPS)):
+        folders[:] = [name for name in folders if name != "user.slice"]
         if unit in folders:
             try:
                 pids = (Path(folder) / unit / "cgroup.procs").read_text().split()

@@ -57,6 +57,20 @@ def test_a_program_is_found_by_its_unit(
     assert WantedProgram(unit="other").find() == []
 
 
+def test_a_unit_is_not_looked_for_among_the_groups_of_users(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, running: subprocess.Popen[str]
+) -> None:
+    monkeypatch.setattr(program, "CGROUPS", tmp_path)
+    theirs = tmp_path / "user.slice/user-1000.slice/user@1000.service/app.slice/control.service"
+    theirs.mkdir(parents=True)
+    (theirs / "cgroup.procs").write_text("1\n")
+    assert WantedProgram(unit="control").find() == []
+    group = tmp_path / "system.slice/control.service"
+    group.mkdir(parents=True)
+    (group / "cgroup.procs").write_text(f"{running.pid}\n")
+    assert [each.pid for each in WantedProgram(unit="control").find()] == [running.pid]
+
+
 def test_exactly_one_program_must_be_named() -> None:
     for given in ({}, {"pid": 1, "name": "x"}):
         with pytest.raises(InputError, match="say which program"):
