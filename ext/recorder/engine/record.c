@@ -41,6 +41,8 @@
 #define WAIT_MIN_NS NS_PER_S
 #define WAIT_MAX_NS (60 * NS_PER_S)
 #define LIVED_NS (10 * NS_PER_S) /* a session that lasts so long has worked */
+#define ARM_NS (60 * NS_PER_S)	 /* a session arms within this time, */
+#define END_NS (10 * NS_PER_S)	 /* and ends within this one after `stop` */
 #define SUSPENDED_NS (NS_PER_S / 100)
 #define BUFFER_KB 4096
 #define BUFFER_KB_MIN 512
@@ -93,7 +95,9 @@ struct session {
 	int64_t windows_ns;	   /* a window came after the clocks were written; 0: none */
 	int64_t suspended_ns;	   /* how long the machine had slept when it began */
 	unsigned int formats, moments;
-	bool stopping, ended_in_order, program_ended;
+	int64_t stopped_ns; /* when it was asked to stop */
+	const char *killed; /* why it was killed; NULL: it was not */
+	bool armed, stopping, ended_in_order, program_ended;
 };
 
 static struct {
@@ -420,6 +424,13 @@ static void failed(const char *why)
 	recorder.wait_ns = 2 * recorder.wait_ns < WAIT_MAX_NS ? 2 * recorder.wait_ns : WAIT_MAX_NS;
 }
 
+static void has_begun(struct session *s)
+{
+	recorder.said[0] = '\0'; /* the same failure is news again */
+	write_clocks(s);
+	event("session begins", "", s->file.number);
+}
+
 /* Starts a session. Returns NULL if that fails. */
 static struct session *begin(const struct process *watched)
 {
@@ -446,8 +457,7 @@ static struct session *begin(const struct process *watched)
 		free_session(s);
 		return NULL;
 	}
-	write_clocks(s);
-	event("session begins", "", s->file.number);
+	has_begun(s);
 	return s;
 }
 
@@ -455,6 +465,28 @@ static void say(const struct session *s, const char *word)
 {
 	if (write(s->in, word, strlen(word)) < 0 && errno != EPIPE)
 		failed(errname(errno));
+}
+
+static void stop(struct session *s)
+{
+	if (s->stopping)
+		return;
+	s->stopping = true;
+	s->stopped_ns = now_ns();
+	say(s, "stop\n");
+}
+
+/* Ends a silent session that does not go on, as one that waits for a file server. */
+static void kill_if_late(struct session *s, int64_t at_ns)
+{
+	if (s->killed)
+		return;
+	if (s->stopping && at_ns - s->stopped_ns >= END_NS)
+		s->killed = "the engine did not stop within 10 s and was killed; its last events are missing";
+	else if (!s->armed && at_ns - s->begun_ns >= ARM_NS)
+		s->killed = "the engine did not begin within 60 s and was killed; the recorder tries again";
+	if (s->killed)
+		kill(s->pid, SIGKILL);
 }
 
 /* Returns the whole number behind a key within the first bytes of a line; -1: there is none. */
@@ -563,6 +595,7 @@ static void take(struct session *s, char *line, size_t len)
 			s->task[series] = text_of(line, "\"task\":\"");
 		}
 	} else if (begins(line, "armed")) {
+		s->armed = true;
 		say(s, "go\n");
 	} else if (begins(line, "started")) {
 		keeps = !s->from_ns;
@@ -593,8 +626,10 @@ static void take_end(struct session *s)
 	bool is_now = s == recorder.now, lived;
 	unsigned int number = s->file.number;
 	bool program_ended = s->program_ended, in_order = s->ended_in_order;
+	const char *killed = s->killed;
 
-	waitpid(s->pid, NULL, 0);
+	while (waitpid(s->pid, NULL, 0) < 0 && errno == EINTR)
+		;
 	lived = in_order && now_ns() - s->begun_ns >= LIVED_NS;
 	write_clocks(s);
 	free_session(s);
@@ -604,6 +639,8 @@ static void take_end(struct session *s)
 	recorder.next = NULL;
 	if (lived)
 		recorder.wait_ns = WAIT_MIN_NS;
+	else if (killed)
+		failed(killed);
 	else if (!stop_asked)
 		failed(program_ended ? "the program ended after a few seconds" : "it ended early");
 }
@@ -657,8 +694,7 @@ static void follow_on(int64_t at_ns)
 	if (!next && is_old && s->from_ns && at_ns >= s->from_ns && at_ns >= recorder.again_ns) {
 		recorder.next = begin(&s->program);
 	} else if (next && next->from_ns && at_ns >= next->from_ns - BEFORE_NS && !s->stopping) {
-		s->stopping = true;
-		say(s, "stop\n");
+		stop(s);
 	}
 }
 
@@ -686,12 +722,32 @@ static void wait_for_lines(int64_t at_ns)
 		open[count] = &recorder.sessions[i];
 		fds[count++] = (struct pollfd){.fd = recorder.sessions[i].out, .events = POLLIN};
 	}
-	if (poll(fds, count, pause_ms(at_ns)) <= 0)
+	if (poll(fds, count, pause_ms(at_ns)) < 0)
 		return;
+	at_ns = now_ns();
 	for (nfds_t i = 0; i < count; i++) {
 		if (fds[i].revents)
 			drain(open[i]);
+		else
+			kill_if_late(open[i], at_ns);
 	}
+}
+
+/* Ends all sessions, except one that even SIGKILL does not end. */
+static void end_sessions(void)
+{
+	int64_t at_ns = now_ns(), until_ns = at_ns + 2 * END_NS;
+
+	stop_asked = 1;
+	for (int i = 0; i < 2; i++) {
+		if (recorder.sessions[i].pid)
+			stop(&recorder.sessions[i]);
+	}
+	for (; (recorder.sessions[0].pid || recorder.sessions[1].pid) && at_ns < until_ns; at_ns = now_ns())
+		wait_for_lines(at_ns);
+	if (recorder.sessions[0].pid || recorder.sessions[1].pid)
+		event_once("engine failed",
+			   "the engine cannot be killed: it waits in the kernel; restart the machine");
 }
 
 static void record_on(void)
@@ -717,13 +773,7 @@ static void record_on(void)
 			follow_on(at_ns);
 		wait_for_lines(at_ns);
 	}
-	stop_asked = 1;
-	for (int i = 0; i < 2; i++) {
-		if (recorder.sessions[i].pid)
-			say(&recorder.sessions[i], "stop\n");
-		while (recorder.sessions[i].pid)
-			drain(&recorder.sessions[i]);
-	}
+	end_sessions();
 }
 
 static int open_instances(void)

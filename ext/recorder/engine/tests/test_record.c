@@ -3,6 +3,8 @@
  */
 #include "ext/recorder/engine/record.c" /* NOLINT(bugprone-suspicious-include): its parts are static */
 
+#include <sys/prctl.h>
+
 #include "tests/check.h"
 #include "tests/cm.h"
 
@@ -94,6 +96,110 @@ static void what_killed_recorders_left_goes(void **state)
 	assert_written("-:" GROUP_PREFIX "1073741824_t5_2_explain/\n");
 }
 
+/* Begins a session whose `watch` is a child that says nothing. */
+static struct session *begun(void)
+{
+	struct session *s = &recorder.sessions[0];
+	int from[2];
+
+	*s = (struct session){.begun_ns = now_ns(), .file.fd = -1};
+	assert_int_equal(pipe2(from, O_CLOEXEC), 0);
+	s->out = from[0];
+	s->in = open("/dev/null", O_WRONLY | O_CLOEXEC);
+	assert_int_equal(spool_begin(&recorder.spool, &s->file), 0);
+	s->pid = fork();
+	assert_true(s->pid >= 0);
+	if (!s->pid) {
+		prctl(PR_SET_PDEATHSIG, SIGKILL);
+		for (;;)
+			pause();
+	}
+	close(from[1]);
+	recorder.now = s;
+	return s;
+}
+
+static int make_recorder(void **state)
+{
+	char place[96];
+
+	if (make_tracefs(state))
+		return -1;
+	snprintf(place, sizeof(place), "%s/spool", path);
+	stop_asked = 0;
+	recorder.said[0] = '\0';
+	recorder.now = recorder.next = NULL;
+	return spool_open(&recorder.spool, place, SPOOL_BYTES_MIN);
+}
+
+static int remove_recorder(void **state)
+{
+	spool_close(&recorder.spool);
+	return remove_tracefs(state);
+}
+
+/* Returns how often the log has a text. */
+static int logged(const char *wanted)
+{
+	struct bytes log;
+	char place[96];
+	int count = 0;
+
+	snprintf(place, sizeof(place), "%s/spool/log.ndjson", path);
+	assert_int_equal(file_read(place, 1 << 20, &log), 0);
+	for (const char *at = log.data; (at = strstr(at, wanted)); at++)
+		count++;
+	free(log.data);
+	return count;
+}
+
+static void a_session_that_does_not_begin_is_killed(void **state)
+{
+	struct session *s = begun();
+
+	(void)state;
+	kill_if_late(s, s->begun_ns + ARM_NS - 1);
+	assert_null(s->killed);
+	kill_if_late(s, s->begun_ns + ARM_NS);
+	assert_non_null(s->killed);
+	while (s->pid)
+		wait_for_lines(now_ns());
+	assert_null(recorder.now);
+	assert_int_equal(logged("did not begin within 60 s"), 1);
+	assert_int_equal(logged("it ended early"), 0);
+}
+
+static void a_session_that_does_not_end_is_killed(void **state)
+{
+	struct session *s = begun();
+
+	(void)state;
+	s->armed = true;
+	kill_if_late(s, s->begun_ns + SESSION_NS);
+	assert_null(s->killed);
+	stop(s);
+	kill_if_late(s, s->stopped_ns + END_NS - 1);
+	assert_null(s->killed);
+	s->stopped_ns -= END_NS;
+	end_sessions();
+	assert_int_equal(s->pid, 0);
+	assert_int_equal(logged("did not stop within 10 s"), 1);
+}
+
+static void the_same_failure_is_logged_again_after_a_session_began(void **state)
+{
+	(void)state;
+	failed("it ended early");
+	failed("it ended early");
+	assert_int_equal(logged("it ended early"), 1);
+	has_begun(begun());
+	assert_int_equal(logged("session begins"), 1);
+	kill(recorder.now->pid, SIGKILL);
+	while (recorder.now)
+		wait_for_lines(now_ns());
+	assert_int_equal(logged("it ended early"), 2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -101,6 +207,12 @@ int main(void)
 						remove_tracefs),
 		cmocka_unit_test_setup_teardown(what_killed_recorders_left_goes, make_tracefs,
 						remove_tracefs),
+		cmocka_unit_test_setup_teardown(a_session_that_does_not_begin_is_killed, make_recorder,
+						remove_recorder),
+		cmocka_unit_test_setup_teardown(a_session_that_does_not_end_is_killed, make_recorder,
+						remove_recorder),
+		cmocka_unit_test_setup_teardown(the_same_failure_is_logged_again_after_a_session_began,
+						make_recorder, remove_recorder),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
