@@ -102,7 +102,54 @@ static void *grown(void *all, size_t count, size_t size)
 	return count & (count - 1) ? all : realloc(all, (count ? 2 * count : 1) * size);
 }
 
-static bool add_moment(struct spool *spool, const struct spool_moment *moment)
+/* Returns the place of the first group from this one on. */
+static size_t group_at(const struct spool *spool, unsigned int group)
+{
+	size_t low = 0, high = spool->group_count;
+
+	while (low < high) {
+		size_t middle = low + (high - low) / 2;
+
+		if (spool->groups[middle].group < group)
+			low = middle + 1;
+		else
+			high = middle;
+	}
+	return low;
+}
+
+static bool join_group(struct spool *spool, const struct spool_moment *moment)
+{
+	size_t at = group_at(spool, moment->group);
+
+	if (at == spool->group_count || spool->groups[at].group != moment->group) {
+		struct spool_group *all = grown(spool->groups, spool->group_count, sizeof(*all));
+
+		if (!all)
+			return false;
+		spool->groups = all;
+		memmove(&all[at + 1], &all[at], (spool->group_count - at) * sizeof(*all));
+		all[at] = (struct spool_group){.group = moment->group};
+		spool->group_count++;
+	}
+	spool->groups[at].count++;
+	spool->groups[at].bytes += moment->bytes;
+	return true;
+}
+
+static void leave_group(struct spool *spool, const struct spool_moment *moment)
+{
+	size_t at = group_at(spool, moment->group);
+	struct spool_group *group = &spool->groups[at];
+
+	group->bytes -= moment->bytes;
+	if (--group->count)
+		return;
+	memmove(group, group + 1, (spool->group_count - at - 1) * sizeof(*group));
+	spool->group_count--;
+}
+
+static bool append_moment(struct spool *spool, const struct spool_moment *moment)
 {
 	struct spool_moment *all = grown(spool->moments, spool->moment_count, sizeof(*all));
 
@@ -114,6 +161,16 @@ static bool add_moment(struct spool *spool, const struct spool_moment *moment)
 	if (spool->next_moment <= moment->number)
 		spool->next_moment = moment->number + 1;
 	return true;
+}
+
+static bool add_moment(struct spool *spool, const struct spool_moment *moment)
+{
+	if (!join_group(spool, moment))
+		return false;
+	if (append_moment(spool, moment))
+		return true;
+	leave_group(spool, moment);
+	return false;
 }
 
 static void moment_name(const struct spool_moment *moment, char name[NAME_SIZE])
@@ -130,7 +187,7 @@ static int find_moment(struct spool *spool, const char *name, int64_t bytes)
 	if (sscanf(name, "%u.%u.%u.%lld", &moment.number, &moment.session, &moment.group, &latency_ns) != 4)
 		return 0;
 	moment.latency_ns = latency_ns;
-	return add_moment(spool, &moment) ? 0 : ENOMEM;
+	return append_moment(spool, &moment) ? 0 : ENOMEM; /* group_moments puts it into its group */
 }
 
 static bool add_session(struct spool *spool, unsigned int number, int64_t bytes)
@@ -173,6 +230,34 @@ static int by_number(const void *a, const void *b)
 	const struct spool_session *x = a, *y = b;
 
 	return (x->number > y->number) - (x->number < y->number);
+}
+
+static int moment_by_group(const void *a, const void *b)
+{
+	const struct spool_moment *x = a, *y = b;
+
+	return (x->group > y->group) - (x->group < y->group);
+}
+
+static int moment_by_number(const void *a, const void *b)
+{
+	const struct spool_moment *x = a, *y = b;
+
+	return (x->number > y->number) - (x->number < y->number);
+}
+
+/* Puts the moments that the folder had into their groups. Returns 0 or an errno. */
+static int group_moments(struct spool *spool)
+{
+	if (!spool->moment_count)
+		return 0;
+	qsort(spool->moments, spool->moment_count, sizeof(*spool->moments), moment_by_group);
+	for (size_t i = 0; i < spool->moment_count; i++) {
+		if (!join_group(spool, &spool->moments[i]))
+			return ENOMEM;
+	}
+	qsort(spool->moments, spool->moment_count, sizeof(*spool->moments), moment_by_number);
+	return 0;
 }
 
 static int open_log(struct spool *spool)
@@ -219,6 +304,8 @@ int spool_open(struct spool *spool, const char *path, int64_t keep_bytes)
 	if (!error)
 		error = walk(spool, spool->moments_folder, find_moment);
 	if (!error)
+		error = group_moments(spool);
+	if (!error)
 		error = walk(spool, spool->formats_folder, find_formats);
 	if (spool->session_count)
 		qsort(spool->sessions, spool->session_count, sizeof(*spool->sessions), by_number);
@@ -235,6 +322,7 @@ void spool_close(struct spool *spool)
 			close(all[i]);
 	}
 	free(spool->moments);
+	free(spool->groups);
 	free(spool->sessions);
 }
 
@@ -342,24 +430,10 @@ static void remove_moment(struct spool *spool, size_t at)
 	moment_name(moment, name);
 	unlinkat(spool->moments_folder, name, 0);
 	spool->moment_bytes -= moment->bytes;
+	leave_group(spool, moment);
 	memmove(moment, moment + 1, (spool->moment_count - at - 1) * sizeof(*moment));
 	spool->moment_count--;
 	spool->counts.moments_removed++;
-}
-
-/* Returns the sum of a group's bytes if it has several moments, else 0. */
-static int64_t bytes_of(const struct spool *spool, unsigned int group)
-{
-	int64_t bytes = 0;
-	unsigned int count = 0;
-
-	for (size_t i = 0; i < spool->moment_count; i++) {
-		if (spool->moments[i].group == group) {
-			bytes += spool->moments[i].bytes;
-			count++;
-		}
-	}
-	return count > 1 ? bytes : 0;
 }
 
 /* Returns which moment to remove: the smallest of the group with the most bytes. The last moment of a group
@@ -367,17 +441,15 @@ static int64_t bytes_of(const struct spool *spool, unsigned int group)
 static size_t least_wanted(const struct spool *spool)
 {
 	int64_t most = 0;
-	unsigned int largest = 0, before = 0;
+	unsigned int largest = 0;
 	size_t found = SIZE_MAX;
 
-	for (size_t i = 0; i < spool->moment_count; i++) {
-		unsigned int group = spool->moments[i].group;
-		int64_t bytes = i && group == before ? 0 : bytes_of(spool, group);
+	for (size_t i = 0; i < spool->group_count; i++) {
+		const struct spool_group *group = &spool->groups[i];
 
-		before = group;
-		if (bytes > most) {
-			most = bytes;
-			largest = group;
+		if (group->count > 1 && group->bytes > most) {
+			most = group->bytes;
+			largest = group->group;
 		}
 	}
 	for (size_t i = 0; i < spool->moment_count; i++) {

@@ -19,6 +19,12 @@ struct spool_moment {
 	int64_t latency_ns, bytes;
 };
 
+/* How many moments a group has, and their bytes. */
+struct spool_group {
+	unsigned int group, count;
+	int64_t bytes;
+};
+
 /* One file of sessions/. */
 struct spool_session {
 	unsigned int number;
@@ -35,8 +41,9 @@ struct spool {
 	int folder, sessions_folder, moments_folder, formats_folder, log;
 	int64_t keep_bytes, log_bytes, old_log_bytes, moment_bytes, session_bytes, formats_bytes;
 	struct spool_moment *moments; /* by number */
+	struct spool_group *groups;   /* by group */
 	struct spool_session *sessions;
-	size_t moment_count, session_count;
+	size_t moment_count, group_count, session_count;
 	unsigned int next_moment, next_session, formats; /* the newest file of formats/; 0: none */
 	struct spool_counts counts;			 /* since the last event */
 };

@@ -75,6 +75,73 @@ static bool has(const struct spool *spool, unsigned int group, int64_t latency_n
 	return false;
 }
 
+/* The groups have exactly the moments. */
+static void assert_grouped(const struct spool *spool)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < spool->group_count; i++) {
+		const struct spool_group *group = &spool->groups[i];
+		int64_t bytes = 0;
+		unsigned int members = 0;
+
+		assert_true(!i || group[-1].group < group->group);
+		for (size_t k = 0; k < spool->moment_count; k++) {
+			if (spool->moments[k].group == group->group) {
+				bytes += spool->moments[k].bytes;
+				members++;
+			}
+		}
+		assert_true(members > 0);
+		assert_int_equal(group->count, members);
+		assert_int_equal(group->bytes, bytes);
+		count += members;
+	}
+	assert_int_equal(count, spool->moment_count);
+}
+
+static void groups_follow_their_moments(void **state)
+{
+	struct spool spool;
+	size_t count;
+
+	(void)state;
+	assert_int_equal(spool_open(&spool, path, SPOOL_BYTES_MIN), 0);
+	for (unsigned int i = 0; i < 400; i++) { /* new groups come, and whole groups go */
+		keep(&spool, 1, (i * 2654435761U) >> (i % 3 ? 29 : 22), i % 7);
+		if (i % 40 == 39)
+			assert_grouped(&spool);
+	}
+	assert_true(spool.counts.moments_removed > 100);
+	count = spool.moment_count;
+	spool_close(&spool);
+	assert_int_equal(spool_open(&spool, path, SPOOL_BYTES_MIN), 0);
+	assert_int_equal(spool.moment_count, count);
+	for (size_t i = 1; i < count; i++)
+		assert_true(spool.moments[i - 1].number < spool.moments[i].number);
+	assert_grouped(&spool);
+	keep(&spool, 1, 5, 900);
+	assert_grouped(&spool);
+	spool_close(&spool);
+}
+
+static void if_no_group_has_two_the_smallest_goes(void **state)
+{
+	struct spool spool;
+
+	(void)state;
+	assert_int_equal(spool_open(&spool, path, SPOOL_BYTES_MIN), 0);
+	for (unsigned int i = 1; i <= 400; i++)
+		keep(&spool, 1, i, 1000 - i);
+	assert_grouped(&spool);
+	assert_true(has(&spool, 1, 999));
+	assert_false(has(&spool, 400, 600));
+	keep(&spool, 1, 401, 5000);
+	assert_true(has(&spool, 401, 5000) && has(&spool, 1, 999));
+	assert_grouped(&spool);
+	spool_close(&spool);
+}
+
 static void a_storm_removes_only_its_own_moments(void **state)
 {
 	struct spool spool;
@@ -251,6 +318,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(a_storm_removes_only_its_own_moments, make_folder,
+						remove_folder),
+		cmocka_unit_test_setup_teardown(groups_follow_their_moments, make_folder, remove_folder),
+		cmocka_unit_test_setup_teardown(if_no_group_has_two_the_smallest_goes, make_folder,
 						remove_folder),
 		cmocka_unit_test_setup_teardown(the_next_recorder_finds_what_was_kept, make_folder,
 						remove_folder),
