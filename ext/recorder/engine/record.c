@@ -212,7 +212,8 @@ static char unit_procs[512];
 static int is_unit(const char *path, const struct stat *st, int kind, struct FTW *at)
 {
 	(void)st;
-	if (kind != FTW_D || strcmp(path + at->base, unit))
+	/* Below user.slice, any user can make a group of any name. */
+	if (kind != FTW_D || strcmp(path + at->base, unit) || strstr(path, "/user.slice/"))
 		return 0;
 	snprintf(unit_procs, sizeof(unit_procs), "%s/cgroup.procs", path);
 	return 1;
