@@ -568,6 +568,35 @@ static void calls_have_names_and_objects(void **state)
 	assert_true(strlen(filter) < CALL_FILTER_MAX - 64);
 }
 
+static bool is_named_in(enum call_table table, const char *name)
+{
+	char room[CALL_NAME_MAX];
+
+	for (long number = 0; number < 512; number++) {
+		struct blocking_call call = call_of(number, 0, 0, 0);
+
+		call.table = table;
+		if (!strcmp(blocking_call_name(&call, room, sizeof(room)), name))
+			return true;
+	}
+	return false;
+}
+
+static void a_32_bit_program_has_the_same_calls(void **state)
+{
+	(void)state;
+	for (long number = 0; number < 512; number++) {
+		const struct blocking_call call = call_of(number, 0, 0, 0);
+		char room[CALL_NAME_MAX];
+		const char *name = blocking_call_name(&call, room, sizeof(room));
+
+		/* i386 has accept4, and has semtimedop only with 64-bit times */
+		if (strncmp(name, "syscall ", 8) != 0 && strcmp(name, "accept") != 0 &&
+		    strcmp(name, "semop") != 0)
+			assert_true(is_named_in(CALLS_32_BIT, name));
+	}
+}
+
 static void a_grid_is_found_in_spite_of_skipped_points(void **state)
 {
 	int64_t times[200];
@@ -739,6 +768,7 @@ int main(void)
 		cmocka_unit_test(a_grid_is_found_in_spite_of_skipped_points),
 		cmocka_unit_test(only_a_futex_that_is_a_lock_is_one),
 		cmocka_unit_test(calls_have_names_and_objects),
+		cmocka_unit_test(a_32_bit_program_has_the_same_calls),
 		cmocka_unit_test(a_thread_is_read_whatever_its_name),
 		cmocka_unit_test(an_interrupt_and_its_softirq_are_one_stop),
 		cmocka_unit_test(a_task_belongs_to_the_interrupt_that_lets_it_run),

@@ -329,12 +329,12 @@ def import_folder(
     raise typer.Exit(finish(path, run, as_json=json, details=details))
 
 
-@app.command("install")
+@app.command("install", context_settings={"ignore_unknown_options": True})  # they are for `run`
 def install(
     name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the service.", show_default=False)],
     command: Annotated[
         list[str],
-        typer.Argument(metavar="-- OPTIONS", help="Options of rtgauge recorder run.", show_default=False),
+        typer.Argument(metavar="OPTIONS", help="Options of rtgauge recorder run.", show_default=False),
     ],
     target: Target = "local",
 ) -> None:
@@ -345,10 +345,12 @@ def install(
 
     \b
     Examples:
-      rtgauge recorder install control -- --unit control.service --keep 50MiB
-      rtgauge recorder install control --target ssh://root@board \\
-          -- --program control
+      rtgauge recorder install control --unit control.service --keep 50MiB
+      rtgauge recorder install control --program control \\
+          --target ssh://root@board
     """
+    if name.startswith("-"):
+        raise InputError(f"give the name of the service before its options, such as {name}")
     for line in _install(name, command, target):
         typer.echo(line)
 

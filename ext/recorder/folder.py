@@ -182,6 +182,8 @@ class RecorderFolder:
     @classmethod
     def open(cls, path: Path) -> Self:
         """Open a folder that a recorder made, for reading. Raises InputError."""
+        if os.access(path, os.X_OK) and path.is_dir() and not os.path.lexists(path / SETTINGS):
+            raise InputError(f"{path} is not the folder of a recorder, because it lacks {SETTINGS}")
         try:
             folder = OwnFolder.existing(path)
             settings = Settings.model_validate_json(folder.read_own(SETTINGS, MOST_SETTINGS))

@@ -9,6 +9,7 @@ from configparser import RawConfigParser
 from typing import TYPE_CHECKING
 
 import pytest
+from tests.support.cli import invoke
 
 from rtgauge.errors import InputError
 from rtgauge_ext.recorder import actions, command, installing, tracing
@@ -183,7 +184,8 @@ def test_systemd_calls_the_service_no_worse_than_medium(machine: Path) -> None:
 
 
 def test_the_command_installs_and_refuses_what_run_would_refuse(machine: Path) -> None:
-    command.install("control", ["--program", "control", "--keep", "50MiB"])
+    done = invoke("recorder", "install", "control", "--program", "control", "--keep", "50MiB")
+    assert done.returncode == 0, "with or without --"
     assert len(files(machine)) == 2
     for words, why in (
         (["--sneaky"], "No such option"),

@@ -214,7 +214,8 @@ def test_hostile_lines_are_counted(tmp_path: Path) -> None:
         assert folder.counts["damaged"] == 6 + 1 + 2
 
 
-def test_a_session_whose_hello_was_refused_costs_no_other_session(tmp_path: Path) -> None:
+def two_sessions(tmp_path: Path) -> Writer:
+    """A spool of two sessions, each with a window of 100 activations and a moment."""
     spool = Writer(tmp_path / "control")
     spool.event("recorder started")
     for _ in range(2):
@@ -222,6 +223,11 @@ def test_a_session_whose_hello_was_refused_costs_no_other_session(tmp_path: Path
         spool.windows(np.full(100, 20_000), 900 * SECOND)
         spool.moment(2_000_000)
         spool.end("program-ended")
+    return spool
+
+
+def test_a_session_whose_hello_was_refused_costs_no_other_session(tmp_path: Path) -> None:
+    spool = two_sessions(tmp_path)
     first = spool.folder / "sessions/00000001.ndjson"
     lines = first.read_text().splitlines(keepends=True)
     assert '"hello"' in lines[1]
@@ -250,13 +256,7 @@ def test_a_moment_that_is_nested_or_large_beyond_measure_is_counted(tmp_path: Pa
 
 
 def test_moments_whose_session_or_series_is_gone_are_counted(tmp_path: Path) -> None:
-    spool = Writer(tmp_path / "control")
-    spool.event("recorder started")
-    for _ in range(2):
-        spool.begin()
-        spool.windows(np.full(100, 20_000), 900 * SECOND)
-        spool.moment(2_000_000)
-        spool.end("program-ended")
+    spool = two_sessions(tmp_path)
     (spool.folder / "sessions/00000001.ndjson").unlink()
     second = spool.folder / "sessions/00000002.ndjson"
     lines = second.read_text().splitlines(keepends=True)
