@@ -351,7 +351,7 @@ def test_what_the_engine_chose_is_told(engine: Path) -> None:
         ("usage", ["--threads=2", "--solver=serial"], "has one"),
         ("usage", ["--threads=0"], "number of threads must be from 1 to"),
         ("usage", ["--threads=1025"], "number of threads must be from 1 to"),
-        ("usage", ["--threads=many"], "one, cores, hardware-threads and twice"),
+        ("usage", ["--threads=many"], '"one", "cores", "hardware-threads" or "twice"'),
         ("usage", ["--free-running"], "works only with --solver semaphore"),
         ("usage", ["--without=springs", "--state=/tmp/never"], "nothing is simulated"),
         ("usage", ["--steps=5", "--duration-ns=5"], "not both"),
