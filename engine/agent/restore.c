@@ -69,11 +69,12 @@ static bool goes_with_group(const struct journal *journal, size_t index)
 	return false;
 }
 
-/* If a thread has ended, or a group, a network interface or a timer was removed, there is nothing to
- * restore. A file in /sys/devices may return with its CPU, so its entry stays. */
+/* If a thread has ended, resctrl was unmounted, or a group, a network interface or a timer was removed, there
+ * is nothing to restore. A file in /sys/devices may return with its CPU, so its entry stays. */
 static bool is_gone(const struct entry *entry, int error)
 {
-	if (error == ESRCH || (error == ENODEV && setting_ethtool.is(entry->path)) ||
+	if (error == ESRCH ||
+	    (error == ENODEV && (setting_ethtool.is(entry->path) || setting_resctrl.is(entry->path))) ||
 	    (error == ENOENT && setting_timer.is(entry->path)))
 		return true;
 	return error == ENOENT && entry->is_volatile &&

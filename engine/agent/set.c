@@ -181,7 +181,7 @@ static int check_items(int argc, char **argv, bool paths)
 	for (int i = 0; i < argc; i += paths ? 1 : 2) {
 		if (!setting_is_name(argv[i]) || !text_is_plain(argv[i], PATH_MAX - 1))
 			return usage_error(
-				"'%.100s' is not a path: a path begins with / (or names a setting of a thread, a group, a trace instance, a module, a network interface or a timer) and is UTF-8 without control characters, at most %d bytes",
+				"'%.100s' is not a path: a path begins with / (or names a setting of a thread, a group, a trace instance, a module, a network interface, a timer or a share of a cache) and is UTF-8 without control characters, at most %d bytes",
 				argv[i], PATH_MAX - 1);
 		if (!paths && !text_is_plain(argv[i + 1], SETTING_MAX_LEN - 1))
 			return usage_error(

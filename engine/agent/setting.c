@@ -11,7 +11,7 @@
 
 static const struct setting_kind *const named[] = {&setting_thread, &setting_group,  &setting_trace,
 						   &setting_point,  &setting_module, &setting_ethtool,
-						   &setting_timer};
+						   &setting_timer,  &setting_resctrl};
 
 /* Returns NULL if no kind of setting has this name. */
 static const struct setting_kind *kind_of(const char *name, bool is_volatile)

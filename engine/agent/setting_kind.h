@@ -72,4 +72,11 @@ extern const struct setting_kind setting_ethtool;
  */
 extern const struct setting_kind setting_timer;
 
+/*
+ * `resctrl:RESOURCE` is what the default group of resctrl has of L2, L3 or MB, such as "0=fff;1=ff0", the way
+ * `schemata` has it. `resctrl:RESOURCE:GROUP` is a group: "absent", or its CPUs ("-": none) and its share of
+ * the resource ("2-3 0=00f;1=00f"). ENODEV: resctrl is not mounted; ENOTSUP: it has no such resource.
+ */
+extern const struct setting_kind setting_resctrl;
+
 #endif

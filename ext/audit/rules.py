@@ -134,7 +134,8 @@ SET_FILE = r"^(/(sys|proc)/[^\x00-\x20]{1,255}|ethtool:\*:[a-z-]{1,20}|timer:[a-
 
 class TrialSetting(RuleEntry):
     """A setting that `rtgauge tune` writes to try a rule. In `to`, `{other-cpus}` or `{other-mask}` stands
-    for all CPUs except the real-time ones. `{own-queue}` gives the real-time CPUs a send queue of their own.
+    for all CPUs except the real-time ones. `{own-queue}` gives the real-time CPUs a send queue of their own,
+    `{exclusive-ways}` ways of the cache, and `{half-bandwidth}` leaves the others half of the memory's.
     """
 
     file: Annotated[str, Field(pattern=SET_FILE)] | None = None
@@ -192,6 +193,8 @@ class Trial(RuleEntry):
     """Rules that are never tried together with this rule."""
     lasting: bool = False
     """Whether the effect outlasts the setting, so that later measurements may still show the effect."""
+    if_missing: Annotated[str, Field(min_length=3)] | None = None
+    """Why the rule is not tried if the machine lacks the files, for a machine that can have them."""
     fought_by: list[Annotated[str, Field(pattern=r"^[a-z0-9-]{1,40}$")]] = []
     """Daemons that change the setting back. They are stopped during the trial."""
 

@@ -14,6 +14,8 @@ from rtgauge.system.threads import PATHS as STAT_PATHS
 from rtgauge.system.threads import STATES, Thread, threads
 from rtgauge.target.file_batch import chosen, cpu_list, glob_pattern
 from rtgauge.units import format_cpu_list, format_cpu_mask, parse_cpu_list, parse_cpu_mask
+from rtgauge_ext.audit.cache_ways import EXCLUSIVE_WAYS, HALF_BANDWIDTH, divided
+from rtgauge_ext.audit.cache_ways import PATHS as CACHE_PATHS
 from rtgauge_ext.audit.protected import PATHS as PROTECTED_PATHS
 from rtgauge_ext.audit.protected import is_protected
 from rtgauge_ext.audit.send_queues import OWN_QUEUE, apart, interface_of
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from rtgauge_ext.audit.rules import Trial, TrialSetting
 
 ETHTOOL = "ethtool:"
+SHARES = (EXCLUSIVE_WAYS, HALF_BANDWIDTH)
 IRQ_THREADS = "irq/"
 """The prefix of IRQ threads' names. These threads follow their interrupt."""
 SCHEDULER = "/queue/scheduler"
@@ -36,6 +39,7 @@ def trial_paths(names: Iterable[str]) -> list[str]:
         for setting in trial.set:
             paths += THREAD_PATHS if setting.file is None else [setting.file, *setting.siblings]
             paths += _reset_by(setting.file or "")
+            paths += CACHE_PATHS if setting.to in SHARES else []
         paths += STAT_PATHS if trial.fought_by else []
         paths += PROTECTED_PATHS if any(each.file for each in trial.set) else []
     return list(dict.fromkeys(path for path in paths if "{" not in path))
@@ -98,6 +102,8 @@ def _wanted(
         return []
     if setting.file is None:
         return _threads(setting, machine, cpus, others, pid)
+    if setting.to in SHARES:
+        return divided(setting.to, machine, cpus)
     if setting.to == OWN_QUEUE:
         return _own_queues(setting.file, machine, cpus, interface)
     if setting.about_cpus:

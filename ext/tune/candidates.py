@@ -229,7 +229,8 @@ def _why_not(
         if not scope.by_boot:
             return _elsewhere(rule)
     else:
-        return "this machine does not have this setting" if judged.result == "differs" and rule.checks else ""
+        lacks = trial.if_missing or "this machine does not have this setting"
+        return lacks if judged.result == "differs" and rule.checks else ""
     if scope.only and rule.id not in scope.only:
         return "not in --only"
     return "left out (--without)" if rule.id in scope.without else None

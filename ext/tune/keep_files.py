@@ -261,7 +261,7 @@ def _readme(result: TuneResult, made: Sequence[Value], files: Mapping[str, str])
         lines += [
             "",
             (
-                f"{plural(len(rest), 'setting')} cannot be kept in a file, because threads and control "
+                f"{plural(len(rest), 'setting')} cannot be kept in a file, because threads and "
                 "groups end with the boot."
             ),
             "Apply them until the next boot with:",

@@ -15,6 +15,7 @@ from rtgauge.system.interrupts import DEFAULT, WORKQUEUES
 from rtgauge.target.file_batch import glob_pattern
 from rtgauge_ext.audit.rules import TrialSetting, tried_rules
 from rtgauge_ext.audit.send_queues import OWN_QUEUE
+from rtgauge_ext.audit.trial_settings import SHARES
 
 NUMBER = r"-?[0-9]{1,19}"
 WORD = r"[a-z0-9_-]{1,31}"
@@ -47,7 +48,7 @@ OF_DEPLOYMENTS = (
 
 def _of_rule(setting: TrialSetting) -> list[_Kind]:
     path, to = setting.file or "", setting.to or ""
-    if not path.startswith("/") or setting.about_program:
+    if not path.startswith("/") or setting.about_program or to in SHARES:
         return []  # it does not exist after the next boot, or is no file
     if setting.to_file is not None:
         return [_Kind(path, NUMBER, NUMBER)]
