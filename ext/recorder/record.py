@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -14,6 +15,7 @@ from rtgauge.errors import InputError, RecordError
 from rtgauge.probe.watch import WatchParameters
 from rtgauge.record.explain_report import explain_marks, explain_report
 from rtgauge.record.facts import Facts
+from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LoadReport, Mark, Outlier, Run, Step, StepKey
 from rtgauge.record.moments import MomentWriter
 from rtgauge.record.stream import (
@@ -28,9 +30,9 @@ from rtgauge.record.stream import (
 from rtgauge.record.summary import summarise_step
 from rtgauge.record.windows import Windows
 from rtgauge.record.writer import RecordWriter
-from rtgauge.units import NS_PER_S
+from rtgauge.units import NS_PER_S, plural
 from rtgauge_ext.recorder.entries import PeriodSummary, SeriesMark, SessionEnd, folded
-from rtgauge_ext.recorder.folder import TRIGGERED, MomentHead, RecorderFolder
+from rtgauge_ext.recorder.folder import TRIGGERED, EntrySource, MomentHead, RecorderFolder
 from rtgauge_ext.recorder.sessions import folded_sessions
 
 MOST_OUTLIERS = 20
@@ -132,6 +134,14 @@ def _kept_and_not(folder: RecorderFolder, part: _Part, not_captured: dict[str, i
     return {"moments": kept, "not_captured": {name: number for name, number in known.items() if number}}
 
 
+def _hello(source: EntrySource) -> Hello:
+    """Return the engine's first line, which names the process. Raises RecordError if it is damaged."""
+    hello = parse_line(source.hello)
+    if not isinstance(hello, Hello) or not isinstance(hello.parameters.get("pid"), int):
+        raise RecordError("the engine's hello is damaged")
+    return hello
+
+
 def _key(folder: RecorderFolder, hello: Hello, number: int) -> StepKey:
     option, _, name = folder.settings.program.partition(" ")
     program = {"program": name} if option == "--program" else {"pid": hello.parameters["pid"]}
@@ -146,10 +156,17 @@ def _key(folder: RecorderFolder, hello: Hello, number: int) -> StepKey:
     )
 
 
+def _formats(source: EntrySource) -> TraceFormatsLine | None:
+    """Return how the events of a source are written; None if that is missing or damaged."""
+    with suppress(RecordError):
+        formats = parse_line(source.formats)
+        return formats if isinstance(formats, TraceFormatsLine) else None
+    return None
+
+
 def _step(folder: RecorderFolder, part: _Part, writer: RecordWriter, number: int) -> tuple[Step, Windows]:
     source = folder.source(part.source)
-    hello = parse_line(source.hello)
-    assert isinstance(hello, Hello)  # noqa: S101 - the recorder has read it
+    hello = _hello(source)
     step_id = f"{number + 1:02d}-watch"
     place = writer.step_folder(step_id)
     lines = [
@@ -161,11 +178,18 @@ def _step(folder: RecorderFolder, part: _Part, writer: RecordWriter, number: int
     result = StreamResult()
     result.results = list(part.end.results)
     outliers: list[Outlier] = []
-    if source.formats:
-        formats = parse_line(source.formats)
-        assert isinstance(formats, TraceFormatsLine)  # noqa: S101
+    marks = _marks(part.end.marks, part.series)
+    kept = sum(kept.source == part.source for kept in folder.keeping.moments.values())
+    if (formats := _formats(source)) is not None:
         result.trace_formats = formats
         outliers = _write_moments(folder, part, place, formats)
+    elif kept:
+        marks.append(
+            MarkKind.NOT_EXPLAINED.mark(
+                f"{plural(kept, 'kept moment')} cannot be explained, because the formats of the kernel's "
+                "events are missing or damaged"
+            )
+        )
     explained = explain_report(result)
     if explained is not None:
         explained = explained.model_copy(update=_kept_and_not(folder, part, explained.not_captured))
@@ -190,15 +214,33 @@ def _step(folder: RecorderFolder, part: _Part, writer: RecordWriter, number: int
         outliers=outliers,
         results=result.results,
         explain=explained,
-        marks=[*_marks(part.end.marks, part.series), *explain_marks(explained), *summary.marks],
+        marks=[*marks, *explain_marks(explained), *summary.marks],
     )
     return step, windows
 
 
-def make_record(folder: RecorderFolder, out: Path, command: list[str]) -> Path:
-    """Make a record in the folder `out`; return its folder.
+def _readable(folder: RecorderFolder, sources: Iterable[str], say: Callable[[str], None]) -> dict[str, Hello]:
+    """Return the engine's first line of each source that is whole. Raises RecordError if none is."""
+    hellos: dict[str, Hello] = {}
+    error = RecordError(f"{folder.path} has no source")
+    for name in sources:
+        try:
+            hellos[name] = _hello(folder.source(name))
+        except RecordError as damaged:
+            error = damaged
+            say(f"left out what was recorded with the source {name}, because it cannot be read: {damaged}")
+    if not hellos:
+        raise error
+    return hellos
 
-    Raises InputError if nothing was recorded, RecordError for a damaged folder, and the errors of
+
+def make_record(
+    folder: RecorderFolder, out: Path, command: list[str], say: Callable[[str], None] = lambda _: None
+) -> Path:
+    """Make a record in the folder `out`; return its folder. `say`: gets a line about each boot that is left
+    out, because its source is damaged.
+
+    Raises InputError if nothing was recorded, RecordError if all sources are damaged, and the errors of
     RecordWriter.
     """
     ends = {end.source: end for end in folded_sessions(folder.ends)}
@@ -207,15 +249,13 @@ def make_record(folder: RecorderFolder, out: Path, command: list[str]) -> Path:
     )
     if not sources:
         raise InputError(f"{folder.path} has no figures yet; let the recorder run for a minute")
-    parts = [_part(folder, source, ends) for source in sources]
+    hellos = _readable(folder, sources, say)
+    parts = [_part(folder, source, ends) for source in hellos]
     facts = [Facts.model_validate_json(data) for part in parts if (data := folder.source(part.source).facts)]
     now = datetime.now(UTC)
     host = (facts[-1].host if facts else None) or "unknown"
     with RecordWriter.at_once(out, host=host, name="recorder", now=now) as writer:
-        hellos = [parse_line(folder.source(part.source).hello) for part in parts]
-        keys = [
-            _key(folder, hello, number) for number, hello in enumerate(hellos) if isinstance(hello, Hello)
-        ]
+        keys = [_key(folder, hello, number) for number, hello in enumerate(hellos.values())]
         writer.write_run(
             Run(
                 id=writer.id,

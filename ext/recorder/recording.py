@@ -118,6 +118,8 @@ class Taker:
             self._formats = text
             return
         match line := parse_line(text):
+            case Hello() if not isinstance(line.parameters.get("pid"), int):
+                raise RecordError("the engine's hello lacks the process ID of the program")
             case Hello():
                 self.hello, self._hello = line, text
             case SeriesLine():
@@ -224,6 +226,7 @@ class Recording:
         self._unnamed = {number for number, kept in folder.keeping.moments.items() if kept.culprit == UNNAMED}
         self._recent: deque[tuple[int, int, str]] = deque(maxlen=REMEMBERED)
         if folder.damaged:
+            self.counts["damaged"] += folder.damaged
             self.event(
                 "damaged entries cut",
                 plural(folder.damaged, "entry of the folder").replace("entrys", "entries"),

@@ -56,6 +56,7 @@ NUMBERS = {
     "lines_not_written": "line that could not be written",
     "sessions_not_written": "end of a session that could not be written",
     "events_not_written": "event that could not be written",
+    "damaged": "damaged entry, line or file",
     "messages_refused": "message that came neither from the program nor from root",
     "markers_refused": "line in trace_marker that came neither from the program nor from root",
     "triggers_without_events": "trigger without events",
@@ -86,6 +87,7 @@ def lines(folder: RecorderFolder) -> list[str]:
     took = f"recording took {format_share(share)} of a CPU"
     return [
         _headline(folder),
+        *[f"frozen: {why}" for why in [folder.frozen] if why is not None],
         *[f"program: {one_line(each.detail)}" for each in folder.events if each.what == "program"][-1:],
         *_different(folder),
         f"times: {'; '.join(times) or 'nothing yet'}",

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 
 from rtgauge.errors import InputError, RecordError
 from rtgauge.input_file import json_object
+from rtgauge.record.stream import TraceFormatsLine, parse_line
 from rtgauge.runner.put_together import signal_name
 from rtgauge.target.file_batch import Files, Read
 from rtgauge_ext.recorder.clocks import Times
@@ -104,7 +105,7 @@ class Spool:
         for name in LOGS:
             spool._take_log((files.text(f"{folder}/{name}") or "").splitlines())
         for number, text in spool._parts(read, files, f"{folder}/{FORMATS}"):
-            spool.formats[number] = text.strip().encode()
+            spool._take_formats(number, text.strip().encode())
         for number, text in spool._parts(read, files, f"{folder}/{SESSIONS}"):
             spool.sessions[number] = text
         for _, text in spool._parts(read, files, f"{folder}/{MOMENTS}"):
@@ -148,6 +149,14 @@ class Spool:
                 )
             except (AssertionError, KeyError, ValueError, TypeError):
                 self.damaged += 1
+
+    def _take_formats(self, number: int, text: bytes) -> None:
+        try:
+            assert isinstance(parse_line(text), TraceFormatsLine)  # noqa: S101 - counted below
+        except (AssertionError, RecordError, ValueError):
+            self.damaged += 1
+        else:
+            self.formats[number] = text
 
     def _take_moment(self, text: str) -> None:
         head, _, line = text.partition("\n")

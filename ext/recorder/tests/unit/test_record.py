@@ -22,7 +22,7 @@ from ext.recorder.tests.driven import (
 )
 from rtgauge.cli.conclusion import judged
 from rtgauge.cli.resumer import resumer_of
-from rtgauge.errors import InputError
+from rtgauge.errors import InputError, RecordError
 from rtgauge.record.reader import Record
 from rtgauge.record.windows import merge
 from rtgauge.units import format_time
@@ -80,6 +80,28 @@ def test_the_record_has_every_activation_and_a_step_a_boot(tmp_path: Path) -> No
         assert not [mark for mark in step.marks if mark.name == "windows-disagree"]
     record = judged(record, f"latency<={values.max() + 1000}ns hardness=100%")
     assert {verdict.word.value for verdict in record.run.verdicts} <= {"holds", "marginal", "cannot tell"}
+
+
+def test_a_damaged_source_costs_its_own_boot_only(tmp_path: Path) -> None:
+    clock = DrivenClock()
+    folder = folder_of(tmp_path / "folder")
+    recording = recording_of(folder, clock)
+    for boot in ("b", "c"):
+        taker = begin(recording, clock, boot)
+        clock.pass_ns(61 * SECOND)
+        taker.take(window(clock, 61 * SECOND, figures_of(np.full(100, 20_000))))
+        recording.tick("watched")
+        recording.end(taker)
+    first, second = dict.fromkeys(each.source for each in (*folder.stretches, *folder.minutes))
+    folder.close()
+    (tmp_path / "folder/sources" / first).write_bytes(b"\0" * 100)
+    said: list[str] = []
+    reader = RecorderFolder.open(tmp_path / "folder")
+    assert len(Record.open(make_record(reader, tmp_path / "runs", ["rtgauge"], said.append)).steps) == 1
+    assert len(said) == 1 and first in said[0]
+    (tmp_path / "folder/sources" / second).write_bytes(b"\0" * 100)
+    with pytest.raises(RecordError, match="damaged"):
+        make_record(RecorderFolder.open(tmp_path / "folder"), tmp_path / "runs", ["rtgauge"])
 
 
 def test_the_next_measurement_watches_the_program(tmp_path: Path) -> None:

@@ -12,11 +12,13 @@ import pytest
 
 from ext.recorder.tests.driven import HELLO, METRICS, SECOND, START, DrivenClock, figures_of, moment, window
 from rtgauge.errors import InputError
+from rtgauge.record.marks import MarkKind
 from rtgauge.record.reader import Record
 from rtgauge.target.file_batch import Files
 from rtgauge_ext.recorder import spool as spool_module
 from rtgauge_ext.recorder.folder import Settings
 from rtgauge_ext.recorder.record import make_record
+from rtgauge_ext.recorder.report import lines
 from rtgauge_ext.recorder.spool import ROOM, Spool, is_spool, played
 
 if TYPE_CHECKING:
@@ -238,6 +240,34 @@ def test_a_session_whose_hello_was_refused_costs_no_other_session(tmp_path: Path
         assert folder.counts["damaged"] == 2, "a window and a moment"
         assert (folder.counts["watched_ns"], folder.counts["unseen_ns"]) == (898 * SECOND, 902 * SECOND)
         make_record(folder, tmp_path / "runs", ["rtgauge"])
+
+
+def test_a_hello_without_a_process_id_costs_no_other_session(tmp_path: Path) -> None:
+    spool = two_sessions(tmp_path)
+    settings = SETTINGS | {"program": "--unit control.service"}
+    (spool.folder / "spool.json").write_text(json.dumps(settings))
+    first = spool.folder / "sessions/00000001.ndjson"
+    first.write_text(first.read_text().replace('"pid":7,', ""))
+    with play(spool.folder) as folder:
+        assert len(folder.keeping.moments) == 1
+        assert folder.counts["damaged"] == 3, "a hello, a window and a moment"
+        record = Record.open(make_record(folder, tmp_path / "runs", ["rtgauge"]))
+    assert [len(step.outliers) for step in record.steps] == [1]
+
+
+@pytest.mark.parametrize("text", [b"", b"{}", b'{"type":"trace_formats"}', b"\xff", b"[" * 100_000])
+def test_damaged_formats_cost_the_explanations_only(tmp_path: Path, text: bytes) -> None:
+    spool = two_sessions(tmp_path)
+    (spool.folder / "formats/00000001.ndjson").write_bytes(text)
+    with play(spool.folder) as folder:
+        assert folder.counts["damaged"] == 1 + 2, "the formats, and a line of each session that names them"
+        assert f"{folder.counts['damaged']} x damaged entry" in " ".join(lines(folder))
+        record = Record.open(make_record(folder, tmp_path / "runs", ["rtgauge"]))
+    (step,) = record.steps
+    assert step.total is not None and sum(series.count for series in step.series) == 200
+    assert [mark.detail for mark in step.marks if mark.kind is MarkKind.NOT_EXPLAINED] == [
+        "2 kept moments cannot be explained, because the formats of the kernel's events are missing or damaged"
+    ]
 
 
 @pytest.mark.parametrize("value", ["[" * 100_000, "[" * 100 + "]" * 100, "1" * 5_000, "nan"])
