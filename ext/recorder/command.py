@@ -76,7 +76,12 @@ class Keep:
     """Options for what is kept."""
 
     for_: Annotated[
-        str | None, typer.Option("--for", metavar="TIME", help="How long to record; default: until stopped.")
+        str | None,
+        typer.Option(
+            "--for",
+            metavar="TIME",
+            help="How long to record, from the first start in this folder; default: until stopped.",
+        ),
     ] = None
     keep: Annotated[
         str, typer.Option(metavar="SIZE", help="The most that the folder may take, e.g. 50MiB.")
@@ -263,8 +268,9 @@ def _settings(program: ProgramOptions, keep: Keep, options: Options) -> Settings
 
 def record(program: ProgramOptions, keep: Keep, triggers: Triggers) -> None:
     """Record until the time is over, or until stopped. Raises InputError or MeasureError."""
+    from rtgauge_ext.recorder.clocks import clocks
     from rtgauge_ext.recorder.folder import RecorderFolder
-    from rtgauge_ext.recorder.recorder import Recorder
+    from rtgauge_ext.recorder.recorder import Recorder, age_ns
     from rtgauge_ext.recorder.tracing import check_tracing
 
     options, actions = _checked(program, keep, triggers)
@@ -274,6 +280,13 @@ def record(program: ProgramOptions, keep: Keep, triggers: Triggers) -> None:
     folder = RecorderFolder.create(
         keep.folder or FOLDERS / name.replace("/", "_"), _settings(program, keep, options)
     )
+    if options.for_ns is not None and age_ns(folder, clocks()) >= options.for_ns:
+        folder.close()
+        typer.echo(
+            f"nothing is recorded, because the time of --for is over in {folder.path}; give a longer --for, "
+            "or choose another folder with --folder"
+        )
+        return
     typer.echo(f"recording {what_runs(wanted)} into {folder.path}", err=True)
     Recorder(folder, options, actions).run()
     typer.echo(f"stopped; see what was recorded: rtgauge show {shlex.quote(str(folder.path))}", err=True)
@@ -289,6 +302,10 @@ def what_runs(wanted: WantedProgram) -> str:
     if len(programs) > 1:
         return f"nothing yet, because {len(programs)} programs fit {wanted} (give --pid)"
     return f"process {programs[0].pid}" if programs else f"nothing yet, because no program fits {wanted},"
+
+
+def _warn(line: str) -> None:
+    typer.echo(line, err=True)
 
 
 @app.command("import")
@@ -321,10 +338,10 @@ def import_folder(
     command = ["rtgauge", *sys.argv[1:]]
     if target != "local" or is_spool(folder):
         with played_from(target, folder) as opened:
-            path = make_record(opened, out, command)
+            path = make_record(opened, out, command, _warn)
     else:
         opened = RecorderFolder.open(folder)
-        path = make_record(opened, out, command)
+        path = make_record(opened, out, command, _warn)
     run = with_requirement(Record.open(path).run, require or opened.settings.require)
     raise typer.Exit(finish(path, run, as_json=json, details=details))
 

@@ -6,6 +6,7 @@
     minutes.log     the figures and counts of the present hour
     moments/N       a latency with the kernel's events around it
     sources/ID      a boot's kernel, and how its events are written
+    frozen          the trigger after which nothing may be recorded here any more
 
 When an hour is over, its minutes fold into one entry. When the hours need more than a quarter of the room,
 the older half folds by day, then by month.
@@ -26,6 +27,7 @@ from typing import NamedTuple, Self
 from pydantic import Field, ValidationError
 
 from rtgauge.errors import InputError, MeasureError, RecordError
+from rtgauge.escape import one_line
 from rtgauge.record.own_folder import OwnFolder
 from rtgauge.record.strict_model import Model
 from rtgauge.units import NS_PER_S, plural
@@ -41,8 +43,9 @@ from rtgauge_ext.recorder.entries import (
 from rtgauge_ext.recorder.keeping import Keeping, Kept
 from rtgauge_ext.recorder.sessions import folded_sessions
 
-SETTINGS, HOURS, MINUTES, MOMENTS, SOURCES, LOCK = (
+SETTINGS, FROZEN, HOURS, MINUTES, MOMENTS, SOURCES, LOCK = (
     "recorder.json",
+    "frozen",
     "hours.log",
     "minutes.log",
     "moments",
@@ -59,6 +62,8 @@ TRIGGERED = "trigger"
 HOUR_NS = 3600 * NS_PER_S
 DAY_NS, MONTH_NS = 24 * HOUR_NS, 30 * 24 * HOUR_NS
 MOST_MOMENT, MOST_SOURCE, MOST_SETTINGS = 64 << 20, 64 << 20, 1 << 20
+AGE = ("watched_ns", "unseen_ns", "absent_ns", "suspended_ns", "between_ns")
+"""The counts of times that together are the age of a folder."""
 LEAST_KEPT = 2 << 20
 SPARE = 64 * BLOCK
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
@@ -173,6 +178,11 @@ class RecorderFolder:
                 raise InputError(
                     f"{path} has other files; name a folder that is empty, or does not exist yet"
                 )
+            if (why := _frozen(folder)) is not None:
+                raise InputError(
+                    f"{path} is frozen ({why}), so nothing more is recorded there; choose another folder "
+                    f"with --folder, or remove {path / FROZEN} to go on in this one"
+                )
             with folder.whole_file(SETTINGS) as file:
                 file.write(settings.model_dump_json(indent=1).encode() + b"\n")
             return cls(folder, settings, writes=True)
@@ -211,6 +221,16 @@ class RecorderFolder:
         for stretch in (*self.stretches, *self.minutes):
             total.update(stretch.counts)
         return total
+
+    @property
+    def frozen(self) -> str | None:
+        """The trigger that has frozen the folder; None if none has."""
+        return _frozen(self._folder)
+
+    def freeze(self, why: str) -> None:
+        """Let no later recorder write into the folder. Raises OSError."""
+        with self._folder.whole_file(FROZEN) as file:
+            file.write(why.encode())
 
     def add_minute(self, minute: PeriodSummary) -> None:
         """Add the figures of a minute, and fold the hour if it is over. Raises OSError."""
@@ -418,6 +438,12 @@ class RecorderFolder:
         self._hours = AppendLog(self._folder, HOURS)
         self._hours.found = []
         self.stretches, self.ends, self.events = stretches, ends, events
+
+
+def _frozen(folder: OwnFolder) -> str | None:
+    if not folder.has(FROZEN):
+        return None
+    return one_line(folder.read_own(FROZEN, MOST_SETTINGS).decode(errors="replace"))
 
 
 def _unusable(path: Path, error: OSError) -> InputError | MeasureError:

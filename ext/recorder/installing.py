@@ -16,7 +16,7 @@ from pathlib import Path
 import typer
 
 from rtgauge.cli.kept_settings import Keeper
-from rtgauge.errors import InputError, MeasureError
+from rtgauge.errors import EXIT_INPUT, InputError, MeasureError
 from rtgauge.input_file import MOST_TOML, read_regular
 from rtgauge.record.files import write_whole
 
@@ -68,6 +68,7 @@ def unit_text(name: str, command: Sequence[str], before: Sequence[str] = ()) -> 
         *([f"ExecStartPre=-{' '.join(map(_quoted, before))}"] if before else []),
         f"ExecStart={' '.join(map(_quoted, command))}",
         "Restart=on-failure",
+        f"RestartPreventExitStatus={EXIT_INPUT}",
         "RestartSec=5",
         "KillMode=mixed",
         f"StateDirectory=rtgauge/recorder/{name}{' rtgauge/last-boot' if before else ''}",

@@ -21,10 +21,11 @@ from rtgauge.errors import MeasureError, RecordError, RtgaugeError
 from rtgauge.runner.put_together import signal_name
 from rtgauge.units import NS_PER_S
 from rtgauge_ext.recorder.actions import Actions
-from rtgauge_ext.recorder.clocks import clocks
+from rtgauge_ext.recorder.clocks import Times, clocks
 from rtgauge_ext.recorder.cpu_budget import CpuBudget
+from rtgauge_ext.recorder.entries import RecorderEvent
 from rtgauge_ext.recorder.fitness import fitness
-from rtgauge_ext.recorder.folder import HOUR_NS, RecorderFolder
+from rtgauge_ext.recorder.folder import AGE, HOUR_NS, RecorderFolder
 from rtgauge_ext.recorder.markers import Markers
 from rtgauge_ext.recorder.messages import Messages
 from rtgauge_ext.recorder.naming import Namer
@@ -116,6 +117,8 @@ class Recorder:
         self._said = ""
         self._told_s: dict[str, float] = {}
         self._stop = False
+        self._frozen_by = ""
+        """The trigger that has frozen the folder."""
         self._suspends = 0
         self._cpu_ns = self._cpu_used_ns()
         self._budget = CpuBudget(options.budget, self._counts())
@@ -123,12 +126,12 @@ class Recorder:
 
     def run(self) -> None:
         """Record until the time is over, a signal comes, or a trigger freezes the folder."""
-        begun = clocks()
+        begun_ns = clocks().boot_ns - age_ns(self._folder, clocks())
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, self._caught)
         self._begin()
         try:
-            while not self._is_over(begun.boot_ns):
+            while not self._is_over(begun_ns):
                 for key, _ in self._selector.select(self._pause_s()):
                     key.data()
                 self._tick()
@@ -151,13 +154,9 @@ class Recorder:
             self._markers = Markers(self._options.marker)
             for ring in self._markers.descriptors.values():
                 self._selector.register(ring, selectors.EVENT_READ, self._take_markers)
-        last = [event for event in self._folder.events if event.what in {STARTED, STOPPED}]
-        stretches = self._folder.minutes or self._folder.stretches
-        if last and stretches:
-            length_ns = stretches[-1].end_ns - stretches[-1].start_ns
-            known_ns = max(last[-1].wall_ns, stretches[-1].wall_ns + length_ns)
-            self._count("between_ns", max(0, clocks().wall_ns - known_ns))
-        if last and last[-1].what == STARTED:
+        last = _last_said(self._folder)
+        self._count("between_ns", _between_ns(self._folder, clocks()))
+        if last is not None and last.what == STARTED:
             self._count("kills")
         self._recording.event(STARTED, " ".join(self._folder.settings.command))
 
@@ -184,7 +183,17 @@ class Recorder:
             else "it got a signal to stop, or its time (--for) was over"
         )
         self._recording.event(STOPPED, why)
+        self._freeze()
         self._folder.close()
+
+    def _freeze(self) -> None:
+        """Let nobody record into the folder any more, if a trigger asked for that."""
+        if not self._actions.frozen or self._folder.frozen is not None:
+            return
+        try:
+            self._folder.freeze(self._frozen_by)
+        except OSError:
+            self._count("events_not_written")  # the disk is full; it is tried again at the end
 
     def _count(self, name: str, number: int = 1) -> None:
         self._recording.counts[name] += number
@@ -198,6 +207,9 @@ class Recorder:
             self._told_s[trigger.name] = now_s
             self._recording.event(f"trigger {trigger.name}", trigger.detail)
         self._actions.act(trigger, self._now.session.program if self._now is not None else None, now_s)
+        if self._actions.frozen and not self._frozen_by:
+            self._frozen_by = f"trigger {trigger.name}: {trigger.detail}"
+            self._freeze()
 
     def _take_messages(self) -> None:
         """Let the datagrams that have come pull the trigger."""
@@ -386,6 +398,28 @@ class Recorder:
 
     def _counts(self) -> Counter[str]:
         return self._folder.counts + self._recording.counts
+
+
+def _last_said(folder: RecorderFolder) -> RecorderEvent | None:
+    """Return the last event of a recorder's start or end."""
+    return next((event for event in reversed(folder.events) if event.what in {STARTED, STOPPED}), None)
+
+
+def _between_ns(folder: RecorderFolder, now: Times) -> int:
+    """Return for how long no recorder has run, by the wall clock."""
+    last, stretches = _last_said(folder), folder.minutes or folder.stretches
+    if last is None or not stretches:
+        return 0
+    newest = stretches[-1]
+    length_ns = newest.end_ns - newest.start_ns + newest.counts.get("suspended_ns", 0)
+    return max(0, now.wall_ns - max(last.wall_ns, newest.wall_ns + length_ns))
+
+
+def age_ns(folder: RecorderFolder, now: Times) -> int:
+    """Return how long ago the recording in a folder began: in the clock that `--for` means, which counts
+    suspended time, and time without a recorder.
+    """
+    return sum(folder.counts[name] for name in AGE) + _between_ns(folder, now)
 
 
 def _ticks(pid: int) -> int:

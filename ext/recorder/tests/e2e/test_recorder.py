@@ -131,6 +131,15 @@ def test_a_trigger_can_freeze_the_folder(program: Path, tmp_path: Path) -> None:
         assert process.wait(300) == 0
     assert events(tmp_path / "folder")[-1] == "recorder stopped"
     assert moments(tmp_path / "folder") > 0
+    again = rtgauge("recorder", "run", "--program", NAME, "--folder", tmp_path / "folder")
+    assert again.returncode == 2 and "is frozen (trigger late: " in again.stderr
+
+
+def test_the_time_of_for_does_not_begin_again(tmp_path: Path) -> None:
+    words = ["recorder", "run", "--program", "nobody", "--folder", tmp_path / "folder", "--for", "2s"]
+    assert "stopped" in good(rtgauge(*words)).stderr
+    assert "the time of --for is over" in good(rtgauge(*words)).stdout
+    assert events(tmp_path / "folder").count("recorder started") == 1
 
 
 def test_a_thread_that_hangs_is_silent(program: Path, tmp_path: Path) -> None:

@@ -74,6 +74,7 @@ def test_the_unit_runs_the_recorder_with_every_word_as_given(machine: Path) -> N
         "PrivateNetwork": "yes",
         "StateDirectoryMode": "0700",
         "Restart": "on-failure",
+        "RestartPreventExitStatus": "2",
     }.items():
         assert service[name] == value
     assert parser["Install"]["WantedBy"] == "multi-user.target"

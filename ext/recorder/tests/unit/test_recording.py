@@ -24,9 +24,13 @@ from ext.recorder.tests.driven import (
     recording_of,
     window,
 )
+from rtgauge.errors import InputError
 from rtgauge.record.own_folder import OwnFolder
 from rtgauge_ext.recorder import append_log
-from rtgauge_ext.recorder.folder import BLOCK, RecorderFolder
+from rtgauge_ext.recorder.clocks import Times
+from rtgauge_ext.recorder.folder import AGE, BLOCK, RecorderFolder
+from rtgauge_ext.recorder.recorder import STARTED, age_ns
+from rtgauge_ext.recorder.report import lines
 from rtgauge_ext.recorder.triggers import Trigger
 
 if TYPE_CHECKING:
@@ -125,6 +129,42 @@ def test_a_small_folder_folds_its_hours_and_counts_on(tmp_path: Path) -> None:
     lengths = [stretch.end_ns - stretch.start_ns for stretch in folder.stretches]
     assert max(lengths) > 3600 * SECOND, "old hours became days"
     assert min(lengths) <= 3600 * SECOND, "young hours stay"
+
+
+def test_the_age_of_a_folder_counts_on_after_kills_boots_and_suspends(tmp_path: Path) -> None:
+    """`--for` means this age."""
+    clock = DrivenClock()
+    for boot in ("b", "c", "d"):
+        folder = folder_of(tmp_path / "folder")
+        recording = recording_of(folder, clock)
+        recording.counts["between_ns"] += age_ns(folder, clock()) - sum(folder.counts[name] for name in AGE)
+        recording.event(STARTED, "")
+        taker = begin(recording, clock, boot)
+        for state in ("watched", "absent", "unseen"):
+            clock.pass_ns(3600 * SECOND)
+            taker.take(window(clock, 3600 * SECOND, figures_of(np.full(9, 5_000))))
+            recording.tick(state)
+        clock.pass_ns(SECOND, asleep_ns=1800 * SECOND)
+        recording.tick("watched")
+        recording.flush()
+        folder.close()  # a kill: nothing says that it stopped
+        clock.now = Times(10 * SECOND, 10 * SECOND, clock.now.wall_ns + 7200 * SECOND)  # a boot
+    age = age_ns(RecorderFolder.open(tmp_path / "folder"), clock())
+    assert age == 3 * (3 * 3600 + 1 + 1800 + 7200) * SECOND
+    clock.pass_ns(0, set_ns=-100_000 * SECOND)
+    assert age_ns(RecorderFolder.open(tmp_path / "folder"), clock()) == age - 7200 * SECOND
+
+
+def test_a_frozen_folder_is_not_written_again(tmp_path: Path) -> None:
+    folder = folder_of(tmp_path / "folder")
+    folder.freeze("trigger late: control: latency 3 ms\x1b[2J")
+    folder.close()
+    with pytest.raises(InputError, match=r"is frozen \(trigger late: control: latency 3 ms\\u001b.*remove"):
+        folder_of(tmp_path / "folder")
+    shown = RecorderFolder.open(tmp_path / "folder")
+    assert any(line.startswith("frozen: trigger late") for line in lines(shown))
+    (tmp_path / "folder/frozen").unlink()
+    folder_of(tmp_path / "folder").close()
 
 
 def test_a_kill_loses_nothing_that_was_written(tmp_path: Path) -> None:
