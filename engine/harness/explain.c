@@ -324,7 +324,7 @@ static void filter_event(const char *name)
 		const char *group, *condition;
 	} filtered[] = {{CALL_GROUP, ""}, {FAULT_GROUP, ""}, {"mmap_lock/", "write==1&&"},
 			{"kmem/", ""},	  {"pagemap/", ""},  {"tlb/", FLUSHES}};
-	char path[200], filter[100];
+	char path[200], range[TRACE_RANGE_MAX], filter[TRACE_RANGE_MAX + 40];
 	const size_t count = sizeof(filtered) / sizeof(*filtered);
 	pid_t first = explain.last_task ? explain.first_task : getpid();
 	pid_t last = explain.last_task ? explain.last_task : first + THREADS_APART;
@@ -339,8 +339,8 @@ static void filter_event(const char *name)
 	if (at == count || (!explain.last_task && strcmp(filtered[at].group, FAULT_GROUP) != 0))
 		return;
 	snprintf(path, sizeof(path), "events/%s/filter", name);
-	snprintf(filter, sizeof(filter), "%scommon_pid>=%d&&common_pid<=%d", filtered[at].condition,
-		 (int)first, (int)last);
+	trace_range("common_pid", first, last, explain.last_task ? getpid() : 0, range);
+	snprintf(filter, sizeof(filter), "%s%s", filtered[at].condition, range);
 	trace_write(explain.instance, path, filter);
 }
 

@@ -87,6 +87,25 @@ static void test_a_later_thread_may_be_in_the_range(void **state)
 	check_file(FILTER, "common_pid>=100&&common_pid<=293");
 }
 
+static void test_the_engine_is_not_in_the_range(void **state)
+{
+	struct thread_filter filter;
+	const int first = (int)getpid() - 3;
+	char expected[400];
+
+	(void)state;
+	assert_true(thread_filter_begin(&filter, folder, (const pid_t[]){first}, 1, true));
+	assert_true(thread_filter_write(&filter, EVENT, one));
+	snprintf(expected, sizeof(expected), "common_pid>=%d&&common_pid<=%d&&common_pid!=%d", first,
+		 first + 64, first + 3);
+	check_file(FILTER, expected);
+	assert_true(thread_filter_write(&filter, EVENT, both));
+	snprintf(expected, sizeof(expected),
+		 "(prev_pid>=%d&&prev_pid<=%d&&prev_pid!=%d)||(next_pid>=%d&&next_pid<=%d&&next_pid!=%d)",
+		 first, first + 64, first + 3, first, first + 64, first + 3);
+	check_file(FILTER, expected);
+}
+
 static void test_distant_numbers_are_the_kernels(void **state)
 {
 	struct thread_filter filter;
@@ -126,6 +145,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_close_numbers_are_a_range, make_tree, remove_tree),
 		cmocka_unit_test_setup_teardown(test_a_later_thread_may_be_in_the_range, make_tree,
 						remove_tree),
+		cmocka_unit_test_setup_teardown(test_the_engine_is_not_in_the_range, make_tree, remove_tree),
 		cmocka_unit_test_setup_teardown(test_distant_numbers_are_the_kernels, make_tree, remove_tree),
 		cmocka_unit_test_setup_teardown(test_a_distant_later_thread_makes_all_the_kernels, make_tree,
 						remove_tree),

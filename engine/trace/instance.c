@@ -114,6 +114,14 @@ bool trace_append(int folder, const char *path, const char *text)
 	return write_text(folder, path, text, 0);
 }
 
+void trace_range(const char *field, pid_t first, pid_t last, pid_t but, char text[TRACE_RANGE_MAX])
+{
+	int len = snprintf(text, TRACE_RANGE_MAX, "%s>=%d&&%s<=%d", field, (int)first, field, (int)last);
+
+	if (but >= first && but <= last)
+		snprintf(text + len, TRACE_RANGE_MAX - (size_t)len, "&&%s!=%d", field, (int)but);
+}
+
 bool trace_read(int folder, const char *path, char text[TRACE_TEXT_MAX])
 {
 	int fd = openat(folder, path, O_RDONLY | O_CLOEXEC);

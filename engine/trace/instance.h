@@ -9,9 +9,11 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #define TRACE_TEXT_MAX 8192
 #define TRACE_NAME_MAX 65 /* of an instance */
+#define TRACE_RANGE_MAX 120
 /* How much of what a program passes to a call the events of calls by name copy (since Linux 6.19). */
 #define TRACE_USER_DATA "syscall_user_buf_size"
 
@@ -45,6 +47,10 @@ bool trace_write(int folder, const char *path, const char *text);
 
 /* The same, but adds to the list in the file. */
 bool trace_append(int folder, const char *path, const char *text);
+
+/* Sets the part of a filter that lets a range of thread numbers pass, except one: an engine that records its
+ * own reading of a ring reads without end, because each reading adds events. but: 0: none. */
+void trace_range(const char *field, pid_t first, pid_t last, pid_t but, char text[TRACE_RANGE_MAX]);
 
 /* Reads a file as a text, which is cut at TRACE_TEXT_MAX - 1. On failure, returns false with errno and an
  * empty text. */

@@ -2,6 +2,7 @@
 #include "probes/watch/thread_filter.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "trace/instance.h"
 
@@ -72,16 +73,15 @@ bool thread_filter_by_kernel(struct thread_filter *filter)
 
 bool thread_filter_write(const struct thread_filter *filter, const char *event, const char *const fields[2])
 {
-	char path[200], text[300];
-	int first = (int)filter->first, last = (int)filter->last;
+	char path[200], ranges[2][TRACE_RANGE_MAX], text[2 * TRACE_RANGE_MAX + 8];
 
 	snprintf(path, sizeof(path), "events/%s/filter", event);
 	if (filter->by_kernel)
 		return trace_write(filter->instance, path, "0");
-	if (fields[1])
-		snprintf(text, sizeof(text), "(%s>=%d&&%s<=%d)||(%s>=%d&&%s<=%d)", fields[0], first,
-			 fields[0], last, fields[1], first, fields[1], last);
-	else
-		snprintf(text, sizeof(text), "%s>=%d&&%s<=%d", fields[0], first, fields[0], last);
+	trace_range(fields[0], filter->first, filter->last, getpid(), ranges[0]);
+	if (!fields[1])
+		return trace_write(filter->instance, path, ranges[0]);
+	trace_range(fields[1], filter->first, filter->last, getpid(), ranges[1]);
+	snprintf(text, sizeof(text), "(%s)||(%s)", ranges[0], ranges[1]);
 	return trace_write(filter->instance, path, text);
 }

@@ -2,7 +2,7 @@
 /*
  * Which threads an instance of tracefs records. The kernel's own choice (set_event_pid) needs eight more
  * hooks at each wake-up and switch. Filters of the events cost less, if the numbers of the threads are close
- * to each other: they pass a range of numbers, in which there may be other threads.
+ * to each other: they pass a range of numbers, in which there may be other threads, but not the engine.
  */
 #ifndef RTGAUGE_WATCH_THREAD_FILTER_H
 #define RTGAUGE_WATCH_THREAD_FILTER_H
