@@ -14,7 +14,6 @@ from __future__ import annotations
 import argparse
 import os
 import random
-import signal
 import statistics
 import struct
 import subprocess
@@ -155,7 +154,7 @@ def wake_ups(options: argparse.Namespace, instance: Path, folder: Path) -> list[
             time.sleep(1)  # until the first release
             rounds = rounds_of(options.rounds, lambda chosen: one_window(instance, chosen, tid))
         finally:
-            engine.send_signal(signal.SIGINT)
+            engine.terminate()
             engine.wait()
     return [medians_ns(folder / "samples-0.i64", windows) for windows in rounds]
 

@@ -7,12 +7,12 @@
 #include <string.h>
 #include <sys/syscall.h>
 
+#include "agent/threads.h"
 #include "probes/watch/blocking_calls.h"
 #include "probes/watch/cycles.h"
 #include "probes/watch/grid.h"
 #include "probes/watch/interrupt_events.h"
 #include "probes/watch/stops.h"
-#include "probes/watch/threads.h"
 #include "tests/check.h"
 #include "tests/cm.h"
 

@@ -10,10 +10,10 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "agent/threads.h"
 #include "base/clock.h"
 #include "base/json.h"
 #include "probes/watch/sched_events.h"
-#include "probes/watch/threads.h"
 
 #define WATCH_COST_STRETCHES 16
 #define WATCH_COST_NS (2 * NS_PER_S) /* the time that is added to the warm-up */

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "agent/threads.h"
 #include "base/json.h"
 #include "base/series.h"
 #include "harness/explain.h"
@@ -13,7 +14,6 @@
 #include "probes/watch/cycles.h"
 #include "probes/watch/sched_events.h"
 #include "probes/watch/stops.h"
-#include "probes/watch/threads.h"
 #include "probes/watch/waits.h"
 
 #define OTHERS_MAX 12 /* most tasks that are named as preempting or waking a thread */

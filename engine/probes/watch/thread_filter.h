@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
-#include "probes/watch/threads.h"
+#include "agent/threads.h"
 
 struct thread_filter {
 	int instance;

@@ -16,6 +16,7 @@
 #include <unistd.h>
 
 #include "agent/process.h"
+#include "agent/threads.h"
 #include "base/clock.h"
 #include "base/commands.h"
 #include "base/error.h"
@@ -31,7 +32,6 @@
 #include "probes/watch/cost.h"
 #include "probes/watch/follower.h"
 #include "probes/watch/sched_events.h"
-#include "probes/watch/threads.h"
 
 #define DRAIN_NS (NS_PER_S / 20)
 #define COUNTS_PER_LOOK 20 /* how often the program's own counts are read between two looks */

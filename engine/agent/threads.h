@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT */
 /* The threads of a watched program, from /proc. */
-#ifndef RTGAUGE_WATCH_THREADS_H
-#define RTGAUGE_WATCH_THREADS_H
+#ifndef RTGAUGE_THREADS_H
+#define RTGAUGE_THREADS_H
 
 #include <stdbool.h>
 #include <stdint.h>

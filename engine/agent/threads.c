@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "probes/watch/threads.h"
+#include "agent/threads.h"
 
 #include <ctype.h>
 #include <dirent.h>

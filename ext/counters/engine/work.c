@@ -1,0 +1,313 @@
+// SPDX-License-Identifier: MIT
+/*
+ * work: counts what each activation of a program's threads needed: CPU time and, if the processor has
+ * counters, cycles, instructions, last-level misses, and interruptions by the firmware (SMI).
+ */
+#include <errno.h>
+#include <linux/perf_event.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "agent/threads.h"
+#include "base/clock.h"
+#include "base/commands.h"
+#include "base/error.h"
+#include "base/json.h"
+#include "base/options.h"
+#include "base/tracefs.h"
+#include "base/verbs.h"
+#include "ext/counters/engine/activations.h"
+#include "trace/instance.h"
+
+#define SWITCH_FORMAT "events/sched/sched_switch/format"
+#define MSR "/sys/bus/event_source/devices/msr/"
+#define PAGES 64 /* of each thread's ring; a power of two */
+#define RECORD_MAX 1024
+#define DRAIN_NS (NS_PER_S / 20)
+#define ACTIVATIONS_MAX 1000000
+
+static struct {
+	int64_t pid, duration_ns;
+	const char *threads;
+} options = {.duration_ns = 10 * NS_PER_S};
+
+static const struct option_entry table[] = {
+	{.name = "pid",
+	 .kind = OPTION_INT,
+	 .value = &options.pid,
+	 .min = 1,
+	 .max = INT32_MAX,
+	 .help = "process ID of the program"},
+	{.name = "threads",
+	 .kind = OPTION_TEXT,
+	 .value = &options.threads,
+	 .help = "names of the threads, separated by commas; default: real-time threads, or all threads if "
+		 "none is real-time"},
+	{.name = "duration-ns",
+	 .kind = OPTION_INT,
+	 .value = &options.duration_ns,
+	 .min = 1,
+	 .max = 3600 * NS_PER_S,
+	 .help = "how long to count, in ns"},
+	{0},
+};
+
+/* The switches come first, because they take the samples. */
+static const struct counter {
+	const char *name;
+	uint32_t type; /* PERF_TYPE_MAX: of the MSRs, whose type the kernel chooses */
+	uint64_t config;
+} counters[] = {
+	{"switches", PERF_TYPE_TRACEPOINT, 0},
+	{"cpu_ns", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_TASK_CLOCK},
+	{"page_faults", PERF_TYPE_SOFTWARE, PERF_COUNT_SW_PAGE_FAULTS},
+	{"cycles", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CPU_CYCLES},
+	{"instructions", PERF_TYPE_HARDWARE, PERF_COUNT_HW_INSTRUCTIONS},
+	{"llc_misses", PERF_TYPE_HARDWARE, PERF_COUNT_HW_CACHE_MISSES},
+	{"smi", PERF_TYPE_MAX, 0},
+};
+
+#define COUNT (sizeof(counters) / sizeof(counters[0]))
+_Static_assert(COUNT <= COUNTERS_MAX, "an activation has room for all counters");
+
+struct thread {
+	struct watched_thread who;
+	struct activations all;
+	struct perf_event_mmap_page *ring;
+	bool has[COUNT];
+};
+
+static struct {
+	struct thread threads[WATCH_THREADS_MAX];
+	int count, left_out;
+	struct perf_event_attr attrs[COUNT];
+	bool known[COUNT]; /* the attribute is */
+	struct trace_field state;
+	int64_t activations;
+} work;
+
+static bool read_number(const char *path, const char *format, unsigned int *value)
+{
+	FILE *file = fopen(path, "re");
+	bool read = file && fscanf(file, format, value) == 1;
+
+	if (file)
+		fclose(file);
+	return read;
+}
+
+/* Finds perf's numbers of the counters. Returns 0, or the exit status after an `error` line. */
+static int find_counters(void)
+{
+	char format[TRACE_TEXT_MAX];
+	unsigned int type, event;
+	int root = tracefs_open();
+	bool read;
+
+	if (root < 0)
+		return error_line(STATUS_CANNOT_MEASURE, "internal",
+				  "cannot open tracefs: %s; run rtgauge as root", errname(errno));
+	read = trace_read(root, SWITCH_FORMAT, format) && trace_find_field(format, "prev_state", &work.state);
+	close(root);
+	if (!read)
+		return error_lacks(STATUS_CANNOT_MEASURE, "lacking", "the event sched_switch",
+				   "use a kernel with CONFIG_FTRACE", "the kernel traces no switches");
+	for (size_t i = 0; i < COUNT; i++) {
+		work.known[i] = true;
+		work.attrs[i] = (struct perf_event_attr){
+			.size = sizeof(work.attrs[i]),
+			.type = counters[i].type,
+			.config = counters[i].config,
+			.use_clockid = 1, /* a group has one clock */
+			.clockid = CLOCK_MONOTONIC,
+		};
+		if (counters[i].type != PERF_TYPE_MAX)
+			continue;
+		work.known[i] = read_number(MSR "type", "%u", &type) &&
+				read_number(MSR "events/smi", "event=%x", &event);
+		work.attrs[i].type = work.known[i] ? type : PERF_TYPE_MAX;
+		work.attrs[i].config = work.known[i] ? event : 0;
+	}
+	work.attrs[0].config = trace_event_id(format);
+	work.attrs[0].sample_period = 1;
+	work.attrs[0].sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_READ | PERF_SAMPLE_RAW;
+	work.attrs[0].read_format =
+		PERF_FORMAT_GROUP | PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING;
+	return 0;
+}
+
+static int open_counter(size_t which, pid_t tid, int leader)
+{
+	return work.known[which] ? (int)syscall(SYS_perf_event_open, &work.attrs[which], tid, -1, leader,
+						PERF_FLAG_FD_CLOEXEC)
+				 : -1;
+}
+
+/* Leaves out counters that this processor lacks. Returns false with errno. */
+static bool begin_thread(struct thread *thread)
+{
+	size_t len = (size_t)(PAGES + 1) * (size_t)sysconf(_SC_PAGESIZE);
+	int leader = open_counter(0, thread->who.tid, -1);
+	void *ring;
+
+	if (leader < 0)
+		return false;
+	for (size_t i = 0; i < COUNT; i++) {
+		thread->has[i] = !i || open_counter(i, thread->who.tid, leader) >= 0;
+		thread->all.counters += thread->has[i];
+	}
+	thread->all.state_offset = work.state.offset;
+	thread->all.state_size = work.state.size;
+	ring = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, leader, 0);
+	thread->ring = ring == MAP_FAILED ? NULL : ring;
+	return thread->ring;
+}
+
+static void write_activation(const struct thread *thread, const struct activation *activation, struct json *j)
+{
+	unsigned int number = 0;
+
+	json_open(j, NULL, '{');
+	json_str(j, "type", "activation");
+	json_int(j, "tid", thread->who.tid);
+	json_int(j, "end_ns", activation->end_ns);
+	json_bool(j, "whole", activation->whole);
+	for (size_t i = 0; i < COUNT; i++) {
+		if (thread->has[i])
+			json_int(j, counters[i].name, activation->values[number++]);
+	}
+	json_close(j, '}');
+	json_line(j);
+}
+
+/* Copies what may wrap around the end of the ring. */
+static void copy(const unsigned char *data, uint64_t at, unsigned char *to, size_t len)
+{
+	const size_t size = (size_t)PAGES * (size_t)sysconf(_SC_PAGESIZE);
+	size_t offset = (size_t)(at % size), first = len < size - offset ? len : size - offset;
+
+	memcpy(to, data + offset, first);
+	memcpy(to + first, data, len - first);
+}
+
+static void drain(struct thread *thread, struct json *j)
+{
+	const unsigned char *data = (const unsigned char *)thread->ring + thread->ring->data_offset;
+	uint64_t head = __atomic_load_n(&thread->ring->data_head, __ATOMIC_ACQUIRE);
+	uint64_t at = thread->ring->data_tail;
+	unsigned char record[RECORD_MAX];
+	struct perf_event_header header;
+	struct activation ended;
+
+	while (head - at >= sizeof(header) && work.activations < ACTIVATIONS_MAX) {
+		copy(data, at, (unsigned char *)&header, sizeof(header));
+		if (header.size < sizeof(header) || header.size > sizeof(record) || header.size > head - at)
+			break;
+		copy(data, at, record, header.size);
+		at += header.size;
+		if (!activations_take(&thread->all, record, header.size, &ended))
+			continue;
+		work.activations++;
+		write_activation(thread, &ended, j);
+	}
+	__atomic_store_n(&thread->ring->data_tail, at, __ATOMIC_RELEASE);
+}
+
+static void write_begin(struct json *j)
+{
+	json_open(j, NULL, '{');
+	json_str(j, "type", "work");
+	json_int(j, "version", 1);
+	json_int(j, "left_out", work.left_out);
+	json_open(j, "missing", '[');
+	for (size_t i = 0; i < COUNT; i++) {
+		if (!work.threads[0].has[i])
+			json_str(j, NULL, counters[i].name);
+	}
+	json_close(j, ']');
+	json_open(j, "threads", '[');
+	for (int i = 0; i < work.count; i++) {
+		json_open(j, NULL, '{');
+		json_int(j, "tid", work.threads[i].who.tid);
+		json_str(j, "name", work.threads[i].who.name);
+		json_close(j, '}');
+	}
+	json_close(j, ']');
+	json_close(j, '}');
+	json_line(j);
+	fflush(stdout);
+}
+
+static void write_end(struct json *j)
+{
+	int64_t lost = 0;
+
+	for (int i = 0; i < work.count; i++)
+		lost += work.threads[i].all.lost;
+	json_open(j, NULL, '{');
+	json_str(j, "type", "ended");
+	json_int(j, "activations", work.activations);
+	json_int(j, "lost", lost);
+	json_bool(j, "full", work.activations >= ACTIVATIONS_MAX);
+	json_close(j, '}');
+	json_line(j);
+}
+
+static int begin_all(void)
+{
+	struct watched_thread found[WATCH_THREADS_MAX];
+	int count = threads_find((pid_t)options.pid, options.threads, found, &work.left_out);
+
+	if (count <= 0)
+		return error_line(STATUS_USAGE, "no-program",
+				  count ? "there is no process %lld"
+					: "the program with process ID %lld does not have a thread of this "
+					  "name",
+				  (long long)options.pid);
+	for (int i = 0; i < count; i++) {
+		struct thread *thread = &work.threads[work.count];
+
+		thread->who = found[i];
+		if (begin_thread(thread))
+			work.count++;
+		else if (errno != ESRCH)
+			return error_line(STATUS_CANNOT_MEASURE, "internal",
+					  "perf cannot count the thread %s: %s; run rtgauge as root, and see "
+					  "/proc/sys/kernel/perf_event_paranoid",
+					  found[i].name, errname(errno));
+	}
+	return 0;
+}
+
+static int run(int argc, char **argv)
+{
+	struct json j;
+	int64_t end_ns;
+	int status = options_parse(table, argc, argv);
+
+	if (!status && !options.pid)
+		status = usage_error("--pid is missing; give the process ID of the program");
+	if (!status)
+		status = find_counters();
+	if (!status)
+		status = begin_all();
+	if (status)
+		return status;
+	commands_begin(true);
+	json_start(&j, stdout);
+	write_begin(&j);
+	end_ns = clock_now_ns(CLOCK_MONOTONIC) + options.duration_ns;
+	while (!commands_stopped && clock_now_ns(CLOCK_MONOTONIC) < end_ns) {
+		commands_wait(DRAIN_NS);
+		for (int i = 0; i < work.count; i++)
+			drain(&work.threads[i], &j);
+		fflush(stdout);
+	}
+	write_end(&j);
+	return fflush(stdout) ? STATUS_CANNOT_MEASURE : STATUS_OK;
+}
+
+AGENT_VERB("work", run, "count what each activation of a program's threads needed")

@@ -1,0 +1,154 @@
+# SPDX-License-Identifier: MIT
+"""Reports why the slowest activations of each thread worked longer than usual."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from pydantic import Field
+from rich.console import Console
+
+from rtgauge.extension import Document
+from rtgauge.record.model import Model
+from rtgauge.report.prose import print_labelled
+from rtgauge.report.table import Column, Table, numbers
+from rtgauge.report.terminal_table import print_tables
+from rtgauge.report.text import NONE
+from rtgauge.system.cpu_counters import SLOWER
+from rtgauge.units import format_count, format_factor, format_time, plural
+from rtgauge_ext.counters.activation import CountedActivation, Work, WorkCounts, typical
+from rtgauge_ext.counters.slower import Cause, Why, causes
+
+LEAST = 20
+"""With fewer activations, none is called slow."""
+PART = 100
+"""The slowest activations are all divided by this."""
+NO_COUNTERS = (
+    "this machine counts neither cycles nor instructions (perf; most virtual machines do not), so rtgauge "
+    "cannot tell why"
+)
+
+
+class CauseFound(Model):
+    """A cause, by which factor it made the work longer, and a clause that says so."""
+
+    why: Why
+    factor: float
+    words: str
+
+
+class ThreadWork(Model):
+    """The activations of one thread."""
+
+    thread: str
+    tid: int
+    activations: int
+    left_out: int = Field(description="activations whose counters had to share registers")
+    usual: WorkCounts | None = Field(description="the median of each counter; null: too few activations")
+    slowest: WorkCounts | None = Field(description="the median of the slowest 1 %, at least one activation")
+    causes: list[CauseFound] | None = Field(
+        description="why the slowest needed more CPU time, the largest factor first; null: cannot tell"
+    )
+
+    @property
+    def is_slower(self) -> bool:
+        """Whether the slowest activations worked notably longer than usual."""
+        return bool(self.usual and self.slowest and self.slowest.cpu_ns >= SLOWER * self.usual.cpu_ns)
+
+
+class WorkReport(Model):
+    """What `rtgauge work --json` prints."""
+
+    missing: list[str] = Field(description="counters that this machine lacks")
+    lost: int
+    threads: list[ThreadWork]
+
+    @property
+    def can_tell(self) -> bool:
+        """Whether each thread's slowest activations have a reason, or need none."""
+        return all(
+            thread.usual is not None and (thread.causes or not thread.is_slower) for thread in self.threads
+        )
+
+
+DOCUMENT = Document("what rtgauge work --json prints", (WorkReport,))
+
+
+def report(work: Work) -> WorkReport:
+    """Return the report of a measurement."""
+    threads = [
+        _of_thread(thread.name, thread.tid, [each for each in work.activations if each.tid == thread.tid])
+        for thread in work.begin.threads
+    ]
+    return WorkReport(missing=work.begin.missing, lost=work.end.lost, threads=threads)
+
+
+def _of_thread(name: str, tid: int, activations: Sequence[CountedActivation]) -> ThreadWork:
+    whole = sorted((each for each in activations if each.whole), key=lambda each: -each.cpu_ns)
+    usual = slowest = None
+    found: list[Cause] | None = None
+    if len(whole) >= LEAST:
+        usual, slowest = typical(whole), typical(whole[: max(len(whole) // PART, 1)])
+        found = causes(slowest, usual)
+    return ThreadWork(
+        thread=name,
+        tid=tid,
+        activations=len(whole),
+        left_out=len(activations) - len(whole),
+        usual=usual,
+        slowest=slowest,
+        causes=None if found is None else [CauseFound(**cause._asdict()) for cause in found],
+    )
+
+
+def sentence(thread: ThreadWork) -> str:
+    """Return the answer for one thread."""
+    if thread.usual is None or thread.slowest is None:
+        return f"{thread.thread}: {plural(thread.activations, 'activation')}, too few to tell"
+    times = f"{format_time(thread.slowest.cpu_ns)} instead of {format_time(thread.usual.cpu_ns)}"
+    of = f"the slowest 1 % of {plural(thread.activations, 'activation')}"
+    if not thread.is_slower:
+        return f"{thread.thread}: {of} worked no longer than usual ({times})"
+    factor = format_factor(thread.slowest.cpu_ns / max(thread.usual.cpu_ns, 1))
+    said = f"{thread.thread}: {of} worked {factor} times as long as usual ({times})"
+    if thread.causes is None:
+        return said
+    reasons = "; ".join(cause.words for cause in thread.causes)
+    return f"{said}, because {reasons}" if reasons else f"{said}; no counter grew enough to tell why"
+
+
+def print_report(found: WorkReport, console: Console) -> None:
+    """Print the answers, a table, and what is missing."""
+    for thread in found.threads:
+        print_labelled("", sentence(thread), console, width=0)
+    lacks = {"cycles", "instructions"} & set(found.missing)
+    if lacks and any(thread.is_slower for thread in found.threads):
+        print_labelled("", NO_COUNTERS, console, width=0)
+    rows = [row for thread in found.threads for row in _rows(thread)]
+    if rows:
+        titles = ["CPU time", "instructions", "cycles each", "misses per 1,000", "page faults", "SMIs"]
+        console.print()
+        print_tables([Table("", [Column(), Column(), *numbers(*titles)], rows)], console)
+    if found.lost:
+        print_labelled(
+            "", f"{plural(found.lost, 'sample')} were lost; their activations are left out", console
+        )
+
+
+def _rows(thread: ThreadWork) -> list[list[str]]:
+    kinds = (("usual", thread.usual), ("slowest 1 %", thread.slowest))
+    return [[thread.thread, name, *_cells(counts)] for name, counts in kinds if counts is not None]
+
+
+def _cells(counts: WorkCounts) -> list[str]:
+    cycles, instructions = counts.cycles or 0, counts.instructions or 0
+    return [
+        format_time(counts.cpu_ns),
+        NONE if counts.instructions is None else format_count(instructions),
+        f"{cycles / instructions:.2f}" if cycles and instructions else NONE,
+        f"{1000 * counts.llc_misses / instructions:.2f}"
+        if counts.llc_misses is not None and instructions
+        else NONE,
+        format_count(counts.page_faults),
+        NONE if counts.smi is None else format_count(counts.smi),
+    ]

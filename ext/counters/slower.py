@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: MIT
+"""Judges why an activation worked longer than usual.
+
+Time = instructions x cycles per instruction / frequency, so each factor that grew is a cause. If the counters
+stand still during a system management interrupt (SMI), it looks like a lower frequency, so SMIs are counted.
+"""
+
+from __future__ import annotations
+
+from enum import StrEnum
+from typing import NamedTuple
+
+from rtgauge.system.cpu_counters import MORE_MISSES, SLOWER, CpuWork
+from rtgauge.units import format_factor, plural
+from rtgauge_ext.counters.activation import WorkCounts
+
+
+class Why(StrEnum):
+    """What made an activation work longer."""
+
+    MORE_WORK = "more work"
+    MEMORY = "cache or memory bandwidth"
+    STALLS = "other stalls"
+    FREQUENCY = "frequency"
+    FIRMWARE = "firmware (SMI)"
+
+
+class Cause(NamedTuple):
+    """A cause, by which factor it made the work longer, and a clause that says so."""
+
+    why: Why
+    factor: float
+    words: str
+
+
+def causes(slow: WorkCounts, usual: WorkCounts) -> list[Cause] | None:
+    """Return why `slow` needed more CPU time than `usual`, the largest factor first; empty if it did not
+    notably, or if no single factor did. None: this machine did not count the work.
+    """
+    if slow.cpu_ns < SLOWER * usual.cpu_ns:
+        return []
+    if not (slow.is_complete and usual.is_complete):
+        return None
+    now, before = _work(slow), _work(usual)
+    smis = (slow.smi or 0) - (usual.smi or 0)
+    found: list[Cause] = []
+    if (more := now.instructions / before.instructions) >= SLOWER:
+        words = f"it executed {format_factor(more)} times as many instructions"
+        found.append(Cause(Why.MORE_WORK, more, words))
+    if (stalls := now.cycles_each / before.cycles_each) >= SLOWER:
+        found.append(_stalls(stalls, now, before))
+    ghz, ghz_before = now.cycles / slow.cpu_ns, before.cycles / usual.cpu_ns
+    if (slowed := ghz_before / ghz) >= SLOWER and smis <= 0:
+        words = f"the CPU ran at {ghz:.2f} instead of {ghz_before:.2f} GHz"
+        found.append(Cause(Why.FREQUENCY, slowed, words))
+    found.sort(key=lambda cause: -cause.factor)
+    if smis > 0:
+        words = f"the firmware interrupted the CPU ({plural(smis, 'SMI')})"
+        found.insert(0, Cause(Why.FIRMWARE, max(slowed, 1.0), words))
+    return found
+
+
+def _work(counts: WorkCounts) -> CpuWork:
+    return CpuWork(counts.cycles or 0, counts.instructions or 0, counts.llc_misses or 0)
+
+
+def _stalls(factor: float, now: CpuWork, before: CpuWork) -> Cause:
+    words = f"an instruction took {format_factor(factor)} times as many cycles, "
+    if now.misses_per_1000 >= MORE_MISSES * max(before.misses_per_1000, 0.1):
+        words += (
+            f"with {before.misses_per_1000:.1f} → {now.misses_per_1000:.1f} last-level misses per 1,000 "
+            "instructions: cache or memory bandwidth"
+        )
+        return Cause(Why.MEMORY, factor, words)
+    words += "without more last-level misses: other instructions, or a busy sibling (SMT)"
+    return Cause(Why.STALLS, factor, words)

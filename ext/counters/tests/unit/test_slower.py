@@ -1,0 +1,151 @@
+# SPDX-License-Identifier: MIT
+"""Why activations work longer. No machine with these counters was here; the numbers are drawn."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from rtgauge.errors import MeasureError
+from rtgauge_ext.counters.activation import WorkCounts, parse_work
+from rtgauge_ext.counters.report import WorkReport, report, sentence
+from rtgauge_ext.counters.slower import Why, causes
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A model of a CPU: each instruction takes cycles, each last-level miss a time, and during an SMI, the
+    counters stand still.
+    """
+
+    instructions: int = 200_000
+    ghz: float = 2.6
+    cycles_each: float = 0.8
+    misses_per_1000: float = 0.5
+    miss_ns: float = 80.0
+    smis: int = 0
+    smi_ns: float = 150_000.0
+
+    def run(self) -> WorkCounts:
+        """Return what one activation needed."""
+        misses = self.instructions * self.misses_per_1000 / 1000
+        time_ns = self.instructions * self.cycles_each / self.ghz + misses * self.miss_ns
+        return WorkCounts(
+            cpu_ns=round(time_ns + self.smis * self.smi_ns),
+            cycles=round(time_ns * self.ghz),
+            instructions=self.instructions,
+            llc_misses=round(misses),
+            smi=self.smis,
+        )
+
+
+USUAL = Machine()
+
+
+@pytest.mark.parametrize(
+    ("machine", "found"),
+    [
+        (USUAL, []),
+        (Machine(ghz=2.5), []),
+        (Machine(ghz=1.3), [Why.FREQUENCY]),
+        (Machine(misses_per_1000=8), [Why.MEMORY]),
+        (Machine(cycles_each=1.6), [Why.STALLS]),
+        (Machine(instructions=600_000), [Why.MORE_WORK]),
+        (Machine(smis=1), [Why.FIRMWARE]),
+        (Machine(instructions=400_000, ghz=1.0), [Why.FREQUENCY, Why.MORE_WORK]),
+        (Machine(instructions=800_000, misses_per_1000=8), [Why.MORE_WORK, Why.MEMORY]),
+        (Machine(smis=1, misses_per_1000=8), [Why.FIRMWARE, Why.MEMORY]),
+    ],
+)
+def test_each_cause_is_told_from_the_others(machine: Machine, found: list[Why]) -> None:
+    judged = causes(machine.run(), USUAL.run())
+    assert judged is not None
+    assert [cause.why for cause in judged] == found
+
+
+@given(more=st.floats(1.2, 20), slower=st.floats(1.2, 20), stalls=st.floats(1.2, 20))
+def test_the_factors_make_up_the_whole_time(more: float, slower: float, stalls: float) -> None:
+    usual = replace(USUAL, misses_per_1000=0)
+    now = replace(
+        usual,
+        instructions=round(usual.instructions * more),
+        ghz=usual.ghz / slower,
+        cycles_each=usual.cycles_each * stalls,
+    )
+    judged = causes(now.run(), usual.run())
+    assert judged is not None
+    factor = 1.0
+    for cause in judged:
+        factor *= cause.factor
+    assert factor == pytest.approx(now.run().cpu_ns / usual.run().cpu_ns, rel=1e-3)
+    assert len(judged) == 3
+
+
+@pytest.mark.parametrize("name", ["cycles", "instructions", "llc_misses"])
+def test_without_a_counter_there_is_no_cause(name: str) -> None:
+    slow = Machine(ghz=1.0).run()
+    assert causes(slow.model_copy(update={name: None}), USUAL.run()) is None
+
+
+def lines(slow: Machine, missing: tuple[str, ...] = (), count: int = 400) -> list[bytes]:
+    """What the engine prints if every 50th activation runs on the machine `slow`."""
+    first: dict[str, Any] = {"type": "work", "version": 1, "left_out": 0, "missing": missing}
+    found = [first | {"threads": [{"tid": 7, "name": "control"}]}]
+    for number in range(count):
+        counts = (slow if number % 50 == 49 else USUAL).run().model_dump()
+        kept = {name: value for name, value in counts.items() if name not in missing}
+        about: dict[str, Any] = {
+            "type": "activation",
+            "tid": 7,
+            "end_ns": number * 10**6,
+            "whole": True,
+            "switches": 1,
+        }
+        found.append(about | kept)
+    found.append({"type": "ended", "activations": count, "lost": 0, "full": False})
+    return [json.dumps(line).encode() for line in found]
+
+
+def reported(slow: Machine, missing: tuple[str, ...] = (), count: int = 400) -> WorkReport:
+    return report(parse_work(lines(slow, missing, count)))
+
+
+def test_the_slowest_hundredth_is_compared_with_the_usual() -> None:
+    found = reported(Machine(instructions=600_000))
+    assert found.can_tell
+    said = sentence(found.threads[0])
+    assert said.startswith("control: the slowest 1 % of 400 activations worked 3.0 times as long as usual")
+    assert said.endswith("because it executed 3.0 times as many instructions")
+
+
+def test_a_machine_without_counters_cannot_tell() -> None:
+    found = reported(Machine(instructions=600_000), ("cycles", "instructions", "llc_misses", "smi"))
+    assert not found.can_tell
+    assert "because" not in sentence(found.threads[0])
+    assert reported(USUAL, ("cycles", "instructions", "llc_misses", "smi")).can_tell
+
+
+def test_few_activations_are_too_few() -> None:
+    found = reported(USUAL, count=19)
+    assert not found.can_tell
+    assert sentence(found.threads[0]) == "control: 19 activations, too few to tell"
+
+
+@pytest.mark.parametrize("damage", [b"", b"{}", b"[1]", b'{"type":"activation"}', b"\xff"])
+def test_damaged_lines_are_refused(damage: bytes) -> None:
+    whole = lines(USUAL)
+    with pytest.raises(MeasureError, match="damaged; measure again"):
+        parse_work([*whole[:3], damage, *whole[3:]])
+    with pytest.raises(MeasureError, match="incomplete"):
+        parse_work(whole[:-1])
+
+
+def test_the_engines_refusal_is_the_reason() -> None:
+    refusal = b'{"type":"error","code":"no-program","message":"there is no process 9","status":2}'
+    with pytest.raises(MeasureError, match="there is no process 9"):
+        parse_work([refusal])
