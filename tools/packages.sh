@@ -4,7 +4,7 @@
 set -eu
 
 run="python3-venv gcc libc6-dev stress-ng iperf3 rt-tests iproute2 openssh-client"
-test="$run clang clang-format clang-tidy libcmocka-dev libclang-rt-dev valgrind trace-cmd chromium chromium-driver openssh-server ser2net busybox-static postgresql qemu-user-static gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf libc6-dev-arm64-cross libc6-dev-armhf-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross"
+test="$run clang clang-format clang-tidy libcmocka-dev libclang-rt-dev valgrind trace-cmd socat chromium chromium-driver openssh-server ser2net busybox-static postgresql qemu-user-static gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf libc6-dev-arm64-cross libc6-dev-armhf-cross gcc-riscv64-linux-gnu libc6-dev-riscv64-cross"
 lab="$test qemu-system-x86 qemu-system-arm qemu-system-misc opensbi mmdebstrap debian-archive-keyring curl e2fsprogs zstd"
 firmware="gcc-arm-none-eabi make nodejs npm"
 release="$run gcc-aarch64-linux-gnu gcc-arm-linux-gnueabihf gcc-riscv64-linux-gnu libc6-dev-arm64-cross libc6-dev-armhf-cross libc6-dev-riscv64-cross"

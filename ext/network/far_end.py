@@ -7,7 +7,7 @@ import ipaddress
 import re
 import socket
 
-from rtgauge.errors import MeasureError
+from rtgauge.errors import InputError, MeasureError
 
 ICMP = re.compile(r"icmp:(?:\[([^\]\s]{1,80})\]|(\S{1,253}))")
 UDP = re.compile(r"udp:(?:\[([^\]\s]{1,80})\]|([^:\[\]\s]{1,253})):([0-9]{1,5})")
@@ -58,8 +58,13 @@ def peer_of(path: str) -> str:
 def resolved(path: str) -> str:
     """Return the path with its host name resolved to an address, because the engine does not resolve names.
 
-    Raises MeasureError if the host is unknown.
+    Raises InputError if the path is empty, and MeasureError if the host is unknown.
     """
+    if not path:
+        raise InputError(
+            f"name the far end: --peer HOST, or --path {FORMS}; --peer 127.0.0.1 measures this machine "
+            "itself, without a wire"
+        )
     match = UDP.fullmatch(path) or ICMP.fullmatch(path)
     if match is None:
         return path

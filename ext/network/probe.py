@@ -7,14 +7,15 @@ from typing import Annotated, Any, ClassVar, Literal, Self, cast
 
 from pydantic import AfterValidator, Field, model_validator
 
-from rtgauge.errors import MeasureError
+from rtgauge.errors import InputError, MeasureError
 from rtgauge.probe.common_parameters import PolicyParameters, StillParameters, TimedParameters, engine_options
 from rtgauge.probe.descriptor import Bound, Metric, Pace, Probe, command_line
 from rtgauge.probe.explain_parameters import NAMES as EXPLAIN_NAMES
 from rtgauge.probe.explain_parameters import ExplainParameters, explain_arguments, explain_cost_ns
+from rtgauge.units import format_bound
 from rtgauge.validation import CpuList, DurationNs, between
 from rtgauge_ext.network.explain.events import NET_EVENTS
-from rtgauge_ext.network.far_end import FORMS, check_far_end, path_to, peer_of, resolved
+from rtgauge_ext.network.far_end import FORMS, check_far_end, far_end_words, path_to, peer_of, resolved
 
 LEAST_TIMEOUT_NS = 100_000_000
 MOST_CYCLES_OPEN = 65_536
@@ -30,9 +31,9 @@ class PathParameters(ExplainParameters, PolicyParameters, TimedParameters, Still
     )
 
     path: Annotated[str, AfterValidator(check_far_end)] = Field(
-        default="icmp:127.0.0.1",
+        default="",  # named later: a preset has none
         alias="path",
-        description=f"far end that answers: {FORMS}; default: this machine itself, without a wire",
+        description=f"far end that answers: {FORMS}",
     )
     peer: str | None = Field(
         default=None,
@@ -121,7 +122,9 @@ class Path(Probe[PathParameters]):
     """Measures the cycles of one task."""
 
     def arguments(self, parameters: PathParameters, samples_dir: str | None) -> list[str]:
-        """Return the engine's command line. Raises MeasureError if the far end's name cannot be resolved."""
+        """Return the engine's command line. Raises InputError if nothing names the far end, and
+        MeasureError if its name cannot be resolved.
+        """
         options = {
             **engine_options(parameters, EXPLAIN_NAMES),
             "path": resolved(parameters.path),
@@ -136,8 +139,12 @@ class Path(Probe[PathParameters]):
         """Return the interface, or the address of the far end; None if its name cannot be resolved."""
         try:
             return peer_of(resolved(parameters.path))
-        except MeasureError:
+        except (InputError, MeasureError):
             return None
+
+    def subject(self, parameters: PathParameters) -> str:
+        """Return the cycle and the far end."""
+        return f"a cycle of {format_bound(parameters.interval_ns)} with {far_end_words(parameters.path)}"
 
     def trial_arguments(self, parameters: PathParameters) -> list[str]:
         """Return the command line without the options for explaining."""
@@ -152,6 +159,7 @@ class Path(Probe[PathParameters]):
 PROBE = Path(
     name="path",
     divides="rtgauge_ext.network.explain.late_answer:divided",
+    blames="rtgauge_ext.network.page.late_cycles:blame",
     order=35,
     help=(
         "whether a control loop keeps its cycle if its device is behind a network; the device only has to "

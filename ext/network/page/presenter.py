@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from rich.console import Console
 
-from rtgauge.explain.analysis.explanation import CARD, NOT_SELF, SELF, WIRE_OR_DEVICE
-from rtgauge.record.model import SEGMENT, Result, SeriesSummary, Step
+from rtgauge.explain.analysis.explanation import CARD
+from rtgauge.record.model import Result, SeriesSummary, Step
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.presenter import Chapter, Presenter
@@ -19,15 +19,8 @@ from rtgauge.report.terminal_table import print_tables, print_text
 from rtgauge.report.text import NONE, us, whole
 from rtgauge.units import format_bound, plural
 from rtgauge_ext.network.far_end import far_end_words
+from rtgauge_ext.network.page.late_cycles import PARTS, count_of, counts_of, late_cycles, part_side, parts_of
 
-PARTS = {
-    "wake-up": "wake-up",
-    "send": "send",
-    "wire-and-device": "wire and device",
-    "card": "card",
-    "receive": "receive",
-}
-"""The parts of a response in their order."""
 OUTCOMES = {
     "answered": "answered in time",
     "late": "answered late",
@@ -66,29 +59,6 @@ CLOCK_NOTES = (
 )
 
 
-def counts_of(step: Step) -> Result | None:
-    """Return the counts of a step's cycles; None if it has none."""
-    return next((result for result in step.results if result.name == "path"), None)
-
-
-def _count(result: Result, name: str) -> int:
-    value = result.values.get(name)
-    return value if isinstance(value, int) else 0
-
-
-def parts_of(step: Step) -> dict[str, SeriesSummary]:
-    """Return the parts of a step's responses that were measured, in their order."""
-    known = {series.labels.get(SEGMENT): series for series in step.series if series.metric == "response"}
-    return {name: known[name] for name in PARTS if name in known and known[name].count}
-
-
-def part_side(name: str, *, by_card: bool) -> str:
-    """Return where a part of a response is spent (SIDES). `by_card`: whether the card has its own part."""
-    if name == "wire-and-device":
-        return WIRE_OR_DEVICE if by_card else NOT_SELF
-    return CARD if name == CARD else SELF
-
-
 def parts_grid(steps: Sequence[Step], labels: Mapping[str, str]) -> Table | None:
     """Return the table of the parts; None if none were measured."""
     rows: list[list[str]] = []
@@ -111,7 +81,7 @@ def cycles_grid(steps: Sequence[Step], labels: Mapping[str, str]) -> Table | Non
     """Return the table of what became of the cycles; None if there are no counts."""
     counted = {labels[step.id]: counts for step in steps if (counts := counts_of(step)) is not None}
     rows = [
-        [words, *(whole(_count(counts, name)) for counts in counted.values())]
+        [words, *(whole(count_of(counts, name)) for counts in counted.values())]
         for name, words in {"cycles": "all", **OUTCOMES}.items()
     ]
     columns = [*texts("cycles"), *numbers(*counted)]
@@ -124,7 +94,7 @@ def cycle_words(step: Step) -> str | None:
     if counts is None:
         return None
     where = far_end_words(str(step.key.parameters.get("path")))
-    cycles, answered = _count(counts, "cycles"), _count(counts, "answered")
+    cycles, answered = count_of(counts, "cycles"), count_of(counts, "answered")
     begin = f"{where}: {plural(cycles, 'cycle')}"
     what = "all answered in time" if cycles and answered == cycles else ", ".join(_counted(counts, OUTCOMES))
     others = _counted(counts, OTHERS)
@@ -133,7 +103,7 @@ def cycle_words(step: Step) -> str | None:
 
 def slave_words(counts: Result) -> list[str]:
     """Return how many slaves of EtherCAT read the frames, like "3 slaves"; nothing for another far end."""
-    least, most = _count(counts, "slaves-least"), _count(counts, "slaves-most")
+    least, most = count_of(counts, "slaves-least"), count_of(counts, "slaves-most")
     if not most:
         return []
     same = plural(most, "slave")
@@ -158,9 +128,9 @@ def clock_of(step: Step) -> DeviceClock | None:
     if clock is None:
         return None
     interval_ns = int(step.key.parameters.get("interval_ns"))
-    period_ns, parts = float(clock.values["period-ns"] or 0), _count(clock, "per-interval")
-    listed = [whole(_count(result, "cycle")) for result in step.results if result.name == "slip"]
-    more = ["..."] if _count(clock, "slips") > len(listed) else []
+    period_ns, parts = float(clock.values["period-ns"] or 0), count_of(clock, "per-interval")
+    listed = [whole(count_of(result, "cycle")) for result in step.results if result.name == "slip"]
+    more = ["..."] if count_of(clock, "slips") > len(listed) else []
     return DeviceClock(
         period_ns,
         (period_ns * parts / interval_ns - 1) * 1e6,
@@ -220,7 +190,7 @@ def _sawtooth(parts: Sequence[Result], clock: DeviceClock) -> vega.Part:
     rows = [
         (
             float(part.values["cycles-after-slip"] or 0),
-            *(_count(part, f"{name}-ns") / 1_000 for name in ("min", "mean", "max")),
+            *(count_of(part, f"{name}-ns") / 1_000 for name in ("min", "mean", "max")),
         )
         for part in parts
     ]
@@ -251,7 +221,7 @@ def _sawtooth(parts: Sequence[Result], clock: DeviceClock) -> vega.Part:
 
 
 def _counted(counts: Result, kinds: Mapping[str, str]) -> list[str]:
-    return [f"{whole(number)} {words}" for name, words in kinds.items() if (number := _count(counts, name))]
+    return [f"{whole(number)} {words}" for name, words in kinds.items() if (number := count_of(counts, name))]
 
 
 def parts_figure(steps: Sequence[Step], labels: Mapping[str, str]) -> Figure | None:
@@ -294,6 +264,16 @@ class PathPresenter(Presenter):
         if len(steps) != 1:
             return None
         return ". ".join(words for words in (cycle_words(steps[0]), clock_words(steps[0])) if words) or None
+
+    def cause(self, view: RecordView, steps: Sequence[Step]) -> str | None:
+        """Return whose the late cycles of a single step are. A cycle is late if its response is longer than
+        the interval; a verdict has the requirement's bound instead.
+        """
+        if len(steps) != 1:
+            return None
+        interval_ns = int(steps[0].key.parameters.get("interval_ns"))
+        found = late_cycles(steps[0], view.record.windows(steps[0]), interval_ns)
+        return None if found is None else found.words
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:
         """Return the figures of the parts and of the devices' own clocks."""

@@ -206,6 +206,10 @@ class Probe(ABC, Generic[P]):
     """The tools for `--cross-check` that measure the same quantity."""
     divides: str = ""
     """`module:function` that divides the parts of an explained latency further; empty if nothing does."""
+    blames: str = ""
+    """`module:function` that finds the culprit (Blame) of a step's late activations without an explanation,
+    from the step, its windows and the requirement; empty if nothing does.
+    """
     watches: bool = False
     """Whether the measured threads belong to the user's program."""
     measures_clocks: bool = False
@@ -249,6 +253,12 @@ class Probe(ABC, Generic[P]):
     def peer(self, parameters: P) -> str | None:  # noqa: ARG002 - for a probe of a network path
         """Return the network interface, or the IP address of the other end, that a step with these parameters
         uses; None if it uses no network. The facts of the machine then contain the interface.
+        """
+        return None
+
+    def subject(self, parameters: P) -> str | None:  # noqa: ARG002 - for some probes
+        """Return what a requirement holds or fails for, "a cycle of 1 ms with 192.168.1.5"; None: the step's
+        name says enough.
         """
         return None
 

@@ -8,14 +8,16 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 from rtgauge.analysis.confidence import Counted, activations_needed, design_effect, upper_bound
 from rtgauge.errors import InputError
-from rtgauge.probe.registry import PROBES, get, preset_of
+from rtgauge.extension import imported
+from rtgauge.probe.registry import PROBES, get, preset_of, probe_of
 from rtgauge.record.alternation import alternation_of
 from rtgauge.record.model import Exposure, Run, Step, StepKey, Verdict, VerdictWord
 from rtgauge.record.reader import Record
+from rtgauge.record.windows import Windows
 from rtgauge.units import NS_PER_S, format_percentage, plural
 from rtgauge.verdict.answer import answer_words
 from rtgauge.verdict.coverage import condition_of, cpus_left_out, left_out_of, noun_of
@@ -75,6 +77,7 @@ def _sentence(decisive: Verdict, judged: Sequence[tuple[Step, Verdict]], names: 
     else:
         name = names.get(decisive.step or "", decisive.step or "")
         steps = [step for step, _ in judged]
+        name = ", ".join([*_subject(steps, decisive), name])
         every = len({condition_of(step.key) for step in steps})
         if every > 1 and decisive.word in {VerdictWord.HOLDS, VerdictWord.MARGINAL}:
             name += f", the closest of {every} {noun_of([step.key for step in steps])}s"
@@ -84,6 +87,13 @@ def _sentence(decisive: Verdict, judged: Sequence[tuple[Step, Verdict]], names: 
     return "; ".join(parts)
 
 
+def _subject(steps: Sequence[Step], decisive: Verdict) -> list[str]:
+    """Return what the step that decides measured, if its probe has words for it."""
+    own = [(probe_of(step), step.key) for step in steps if step.id == decisive.step]
+    subjects = (probe.subject(probe.own(key)) for probe, key in own)
+    return [subject for subject in subjects if subject is not None]
+
+
 def _is_late(verdict: Verdict) -> bool:
     """Return whether an activation broke the bound."""
     return bool(verdict.evidence.get("violations_possible"))
@@ -91,16 +101,32 @@ def _is_late(verdict: Verdict) -> bool:
 
 BlameOf = Callable[[Record, Step, Requirement, str | None], Blame | None]
 """Finds the culprit that made a step, or one thread of a watched program, late by a requirement."""
+BlameByFigures = Callable[[Step, Windows, Requirement], Blame | None]
+"""What a probe's `blames` is."""
 
 
 def past_run_of(record: Record, step: Step, requirement: Requirement, blame_of: BlameOf | None) -> PastRun:
     """Return what the step's run measured, and how to find its culprits, for `judge`."""
     past_run = PastRun.of_run(record.run, record.steps, step)
-    return (
-        past_run
-        if blame_of is None
-        else replace(past_run, blame_of=partial(blame_of, record, step, requirement))
-    )
+    if blame_of is None and not probe_of(step).blames:
+        return past_run
+    return replace(past_run, blame_of=partial(_blame, record, step, requirement, blame_of))
+
+
+def _blame(
+    record: Record, step: Step, requirement: Requirement, blame_of: BlameOf | None, task: str | None
+) -> Blame | None:
+    """Return the culprit of the explained latencies, or else the one that the probe's own figures show. These
+    also give a remedy if the explanation has none.
+    """
+    explained = None if blame_of is None else blame_of(record, step, requirement, task)
+    blames = probe_of(step).blames
+    if not blames or (explained is not None and explained.remedy is not None):
+        return explained
+    counted = cast("BlameByFigures", imported(blames))(step, record.windows(step), requirement)
+    if explained is None or counted is None:
+        return explained or counted
+    return replace(explained, remedy=counted.remedy)
 
 
 def judge_run(
@@ -154,10 +180,10 @@ def _cause(
     requirement: Requirement, record: Record, decisive: Verdict, blame_of: BlameOf | None
 ) -> str | None:
     """Return what made the step or the thread that decides late; None if nothing did, or if it is unknown."""
-    if blame_of is None or not _is_late(decisive):
+    if not _is_late(decisive):
         return None
     step = next(step for step in record.steps if step.id == decisive.step)
-    blame = blame_of(record, step, requirement, decisive.evidence.get("task"))
+    blame = _blame(record, step, requirement, blame_of, decisive.evidence.get("task"))
     return None if blame is None else blame.cause
 
 

@@ -37,7 +37,7 @@ def test_each_probe_has_its_page_and_its_presenter():
 
 
 SET = {"task": [{"name": "a", "period": "10ms", "execution": "1ms"}]}
-LEAST = {"taskset": SET, "watch": {"pid": 1}}
+LEAST = {"path": {"path": "icmp:10.0.0.1"}, "taskset": SET, "watch": {"pid": 1}}
 """What a probe cannot do without."""
 
 
@@ -56,7 +56,7 @@ def test_defaults_are_a_command_line(name):
 )
 def test_a_count_takes_the_place_of_the_duration(name):
     key = "cycles" if name in ("periodic", "response") else "count"
-    words = PROBES[name].arguments(normalise(PROBES[name], {key: 7}, "x"), None)
+    words = PROBES[name].arguments(normalise(PROBES[name], {key: 7, **LEAST.get(name, {})}, "x"), None)
     assert "--count=7" in words
     assert not any(word.startswith(("--duration", "--samples")) for word in words)
     with pytest.raises(InputError, match="not both"):
@@ -102,7 +102,8 @@ def test_hostile_parameters_end_in_an_input_error(name, written, data):
     )
     try:
         parameters = normalise(PROBES[name], {**written, **known}, "x")
+        arguments = PROBES[name].arguments(parameters, None)
     except InputError as error:
         assert "\n" not in str(error)
     else:
-        assert PROBES[name].arguments(parameters, None)[0] == name
+        assert arguments[0] == name

@@ -47,6 +47,10 @@ def test_a_bound_above_the_delay_holds_and_one_below_fails(both: TwoNamespaces, 
         done = invoke("show", record, "--require", f"response<={bound} hardness=50%", "--json")
         (verdict,) = [each for each in json.loads(done.stdout)["run"]["verdicts"] if each["step"] is None]
         assert verdict["word"] in words
+        assert "a cycle of 500 ms with " in verdict["reason"]
+        if "fails" in words:
+            assert verdict["cause"].startswith("card, wire or device: ")
+            assert "rule out the card" in verdict["next"]
 
 
 def test_the_preset_asks_a_host(both: TwoNamespaces, tmp_path: Path) -> None:
@@ -59,3 +63,11 @@ def test_the_preset_asks_a_host(both: TwoNamespaces, tmp_path: Path) -> None:
     assert counts["cycles"] == 1000
     assert counts["lost"] == counts["foreign"] == 0
     assert document["run"]["requirement"].startswith("period=1ms response<=1ms")
+
+
+@pytest.mark.parametrize("words", [("run", "path"), ("probe", "path")])
+def test_a_run_without_a_far_end_asks_for_one(words: tuple[str, str], tmp_path: Path) -> None:
+    done = rtgauge(*words, "--out", tmp_path)
+    assert done.returncode == 2
+    assert "name the far end: --peer HOST" in done.stderr
+    assert not list(tmp_path.iterdir())

@@ -5,9 +5,12 @@ was late with is not the far end's.
 
 from __future__ import annotations
 
+import os
+import shutil
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -15,6 +18,7 @@ from typing import Any
 
 import pytest
 from tests.engine.stream import POLICY, Live, Stream, refused, run
+from tests.support.cli import wait_until
 
 from ext.network.tests.two_namespaces import (
     FAR,
@@ -105,6 +109,37 @@ def test_what_other_frames_there_are(engine: Path, both: TwoNamespaces, receive:
         assert values["lost"] == 4
         assert (values["duplicate"], values["reordered"], values["foreign"]) == (4, 4, 8)
         assert values["late"] + values["sent-late"] + values["read-late"] >= 4
+
+
+def documented_far_ends() -> dict[str, list[str]]:
+    """The programs that the page gives as far ends, by their first word. Both use port 7007."""
+    page = (Path(__file__).parents[2] / "README.md").read_text().splitlines()
+    (command,) = [line.split() for line in page if line.startswith("    socat ")]
+    begin = page.index("    import socket")
+    script = "\n".join(line[4:] for line in page[begin : begin + 6])
+    return {"socat": command, "python": [sys.executable, "-c", script]}
+
+
+@pytest.mark.parametrize("name", ["socat", "python"])
+def test_an_echo_of_any_make(name: str, engine: Path, both: TwoNamespaces) -> None:
+    """As the page gives it. Many datagrams at once: none is joined with another one."""
+    assert shutil.which("socat"), "socat is missing: sh tools/packages.sh test"
+
+    def listens() -> bool:
+        table = subprocess.run(
+            [*both.far, "cat", "/proc/net/udp"], capture_output=True, text=True, check=True
+        )
+        return f":{7007:04X} " in table.stdout
+
+    # with its children, which socat makes for the sender
+    with subprocess.Popen([*both.far, *documented_far_ends()[name]], start_new_session=True) as program:
+        try:
+            wait_until(listens, f"{name} to listen")
+            words = (f"--path=udp:{FAR}:7007", "--interval-ns=200000", "--count=2000")
+            values = counts(path(engine, both, *words), 2000)
+        finally:
+            os.killpg(program.pid, signal.SIGKILL)
+    assert values["lost"] == values["foreign"] == values["duplicate"] == 0
 
 
 def test_a_far_end_that_is_always_late_is_there(engine: Path, both: TwoNamespaces) -> None:

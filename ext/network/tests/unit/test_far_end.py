@@ -83,9 +83,17 @@ def test_the_engine_gets_its_options() -> None:
     assert wanted <= set(arguments)
     assert not any(word.startswith(("--duration", "--peer", "--explain")) for word in arguments)
     assert PROBE.expected_ns(parameters) == 5 * 1_000_000 + parameters.warm_up_ns
-    explained = normalise(PROBE, {"explain": True}, "x")
+    explained = normalise(PROBE, {"peer": "10.0.0.1", "explain": True}, "x")
     assert any(word.startswith("--explain-instance") for word in PROBE.arguments(explained, None))
     assert not any(word.startswith("--explain") for word in PROBE.trial_arguments(explained))
+
+
+def test_nothing_names_the_far_end() -> None:
+    """A preset has no far end until somebody gives it one."""
+    parameters = normalise(PROBE, {}, "x")
+    assert PROBE.peer(parameters) is None
+    with pytest.raises(InputError, match="name the far end: --peer HOST"):
+        PROBE.arguments(parameters, None)
 
 
 def test_the_time_of_a_device_does_not_look_like_throttling() -> None:
