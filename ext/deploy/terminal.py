@@ -84,3 +84,5 @@ def print_applied(applied: Applied, console: Console, where: str = "") -> None:
         reached = "`rtgauge run` measures on it; move a shell to it with:"
         print_line(console, f"CPU {report.isolated} is reserved: {reached}")
         print_line(console, f"  echo $$ > {applied.group}/cgroup.procs")
+        left = "The tick, RCU callbacks and managed interrupts stay there. Only boot parameters move them: "
+        print_line(console, f"{left}rtgauge deploy cmdline {report.name}{where}")
