@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 """What each kernel event that explaining records costs a wake-up: the table in docs/explain.md.
 
-    sudo python bench/event_cost.py [--rounds 200] [--engine PROGRAM] [--cpu 1]
+    sudo python bench/event_cost.py [--rounds 200] [--engine PROGRAM] [--cpu 1] [--only SET]...
 
 First two processes wake each other through pipes on one CPU, then an engine measures wake-ups by the timer.
 Each round switches the events of each set on for a moment, in random order, and once no event. A set's cost
@@ -63,23 +63,68 @@ class EventSet:
     events: tuple[str, ...] = ()
     files: tuple[tuple[str, str, str], ...] = ()
     """Each file with the value to write and the value to restore."""
+    perf: bool = False
+    """Whether perf records them, not ftrace."""
 
 
 NONE = "none"
+BUFFER_KB = "512"
+"""The default of --explain-buffer."""
 FILTER = f"events/{SWITCH}/filter"
+OFF = ("tracing_on", "0", "1")
+"""The events occur, but are not written: the rest is what the kernel's calls cost."""
 OF_THE_THREAD = (FILTER, "prev_pid=={tid}||next_pid=={tid}", "0")
 SETS: dict[str, EventSet] = {
     "all default events": EventSet(USUAL),
     "the five at a wake-up": EventSet(AT_A_WAKE_UP),
     **{name: EventSet((name,)) for name in AT_A_WAKE_UP},
+    "the five, not written": EventSet(AT_A_WAKE_UP, (OFF,)),
+    "the five without local_timer_exit": EventSet(
+        tuple(name for name in AT_A_WAKE_UP if not name.endswith("_exit"))
+    ),
+    "the five, by perf": EventSet(AT_A_WAKE_UP, perf=True),
     "the other default events": EventSet(tuple(name for name in USUAL if name not in AT_A_WAKE_UP)),
     "sched_switch of the thread, by filter": EventSet((SWITCH,), (OF_THE_THREAD,)),
     "sched_switch of others, by filter": EventSet((SWITCH,), ((FILTER, "prev_pid==1&&next_pid==1", "0"),)),
     "sched_switch of the thread, by set_event_pid": EventSet((SWITCH,), (("set_event_pid", "{tid}", ""),)),
+    "sched_switch, not written": EventSet((SWITCH,), (OFF,)),
+    "all default events, ring of 16 KiB": EventSet(USUAL, (("buffer_size_kb", "16", BUFFER_KB),)),
+    "all default events, without overwriting": EventSet(USUAL, (("options/overwrite", "0", "1"),)),
+    "all default events, clock counter": EventSet(USUAL, (("trace_clock", "counter", "mono"),)),
+    "all default events, clock mono_raw": EventSet(USUAL, (("trace_clock", "mono_raw", "mono"),)),
     "all default events, clock local": EventSet(USUAL, (("trace_clock", "local", "mono"),)),
     "all default events, clock x86-tsc": EventSet(USUAL, (("trace_clock", "x86-tsc", "mono"),)),
     "nothing (the error of this measurement)": EventSet(),
 }
+
+
+class Perf:
+    """perf, which records the five events of all CPUs into a ring while it is told to."""
+
+    def __init__(self, folder: Path) -> None:
+        for name in ("control", "answers"):
+            os.mkfifo(folder / name)
+        control = f"fifo:{folder / 'control'},{folder / 'answers'}"
+        events = ",".join(name.replace("/", ":") for name in AT_A_WAKE_UP)
+        command = ["perf", "record", "-q", "-a", "-e", events, "--delay=-1", f"--control={control}"]
+        command += [
+            "--overwrite",
+            f"--mmap-pages={BUFFER_KB}K",
+            "--clockid=mono",
+            f"--output={folder / 'data'}",
+        ]
+        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+        self.control = (folder / "control").open("w")
+        self.answers = (folder / "answers").open()
+
+    def say(self, word: str) -> None:
+        """Say `enable` or `disable`, and wait until perf has done it."""
+        print(word, file=self.control, flush=True)
+        self.answers.readline()
+
+    def end(self) -> None:
+        self.process.terminate()
+        self.process.wait()
 
 
 def enabled(instance: Path, events: tuple[str, ...], on: bool) -> None:
@@ -90,8 +135,16 @@ def enabled(instance: Path, events: tuple[str, ...], on: bool) -> None:
 
 
 @contextmanager
-def recorded(instance: Path, chosen: EventSet, tid: int) -> Generator[None]:
+def recorded(instance: Path, chosen: EventSet, tid: int, perf: Perf | None) -> Generator[None]:
     """Record these events, and wait until the kernel has changed its code."""
+    if chosen.perf and perf is not None:
+        perf.say("enable")
+        try:
+            time.sleep(SETTLE_S)
+            yield
+        finally:
+            perf.say("disable")
+        return
     for path, value, _ in chosen.files:
         (instance / path).write_text(value.format(tid=tid))
     enabled(instance, chosen.events, True)
@@ -104,9 +157,9 @@ def recorded(instance: Path, chosen: EventSet, tid: int) -> Generator[None]:
             (instance / path).write_text(old)
 
 
-def one_window(instance: Path, chosen: EventSet, tid: int) -> tuple[int, int]:
+def one_window(instance: Path, chosen: EventSet, tid: int, perf: Perf | None) -> tuple[int, int]:
     """Record one window. Return its begin and end (CLOCK_MONOTONIC, ns)."""
-    with recorded(instance, chosen, tid):
+    with recorded(instance, chosen, tid, perf):
         begin_ns = time.monotonic_ns()
         time.sleep(WINDOW_S)
         return begin_ns, time.monotonic_ns()
@@ -134,17 +187,19 @@ def medians_ns(file: Path, spans: dict[str, tuple[int, int]]) -> dict[str, float
 W = TypeVar("W")
 
 
-def rounds_of(count: int, window: Callable[[EventSet], W]) -> list[dict[str, W]]:
+def rounds_of(options: argparse.Namespace, window: Callable[[EventSet], W]) -> list[dict[str, W]]:
     """Return what `window` returned for each set and for no event, in each round."""
     rounds: list[dict[str, W]] = []
-    for _ in range(count):
-        names = [NONE, *SETS]
+    for _ in range(options.rounds):
+        names = [NONE, *options.only]
         random.shuffle(names)
         rounds.append({name: window(SETS.get(name, EventSet())) for name in names})
     return rounds
 
 
-def wake_ups(options: argparse.Namespace, instance: Path, folder: Path) -> list[dict[str, float]]:
+def wake_ups(
+    options: argparse.Namespace, instance: Path, folder: Path, perf: Perf | None
+) -> list[dict[str, float]]:
     """Return the median latency (ns) with each set of each round."""
     command = [options.engine, "wakeup", "--go", "--cpu", str(options.cpu), "--duration-ns", "0"]
     command += ["--interval-ns", str(INTERVAL_NS), "--samples-dir", str(folder)]
@@ -152,14 +207,14 @@ def wake_ups(options: argparse.Namespace, instance: Path, folder: Path) -> list[
         try:
             tid = measuring_thread(engine.pid)
             time.sleep(1)  # until the first release
-            rounds = rounds_of(options.rounds, lambda chosen: one_window(instance, chosen, tid))
+            rounds = rounds_of(options, lambda chosen: one_window(instance, chosen, tid, perf))
         finally:
             engine.terminate()
             engine.wait()
     return [medians_ns(folder / "samples-0.i64", windows) for windows in rounds]
 
 
-def pipe_turns(options: argparse.Namespace, instance: Path) -> list[dict[str, float]]:
+def pipe_turns(options: argparse.Namespace, instance: Path, perf: Perf | None) -> list[dict[str, float]]:
     """Return the median time (ns) of half a round trip between two processes on one CPU, each of which is one
     wake-up and one switch, with each set of each round.
     """
@@ -173,7 +228,7 @@ def pipe_turns(options: argparse.Namespace, instance: Path) -> list[dict[str, fl
         os._exit(0)
 
     def one(chosen: EventSet) -> float:
-        with recorded(instance, chosen, os.getpid()):
+        with recorded(instance, chosen, os.getpid(), perf):
             halves_ns: list[float] = []
             for _ in range(TRIPS):
                 begin_ns = time.perf_counter_ns()
@@ -183,7 +238,7 @@ def pipe_turns(options: argparse.Namespace, instance: Path) -> list[dict[str, fl
             return statistics.median(halves_ns)
 
     try:
-        return rounds_of(options.rounds, one)
+        return rounds_of(options, one)
     finally:
         os.close(to_write)
         os.waitpid(child, 0)
@@ -194,7 +249,7 @@ def show(title: str, rounds: list[dict[str, float]]) -> None:
     """Print the costs: medians of the differences within a round, with intervals."""
     bare = statistics.median(found[NONE] for found in rounds)
     print(f"{title}: {bare / 1000:.2f} us without events, {len(rounds)} rounds")
-    for name in SETS:
+    for name in sorted(rounds[0].keys() - {NONE}, key=list(SETS).index):
         costs = [found[name] - found[NONE] for found in rounds]
         blocks = sorted(statistics.median(random.choices(costs, k=len(costs))) for _ in range(BLOCKS))
         low, high = blocks[BLOCKS // 20], blocks[-BLOCKS // 20]
@@ -209,17 +264,23 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=200)
     parser.add_argument("--engine", default="rtgauge-engine")
     parser.add_argument("--cpu", type=int, default=1)
+    parser.add_argument("--only", action="append", choices=list(SETS), help="this set; may be repeated")
     options = parser.parse_args()
+    options.only = options.only or list(SETS)
     instance = TRACEFS / "instances" / f"rtgauge-bench-{os.getpid()}"
     instance.mkdir()
-    try:
-        (instance / "trace_options").write_text("norecord-cmd")
-        (instance / "trace_clock").write_text("mono")
-        show("half a round trip through pipes", pipe_turns(options, instance))
-        with tempfile.TemporaryDirectory() as folder:
-            show("latency of a wake-up", wake_ups(options, instance, Path(folder)))
-    finally:
-        instance.rmdir()
+    with tempfile.TemporaryDirectory() as folder:
+        perf = Perf(Path(folder)) if any(SETS[name].perf for name in options.only) else None
+        try:
+            (instance / "trace_options").write_text("norecord-cmd")
+            (instance / "trace_clock").write_text("mono")
+            (instance / "buffer_size_kb").write_text(BUFFER_KB)
+            show("half a round trip through pipes", pipe_turns(options, instance, perf))
+            show("latency of a wake-up", wake_ups(options, instance, Path(folder), perf))
+        finally:
+            if perf is not None:
+                perf.end()
+            instance.rmdir()
 
 
 if __name__ == "__main__":
