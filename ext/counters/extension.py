@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from rtgauge.core_extension import MEASURE
+from rtgauge.core_extension import HIDDEN
 from rtgauge.extension import Command, Extension
 
 EXTENSION = Extension(
@@ -11,7 +11,7 @@ EXTENSION = Extension(
     line="Tells why some activations of a program work longer than usual, by the processor's counters.",
     commands={
         "work": Command(
-            MEASURE,
+            HIDDEN,
             "Tell why some activations of a program work longer than usual.",
             "rtgauge_ext.counters.command:work",
         )

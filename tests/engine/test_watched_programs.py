@@ -13,9 +13,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from tests.engine.stream import Live, Stream, children, refused, wakeup
+from tests.engine.stream import PATIENCE_S, Live, Stream, children, refused, wakeup
 from tests.engine.test_explain import made_instance
 from tests.engine.test_watch import WORKER, python, results, watch
 from tests.support.trace_instance import trace_instance
@@ -115,15 +116,18 @@ def test_an_event_loop_in_milliseconds_is_on_its_grid(engine: Path, tmp_path: Pa
 
 
 def test_a_fast_loop_with_many_calls_is_measured(engine: Path, tmp_path: Path, loops: Path) -> None:
-    """It waits for each release, so none may look like one for which it did not wait."""
+    """No release may look like one for which it did not wait, except after a cycle that was too long."""
     period_ns = 100_000
     with loop(loops, "calls", tmp_path, "--period-us", "100", "--work-us", "1", "--calls", "100") as process:
         words = f"--duration-ns={MEASURED_NS}", f"--period-ns={period_ns}"
         (thread,) = results(watch(engine, tmp_path, process.pid, *words), "thread")
+        process.terminate()
+        process.wait(PATIENCE_S)
+    release_ns, _, end_ns, _ = np.fromfile(tmp_path / "log", "<i8").reshape(-1, 4).T
     values = thread["values"]
     assert values["kind"] == "periodic"
     assert values["activations"]
-    assert values["overruns"] == 0
+    assert values["overruns"] <= np.count_nonzero(end_ns[:-1] > release_ns[1:] - period_ns // 5)
     assert releases_of(values) >= MEASURED_NS // period_ns - 1
 
 
