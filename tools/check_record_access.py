@@ -141,6 +141,7 @@ ALLOWED = {
     "ext/recorder/examples/trigger.py": {"open"},
     "ext/recorder/markers.py": {"open", "read_text", "write_text"},
     "ext/recorder/fitness.py": {"read_text"},
+    "ext/recorder/status.py": {"read_text"},
     "ext/recorder/surroundings.py": {"read_text"},
     "ext/recorder/thresholds.py": {"open"},
     "ext/recorder/program.py": {"read_text"},

@@ -8,7 +8,6 @@ import contextlib
 import secrets
 from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
-from pathlib import Path
 
 from starlette.applications import Starlette
 from starlette.requests import HTTPConnection, Request
@@ -20,7 +19,6 @@ MOST_BROWSERS = 32
 MOST_UNREAD = 4
 """The most frames that a browser may leave unanswered. A slow browser gets fewer frames, but no late frames.
 """
-TEMPLATE = Path(__file__).parent / "templates" / "live.html"
 VIEWS = "<!-- views -->"
 """The place of the views' scripts in the template."""
 HEADERS = {
@@ -51,18 +49,18 @@ class LiveApplication:
 
     On loopback, a request must have this machine's Host. On other addresses, it must have the token.
 
-    `views`: the scripts that draw frames. `tell`: called at each change with the numbers of browsers that get
-    documents and frames.
+    `page`: its HTML. `views`: the scripts that draw frames. `tell`: called at each change with the numbers of
+    browsers that get documents and frames.
     """
 
     def __init__(
-        self, host: str, token: str | None, views: list[str], tell: Callable[[int, int], None]
+        self, host: str, token: str | None, page: str, views: list[str], tell: Callable[[int, int], None]
     ) -> None:
         self._tell = tell
         self._host = host
         self._token = token
         scripts = "\n".join(f"<script>\n{view}</script>" for view in views)
-        self._page = TEMPLATE.read_text(encoding="utf-8").replace(VIEWS, scripts)
+        self._page = page.replace(VIEWS, scripts)
         self._followers: set[_Browser] = set()
         self._watchers: set[_Browser] = set()
         self._document = ""

@@ -21,15 +21,13 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from pathlib import Path
+from typing import Protocol, Self
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge_ext.live.page_messages import COUNTS, DOCUMENT, FRAME, GIVEN, HEAD, LAST
-
-if TYPE_CHECKING:
-    from rtgauge_ext.live.live_state import LiveState
 
 DEFAULT_PORT = 8377
 EACH_S = 0.5
@@ -40,6 +38,34 @@ connection needs more time.
 """
 LAST_WORD_S = 2
 """The time for browsers to get the last document."""
+
+
+TEMPLATE = Path(__file__).parent / "templates" / "live.html"
+
+
+class LivePage(Protocol):
+    """What a page shows."""
+
+    watchers: int
+    """How many browsers want frames; the server sets it."""
+    on_frame: Callable[[], None]
+    """Called for each new frame; the server sets it."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing new will come."""
+        ...
+
+    def run_ends(self) -> None:
+        """Say that nothing new will come."""
+
+    def frame_message(self) -> tuple[int, bytes | None]:
+        """Return the newest frame's number and message; None if there is none."""
+        ...
+
+    def document(self) -> bytes:
+        """Return the JSON that the page shows."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -104,17 +130,22 @@ class LiveServer:
     """Serves the page while the context is open.
 
     `views`: the page's scripts that draw simulations. `request_s`: the time that a connection has for its
-    request. Entering raises InputError if the address is in use or not on this machine, MeasureError if the
-    server does not start.
+    request. `template`: the page. Entering raises InputError if the address is in use or not on this machine,
+    MeasureError if the server does not start.
     """
 
     def __init__(
-        self, state: LiveState, address: Address, views: Sequence[str] = (), request_s: float = REQUEST_S
+        self,
+        state: LivePage,
+        address: Address,
+        views: Sequence[str] = (),
+        request_s: float = REQUEST_S,
+        template: Path = TEMPLATE,
     ) -> None:
         self.state = state
         self.address = address
         self.token = None if address.loopback else secrets.token_urlsafe(18)
-        self._views = list(views)
+        self._views, self._template = list(views), template
         self._request_s = request_s
         self._port = address.port
         self._browsers = 0
@@ -145,6 +176,7 @@ class LiveServer:
             "host": self.address.host,
             "token": self.token,
             "views": self._views,
+            "template": str(self._template),
             "request_s": self._request_s,
             "last_word_s": LAST_WORD_S,
         }

@@ -15,6 +15,7 @@ import os
 import socket
 import struct
 import sys
+from pathlib import Path
 from typing import Any
 
 import uvicorn
@@ -44,7 +45,8 @@ async def _serve(listening: socket.socket, told: socket.socket) -> None:
     def tell(browsers: int, watchers: int) -> None:
         writer.write(struct.pack(COUNTS, browsers, watchers))
 
-    application = LiveApplication(given["host"], given["token"], given["views"], tell)
+    page = Path(given["template"]).read_text(encoding="utf-8")
+    application = LiveApplication(given["host"], given["token"], page, given["views"], tell)
     options = bounds(given["request_s"])
     config = uvicorn.Config(
         application.routes,

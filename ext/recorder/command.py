@@ -33,6 +33,7 @@ app = typer.Typer(
 \b
 Examples:
   rtgauge recorder run --program control --require "period=1ms latency<=200us"
+  rtgauge recorder status control --follow
   rtgauge show /var/lib/rtgauge/recorder/control
   rtgauge recorder import /var/lib/rtgauge/recorder/control
 """
@@ -306,6 +307,47 @@ def what_runs(wanted: WantedProgram) -> str:
 
 def _warn(line: str) -> None:
     typer.echo(line, err=True)
+
+
+@app.command("status")
+def status(
+    recorder: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME|FOLDER", help=f"A recorder's folder, or its name in {FOLDERS}.", show_default=False
+        ),
+    ],
+    follow: Annotated[bool, typer.Option("--follow", help="Update the output until Ctrl-C.")] = False,
+    live: Annotated[
+        str | None,
+        typer.Option(
+            "--live",
+            metavar="[ADDRESS:PORT]",
+            help="Serve a page that shows the recorder, until Ctrl-C; see rtgauge run --help.",
+        ),
+    ] = None,
+) -> None:
+    """Show a recorder while it runs: its last hours, latencies and triggers.
+
+    \b
+    Examples:
+      sudo rtgauge recorder status control --follow
+      sudo rtgauge recorder status control --live
+    """
+    from contextlib import suppress
+
+    from rtgauge.cli.console import Console
+    from rtgauge_ext.recorder.status import follow as follow_there
+    from rtgauge_ext.recorder.status import place_of, print_status, serve, status_of
+
+    path = place_of(recorder)
+    with suppress(KeyboardInterrupt):
+        if live is not None:
+            serve(path, live, lambda line: typer.echo(line, err=True))
+        elif follow:
+            follow_there(path, Console())
+        else:
+            print_status(status_of(path), Console())
 
 
 @app.command("import")

@@ -127,8 +127,11 @@ def on_disk(size: int) -> int:
 class RecorderFolder:
     """An open folder, which belongs to one recorder or reader at a time."""
 
-    def __init__(self, folder: OwnFolder, settings: Settings, *, writes: bool) -> None:
-        """Read the logs and the moments. If it `writes`, hold the folder, and cut what a kill left.
+    def __init__(
+        self, folder: OwnFolder, settings: Settings, *, writes: bool, newest: int | None = None
+    ) -> None:
+        """Read the logs and the moments (`newest`: only so many, the newest ones). If it `writes`, hold the
+        folder, and cut what a kill left.
 
         Raises OSError, or InputError if another recorder holds the folder.
         """
@@ -163,7 +166,7 @@ class RecorderFolder:
         self._sources: dict[str, int] = {}
         for name, data in self._files(SOURCES):
             self._sources[name] = on_disk(len(data))
-        for name, data in self._files(MOMENTS):
+        for name, data in self._files(MOMENTS, newest):
             self._find(name, data)
         self._next = 1 + max(self.keeping.moments, default=0)
 
@@ -190,14 +193,17 @@ class RecorderFolder:
             raise _unusable(path, error) from None
 
     @classmethod
-    def open(cls, path: Path) -> Self:
-        """Open a folder that a recorder made, for reading. Raises InputError."""
+    def open(cls, path: Path, newest: int | None = None) -> Self:
+        """Open a folder that a recorder made, for reading, with all moments or the newest ones only.
+
+        Raises InputError.
+        """
         if os.access(path, os.X_OK) and path.is_dir() and not os.path.lexists(path / SETTINGS):
             raise InputError(f"{path} is not the folder of a recorder, because it lacks {SETTINGS}")
         try:
             folder = OwnFolder.existing(path)
             settings = Settings.model_validate_json(folder.read_own(SETTINGS, MOST_SETTINGS))
-            return cls(folder, settings, writes=False)
+            return cls(folder, settings, writes=False, newest=newest)
         except ValidationError:
             raise InputError(f"{path / SETTINGS} is damaged, or of another version of rtgauge") from None
         except OSError as error:
@@ -364,11 +370,12 @@ class RecorderFolder:
         self._hours.append([packed(entry)])
         self._take(entry)
 
-    def _files(self, part: str) -> Iterator[tuple[str, bytes]]:
-        """Yield the name and the content of each file in a folder. Files that a recorder writes or removes
-        meanwhile are left out, and what a killed one left is removed.
+    def _files(self, part: str, newest: int | None = None) -> Iterator[tuple[str, bytes]]:
+        """Yield the name and the content of each file in a folder, or of the last `newest` ones. Files that a
+        recorder writes or removes meanwhile are left out, and what a killed one left is removed.
         """
-        for name in self._folder.names(part):
+        names = sorted(self._folder.names(part))
+        for name in names if newest is None else names[-newest:]:
             if name.startswith("."):
                 if self._writes:
                     self._folder.remove(f"{part}/{name}")

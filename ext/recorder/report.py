@@ -19,6 +19,7 @@ from rtgauge.report.broken_rules_table import broken_rules_table
 from rtgauge.report.table import Column, Table, numbers, texts
 from rtgauge.report.text import us
 from rtgauge.units import NS_PER_S, format_count, format_share, format_span, format_time, plural
+from rtgauge_ext.recorder.entries import folded
 from rtgauge_ext.recorder.keeping import UNNAMED
 from rtgauge_ext.recorder.sessions import joined_results
 
@@ -70,7 +71,21 @@ NUMBERS = {
 
 
 def lines(folder: RecorderFolder) -> list[str]:
-    """Return lines on what was seen and what was not."""
+    """Return lines on what was seen and what was not, and on the folder."""
+    counts = folder.counts
+    share = counts["cpu_ns"] / counts["watched_ns"] if counts["watched_ns"] else 0
+    limit = folder.settings.keep_bytes / (1 << 20)
+    kept = plural(len(folder.keeping.moments), "moment")
+    took = f"recording took {format_share(share)} of a CPU"
+    return [
+        *seen_lines(folder),
+        *_different(folder),
+        f"folder: {folder.bytes / (1 << 20):.1f} of {limit:g} MiB, with {kept}; {took}",
+    ]
+
+
+def seen_lines(folder: RecorderFolder) -> list[str]:
+    """Return lines on what was seen and what was not, the answer first."""
     counts = folder.counts
     times = [
         f"{words} for {format_span(counts[name] / NS_PER_S)}" for name, words in TIMES.items() if counts[name]
@@ -81,19 +96,14 @@ def lines(folder: RecorderFolder) -> list[str]:
         for name, number in sorted(counts.items())
         if name.startswith("trigger_")
     ]
-    share = counts["cpu_ns"] / counts["watched_ns"] if counts["watched_ns"] else 0
-    limit = folder.settings.keep_bytes / (1 << 20)
-    kept = plural(len(folder.keeping.moments), "moment")
-    took = f"recording took {format_share(share)} of a CPU"
+    program = [one_line(each.detail) for each in folder.events if each.what == "program"][-1:]
     return [
         _headline(folder),
         *[f"frozen: {why}" for why in [folder.frozen] if why is not None],
-        *[f"program: {one_line(each.detail)}" for each in folder.events if each.what == "program"][-1:],
-        *_different(folder),
+        f"program: {(program or ['not seen yet'])[0]}",
         f"times: {'; '.join(times) or 'nothing yet'}",
         *[f"late: {each.words}" for each in late_activations(folder)],
         f"counts: {'; '.join([*found, *triggers]) or 'nothing yet'}",
-        f"folder: {folder.bytes / (1 << 20):.1f} of {limit:g} MiB, with {kept}; {took}",
     ]
 
 
@@ -233,19 +243,21 @@ def latest_table(folder: RecorderFolder) -> Table:
     )[:LATEST_SHOWN]:
         with suppress(RecordError):  # the recorder has just removed it
             head = folder.moment(number).head
-            rows.append([utc(head.wall_ns), head.task, us(head.latency_ns), head.culprit or NOT_YET])
-    columns = (*texts("at (UTC)", "thread"), *numbers("latency (us)"), *texts("culprit"))
-    return Table("The last kept latencies", columns, rows)
+            culprit = head.culprit or NOT_YET
+            rows.append([utc(head.wall_ns), head.task, us(head.latency_ns), culprit, one_line(head.around)])
+    columns = (*texts("at (UTC)", "thread"), *numbers("latency (us)"), *texts("culprit", "unusual then"))
+    return Table("The last kept latencies", columns, rows).without_empty()
 
 
 def hours_table(folder: RecorderFolder) -> Table:
-    """Return a row for each thread and quantity of the last hours."""
+    """Return a row for each thread and quantity of the last hours, the last one first."""
     from rtgauge_ext.recorder.record import utc
 
-    stretches = [stretch for stretch in (*folder.stretches, *folder.minutes) if stretch.figures]
+    present = [folded(folder.minutes)] if folder.minutes else []
+    stretches = [stretch for stretch in (*folder.stretches, *present) if stretch.figures]
     rows = [
         [utc(stretch.wall_ns), figures.task, figures.metric, *_figures(figures)]
-        for stretch in stretches[-HOURS_SHOWN:]
+        for stretch in stretches[: -HOURS_SHOWN - 1 : -1]
         for figures in stretch.figures
         if figures.metric in {"latency", "response"}
     ]

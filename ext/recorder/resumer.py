@@ -67,7 +67,7 @@ def _show(path: Path, json: bool) -> None:
 
 
 def _resume(path: Path, _options: ResumeOptions) -> None:
-    raise InputError(f"{path} is a recorder's folder; continue it with: rtgauge recorder run --out {path}")
+    raise InputError(f"{path} is a recorder's folder; continue it with: rtgauge recorder run --folder {path}")
 
 
 RECORDER = Resumer("a recorder's folder", str, frozenset(), _resume, _show)

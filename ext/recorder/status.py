@@ -1,0 +1,228 @@
+# SPDX-License-Identifier: MIT
+"""Shows a recorder while it runs: on the terminal, and on a page in a browser."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from rtgauge.errors import InputError
+from rtgauge.escape import one_line
+from rtgauge.report.table import Table
+from rtgauge.verdict.requirement import parse_requirement
+from rtgauge_ext.recorder.folder import HOURS, LOCK, MINUTES, MOMENTS, RecorderFolder
+from rtgauge_ext.recorder.installing import FOLDERS
+from rtgauge_ext.recorder.record import utc
+from rtgauge_ext.recorder.report import HOURS_SHOWN, hours_table, latest_table, seen_lines, triggers_table
+from rtgauge_ext.recorder.spool import is_spool
+from rtgauge_ext.recorder.triggers import bounds
+
+if TYPE_CHECKING:
+    from rtgauge.cli.console import Console
+
+NEWEST, EVENTS_SHOWN, EACH_S = 50, 3, 2.0
+PAUSE = 20
+"""After reading the folder for a time, wait for at least so many times as long."""
+LOCKS = Path("/proc/locks")
+TEMPLATE = Path(__file__).parent / "templates" / "recorder.html"
+
+
+class Stretch(NamedTuple):
+    """The largest value of a quantity in a time (wall clock, ns)."""
+
+    begin_ns: int
+    end_ns: int
+    max_ns: int
+
+
+@dataclass(frozen=True)
+class Status:
+    """What a recorder has seen so far. `course`: the largest values of `metric` in the last hours, by hour,
+    and in the present hour by minute. `bound_ns`: what the requirement allows; None: no bound.
+    """
+
+    lines: list[str]
+    tables: list[Table]
+    events: list[str]
+    metric: str
+    bound_ns: int | None
+    course: list[Stretch]
+
+    def document(self, *, ended: bool) -> bytes:
+        """Return it as the page wants it; `ended`: nobody will update the page any more."""
+        tables = [
+            {
+                "title": table.title,
+                "columns": [[column.title, column.is_number] for column in table.columns],
+                "rows": table.rows,
+            }
+            for table in self.tables
+        ]
+        return json.dumps({**self.__dict__, "tables": tables, "ended": ended}).encode()
+
+
+def place_of(given: str) -> Path:
+    """Return the folder of a recorder: a path, or the name of a folder in FOLDERS. Raises InputError."""
+    path = Path(given) if "/" in given or given in {".", ".."} else FOLDERS / given
+    if is_spool(path):
+        raise InputError(f"the engine alone records into {path}; see it with: rtgauge recorder import {path}")
+    if not path.is_dir() and FOLDERS / given == path:
+        known = ", ".join(sorted(each.name for each in FOLDERS.glob("*"))) if FOLDERS.is_dir() else ""
+        raise InputError(
+            f"there is no folder {path}; " + (f"there are: {known}" if known else "name the folder")
+        )
+    return path
+
+
+def runs_in(path: Path) -> bool:
+    """Return whether a recorder holds a folder. Asking does not keep a recorder from beginning."""
+    lock = path / LOCK
+    if not lock.exists():
+        return False
+    inode = lock.stat().st_ino
+    # On some file systems, such as btrfs, /proc/locks has another device than stat().
+    held = [line.split() for line in LOCKS.read_text().splitlines() if " FLOCK " in line]
+    holders = [words[-4] for words in held if words[-3].endswith(f":{inode}")]
+    return any(_has_open(Path("/proc", holder, "fd"), lock) for holder in holders)
+
+
+def _has_open(descriptors: Path, file: Path) -> bool:
+    """Return whether a process, whose open files are in this folder of /proc, has the file open."""
+    try:
+        return any(each.exists() and each.samefile(file) for each in descriptors.iterdir())
+    except OSError:  # it has just ended, or belongs to somebody else
+        return False
+
+
+def status_of(path: Path) -> Status:
+    """Read a recorder's folder. Raises InputError or RecordError."""
+    folder = RecorderFolder.open(path, NEWEST)
+    try:
+        limits = bounds(
+            None if folder.settings.require is None else parse_requirement(folder.settings.require)
+        )
+        metric = next(iter(limits), "latency")
+        answer, *seen = seen_lines(folder)
+        triggers = triggers_table(folder)
+        return Status(
+            [_state(folder), answer, *map(one_line, seen)],
+            [latest_table(folder), *([triggers] if triggers.rows else []), hours_table(folder)],
+            [
+                f"{utc(event.wall_ns)} {event.what}: {one_line(event.detail)}"
+                for event in folder.events[: -EVENTS_SHOWN - 1 : -1]
+            ],
+            metric,
+            limits.get(metric),
+            _course(folder, metric),
+        )
+    finally:
+        folder.close()
+
+
+def _state(folder: RecorderFolder) -> str:
+    stretches = (*folder.stretches, *folder.minutes)
+    until_ns = max((each.wall_ns + each.end_ns - each.start_ns for each in stretches), default=None)
+    until = "no figures yet" if until_ns is None else f"figures until {utc(until_ns)}"
+    wanted = one_line(folder.settings.program)
+    if runs_in(folder.path):
+        return f"A recorder runs for {wanted}; {until}"
+    return f"No recorder runs for {wanted}; {until}"
+
+
+def _course(folder: RecorderFolder, metric: str) -> list[Stretch]:
+    found: list[Stretch] = []
+    for stretch in (*folder.stretches[-HOURS_SHOWN:], *folder.minutes):
+        largest = max((each.max_ns or 0 for each in stretch.figures if each.metric == metric), default=0)
+        if largest:
+            end_ns = stretch.wall_ns + stretch.end_ns - stretch.start_ns
+            found.append(Stretch(stretch.wall_ns, end_ns, largest))
+    return found
+
+
+def changes(path: Path, wait: Callable[[float], object] = time.sleep) -> Iterator[Status]:
+    """Yield the status now, and each time that it has changed. Raises InputError or RecordError."""
+    before: object = None
+    while True:
+        began_s, took_s, now = time.monotonic(), 0.0, _signature(path)
+        if now != before:
+            status = status_of(path)
+            took_s, before = time.monotonic() - began_s, now
+            yield status
+        wait(max(EACH_S, PAUSE * took_s))
+
+
+def _signature(path: Path) -> object:
+    """Return what is different after each change of the folder, without reading it."""
+    found: list[tuple[int, int, int]] = []
+    for name in (HOURS, MINUTES, MOMENTS):
+        with suppress(OSError):
+            about = (path / name).stat()
+            found.append((about.st_ino, about.st_size, about.st_mtime_ns))
+    return found, runs_in(path)
+
+
+def print_status(status: Status, console: Console) -> None:
+    """Print it on the terminal."""
+    from rich.text import Text
+
+    from rtgauge.report.terminal_table import print_tables
+
+    for line in status.lines:
+        console.print(Text(line))
+    for event in status.events:
+        console.print(Text(event, style="dim"))
+    print_tables([table for table in status.tables if table.rows], console)
+
+
+def follow(path: Path, console: Console) -> None:
+    """Show the status until Ctrl-C: on a terminal in place, and else each new one after the last."""
+    from rich.live import Live
+    from rich.text import Text
+
+    if not console.is_terminal:
+        for status in changes(path):
+            print_status(status, console)
+    with Live(console=console, screen=True, auto_refresh=False) as live:
+        for status in changes(path):
+            with console.capture() as printed:
+                print_status(status, console)
+            live.update(Text.from_ansi(printed.get()), refresh=True)
+
+
+class RecorderPage:
+    """What the live page's server shows of a recorder."""
+
+    def __init__(self, status: Status) -> None:
+        self.status = status
+        self.watchers = 0
+        self.on_frame: Callable[[], None] = lambda: None
+        self.ended = False
+
+    def run_ends(self) -> None:
+        """Say on the page that it ends."""
+        self.ended = True
+
+    def frame_message(self) -> tuple[int, None]:
+        """Return that there are no frames."""
+        return 0, None
+
+    def document(self) -> bytes:
+        """Return the document of the page."""
+        return self.status.document(ended=self.ended)
+
+
+def serve(path: Path, address: str, say: Callable[[str], None]) -> None:
+    """Serve the page until Ctrl-C. Raises InputError."""
+    from rtgauge_ext.live.live_server import LiveServer, parse_address
+
+    states = changes(path)
+    page = RecorderPage(next(states))
+    with LiveServer(page, parse_address(address), template=TEMPLATE) as server:
+        say(f"live  {server.url}")
+        for status in states:
+            page.status = status
