@@ -26,6 +26,12 @@ SOURCES = Path(__file__).parents[2] / "bench" / "own_loops"
 PERIOD_NS = 5_000_000
 MEASURED_NS = 1_000_000_000
 RTTIME_US = 200_000
+UNTIL_TOLD = """
+import os, select, sys
+print(os.getpid(), flush=True)
+while not select.select([sys.stdin], [], [], 0.005)[0]:
+    pass
+"""
 
 
 @pytest.fixture(scope="module")
@@ -174,6 +180,39 @@ def test_what_ended_the_program_is_told(engine: Path, tmp_path: Path, how: signa
     assert stream.reason == "program-ended"
     assert values["signal"] == how
     assert values.get("rttime_us") == (RTTIME_US if how is signal.SIGKILL else None)
+
+
+def test_a_signal_that_ends_another_program_is_not_this_ones(engine: Path, tmp_path: Path) -> None:
+    """The filter of the events lets threads through whose numbers are close to the watched ones."""
+    for _ in range(50):
+        with (
+            python(UNTIL_TOLD) as process,
+            subprocess.Popen(["sleep", "1000"]) as stranger,
+        ):
+            try:
+                if not 0 < stranger.pid - process.pid <= 64:
+                    process.kill()
+                    continue
+                words = ("watch", "--go", f"--pid={process.pid}", "--duration-ns=0")
+                with (
+                    made_instance(engine, tmp_path, f"rtgauge-test-{os.getpid()}") as name,
+                    Live(engine, *words, f"--trace-instance={name}") as live,
+                ):
+                    live.read_until("window")
+                    stranger.send_signal(signal.SIGTERM)
+                    stranger.wait()
+                    live.read_until("window")
+                    assert process.stdin is not None
+                    process.stdin.close()
+                    stream = live.finish()
+                break
+            finally:
+                stranger.kill()
+    else:
+        pytest.fail("no process got a number close to the program's")
+    (values,) = (line["values"] for line in results(stream, "watched"))
+    assert stream.reason == "program-ended"
+    assert "signal" not in values
 
 
 def test_a_deadline_thread_over_budget_is_throttled(engine: Path, tmp_path: Path, loops: Path) -> None:

@@ -467,6 +467,10 @@ static void take_event(void *user, const struct sched_event *event)
 		lose(state, event->time_ns, event->expiry_ns);
 		return;
 	}
+	/* the filter may let other programs' threads through */
+	if ((event->kind == SCHED_SIGNAL || event->kind == SCHED_FORK) &&
+	    !find_follower(state, event->current))
+		return;
 	if (event->kind == SCHED_SIGNAL && !ends_program((int)event->result))
 		return;
 	if (event->kind == SCHED_SIGNAL) {
