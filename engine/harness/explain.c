@@ -160,7 +160,8 @@ static struct {
 	explain_who who;
 	const struct harness *harness; /* the probe whose series are explained */
 	pid_t first_task, last_task;   /* the watched program's lowest and highest task numbers; 0: none */
-	int64_t *maximum_ns;	       /* the largest of each series */
+	int64_t *maximum_ns;	       /* the largest of each series, */
+	int64_t *off_maximum_ns;       /* and while events were off */
 	struct candidate candidates[AT_ONCE];
 	unsigned int candidate_count;
 	struct candidate triggered[TRIGGERED_MAX]; /* the events after them have not come yet */
@@ -400,7 +401,8 @@ static bool set_buffer(void)
 static bool get_memory(void)
 {
 	explain.symbols = memory_get(sizeof(*explain.symbols));
-	explain.maximum_ns = memory_get(SERIES_MAX * sizeof(*explain.maximum_ns));
+	explain.maximum_ns = memory_get((size_t)2 * SERIES_MAX * sizeof(*explain.maximum_ns));
+	explain.off_maximum_ns = explain.maximum_ns ? explain.maximum_ns + SERIES_MAX : NULL;
 	errno = ENOMEM;
 	return (explain.symbols && explain.maximum_ns) || failed("memory");
 }
@@ -478,14 +480,14 @@ static void add_candidate(const struct candidate *candidate)
 		*smallest = *candidate;
 }
 
-/* Of a latency that begins at this time. If switching the events took longer than the warm-up has time for
- * it, the first measured latencies lack some of theirs. */
-static bool had_events(int64_t time_ns)
+/* If switching the events took longer than the warm-up has time for it, the first measured latencies lack
+ * some of theirs. Counts those that would have had a moment. */
+static void count_events_off(unsigned int series, bool above, int64_t value_ns)
 {
-	bool had = explain_cost_had_events(time_ns);
+	int64_t *maximum_ns = &explain.off_maximum_ns[series];
 
-	explain.events_off += !had;
-	return had;
+	explain.events_off += above || value_ns > *maximum_ns;
+	*maximum_ns = value_ns > *maximum_ns ? value_ns : *maximum_ns;
 }
 
 static void sample_taken(const struct series *s, int64_t time_ns, int64_t value_ns)
@@ -502,8 +504,10 @@ static void sample_taken(const struct series *s, int64_t time_ns, int64_t value_
 		explain_cost_sample(time_ns, value_ns);
 		return;
 	}
-	if (!had_events(time_ns))
+	if (!explain_cost_had_events(time_ns)) {
+		count_events_off(s->id, above, value_ns);
 		return;
+	}
 	candidate.above = above;
 	candidate.kind = KIND_ABOVE;
 	if (value_ns > explain.maximum_ns[s->id]) {
@@ -522,8 +526,12 @@ void explain_sleep(const struct series *s, int64_t from_ns, int64_t slept_ns, bo
 					    .latency_ns = slept_ns,
 					    .who = *who};
 
-	if (explain.on && had_events(from_ns))
+	if (!explain.on)
+		return;
+	if (explain_cost_had_events(from_ns))
 		add_candidate(&candidate);
+	else
+		explain.events_off++;
 }
 
 static struct ring_window window_of(const struct candidate *c)
