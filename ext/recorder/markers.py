@@ -32,14 +32,14 @@ PIECE = 1 << 16
 
 class Markers:
     """The lines of trace_marker that begin with a text. Only root and the recorded program can pull the
-    trigger; others are counted.
+    trigger; others are counted. `name`: of its instance of tracefs.
     """
 
     def __init__(self, begins: str) -> None:
         """Make an instance of tracefs that gets the lines. Raises MeasureError."""
         self._begins = begins
-        self._name = make_instance("marker")
-        self._folder = instance_folder(self._name)
+        self.name = make_instance("marker")
+        self._folder = instance_folder(self.name)
         self._rings: dict[int, int] = {}
         self.refused = 0
         try:
@@ -91,7 +91,7 @@ class Markers:
         for ring in self._rings.values():
             os.close(ring)
         self._rings = {}
-        remove_instance(self._name)
+        remove_instance(self.name)
 
     def _read_formats(self) -> TraceFormats:
         events = self._folder.parent.parent / "events"

@@ -184,6 +184,7 @@ class Recorder:
         )
         self._recording.event(STOPPED, why)
         self._freeze()
+        remove_leftovers()
         self._folder.close()
 
     def _freeze(self) -> None:
@@ -297,8 +298,15 @@ class Recorder:
             self._recording.event(what, detail)
         self._said = detail
 
+    def _instances(self) -> list[str]:
+        """Return the instances of tracefs that are in use."""
+        running = [each for each in (self._now, self._next) if each is not None]
+        own = [self._markers.name] if self._markers is not None else []
+        return [*own, *(name for each in running for name in each.session.instances)]
+
     def _started(self, program: Program, now_ns: int) -> RunningEngine | None:
         self._sessions += 1
+        remove_leftovers(self._instances())  # somebody may have used an instance when it should go
         try:
             session = EngineSession(self._sessions, program, self._options.watch, spares=self._budget.spares)
         except (MeasureError, OSError) as error:

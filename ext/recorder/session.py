@@ -68,19 +68,21 @@ def engine_arguments(
 
 
 class EngineSession:
-    """A running engine. Its lines come from `lines`, whenever `stdout` is readable."""
+    """A running engine. Its lines come from `lines`, whenever `stdout` is readable. `instances`: the kernel's
+    rings that it reads.
+    """
 
     def __init__(
         self, number: int, program: Program, options: dict[str, str | int], *, spares: bool = False
     ) -> None:
         """Start the engine; `spares`: see engine_arguments. Raises MeasureError or OSError."""
         self.program, self.spares = program, spares
-        self._instances = [make_instance(f"{number}{part}") for part in ("", "-explain")]
+        self.instances = [make_instance(f"{number}{part}") for part in ("", "-explain")]
         try:
             self._process = subprocess.Popen(
                 [
                     str(engine_path()),
-                    *engine_arguments(options, program.pid, *self._instances, spares=spares),
+                    *engine_arguments(options, program.pid, *self.instances, spares=spares),
                 ],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -140,5 +142,5 @@ class EngineSession:
         return status
 
     def _remove(self) -> None:
-        for name in self._instances:
+        for name in self.instances:
             remove_instance(name)

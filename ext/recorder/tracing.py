@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection
 from contextlib import closing, suppress
 from pathlib import Path
 
@@ -58,13 +59,15 @@ def remove_instance(name: str) -> bool:
     return not (_folder() / name).exists()
 
 
-def remove_leftovers() -> int:
-    """Remove the instances of recorders that were killed, and return their number."""
-    left = [place.name for place in _folder().glob(f"{PREFIX}*") if _is_left(place.name.removeprefix(PREFIX))]
+def remove_leftovers(in_use: Collection[str] = ()) -> int:
+    """Remove the instances of recorders that were killed, and those of this recorder that the kernel refused
+    to remove because somebody used them; return their number. `in_use`: the instances that this one needs.
+    """
+    left = [place.name for place in _folder().glob(f"{PREFIX}*") if _is_left(place.name, PREFIX, in_use)]
     removed = sum(map(remove_instance, left))
-    prefix = PREFIX.replace("-", "_")
+    prefix, groups = PREFIX.replace("-", "_"), {name.replace("-", "_") for name in in_use}
     for group in (_folder().parent / "events").glob(f"{prefix}*"):  # their instances are gone
-        if _is_left(group.name.removeprefix(prefix)):
+        if _is_left(group.name, prefix, groups):
             _remove_events(group.name)
     return removed
 
@@ -80,10 +83,12 @@ def _remove_events(group: str) -> None:
             file.write(f"-:{group}/\n".encode())
 
 
-def _is_left(rest: str) -> bool:
-    """Return whether the recorder that made a name, which goes on with this after PREFIX, has ended."""
-    owner = re.match(r"(\d+)(?:[-_]t(\d+))?", rest)
+def _is_left(name: str, prefix: str, in_use: Collection[str]) -> bool:
+    """Return whether the recorder that made a name has ended, or is this one and does not use it."""
+    owner = re.match(r"(\d+)(?:[-_]t(\d+))?", name.removeprefix(prefix))
     if owner is None:
         return False
     start = start_of(int(owner[1]))
-    return start is None or owner[2] not in {None, str(start)}
+    if start is None or owner[2] not in {None, str(start)}:
+        return True
+    return int(owner[1]) == os.getpid() and owner[2] is not None and name not in in_use

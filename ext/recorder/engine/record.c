@@ -27,10 +27,12 @@
 #include "base/options.h"
 #include "base/tracefs.h"
 #include "base/verbs.h"
+#include "ext/recorder/engine/age.h"
 #include "ext/recorder/engine/spool.h"
 #include "trace/tracepoints.h"
 
 #define PREFIX "rtgauge-recorder-"
+#define SETTINGS "spool.json"
 #define GROUP_PREFIX "rtgauge_recorder_" /* of the events that belong to such an instance */
 #define LOOK_NS NS_PER_S
 #define SESSION_NS (3600 * NS_PER_S)
@@ -76,7 +78,7 @@ static const struct option_entry table[] = {
 	 .value = &for_ns,
 	 .min = 0,
 	 .max = INT64_MAX / 2,
-	 .help = "how long to record; 0: until stopped"},
+	 .help = "how long to record from the first start in this folder; 0: until stopped"},
 	{.name = "settings", .kind = OPTION_TEXT, .value = &settings, .help = "text for the file spool.json"},
 	{0},
 };
@@ -102,6 +104,7 @@ struct session {
 
 static struct {
 	struct spool spool;
+	struct age age; /* of the spool */
 	struct session sessions[2];
 	struct session *now, *next;
 	char **watch;
@@ -300,6 +303,21 @@ static bool find_program(struct process *found)
 	return count == 1 && process_read(pid, found) && found->state != 'Z';
 }
 
+/* Returns whether a session uses an instance, or the group of its events: in it, each - is a _. */
+static bool in_use(const char *name)
+{
+	for (int i = 0; i < 4; i++) {
+		const char *own = recorder.sessions[i / 2].instances[i % 2];
+		size_t at = 0;
+
+		while (own[at] && (own[at] == name[at] || (own[at] == '-' && name[at] == '_')))
+			at++;
+		if (at && own[at] == name[at])
+			return true;
+	}
+	return false;
+}
+
 /* Removes an instance and its dynamic events, or the events of a group whose instance is gone. */
 static void remove_instance(const char *name)
 {
@@ -309,7 +327,8 @@ static void remove_instance(const char *name)
 	tracepoints_remove(recorder.root, name);
 }
 
-/* Returns whether the recorder that made an instance, or the group of its events, has ended. */
+/* Returns whether the recorder, or its session, that made an instance or the group of its events has ended.
+ */
 static bool is_left(const char *name, const char *prefix)
 {
 	struct process owner;
@@ -323,12 +342,14 @@ static bool is_left(const char *name, const char *prefix)
 		return false;
 	if (kill((pid_t)pid, 0) && errno == ESRCH)
 		return true;
+	if (!*end || end[1] != 't' || !process_read((pid_t)pid, &owner))
+		return false;
 	/* another process may have the number now */
-	return *end && end[1] == 't' && process_read((pid_t)pid, &owner) &&
-	       owner.start != strtoll(end + 2, NULL, 10);
+	return owner.start != strtoll(end + 2, NULL, 10) || (pid == getpid() && !in_use(name));
 }
 
-/* Removes what recorders left in a folder of tracefs because they were killed. */
+/* Removes what recorders left in a folder of tracefs because they were killed, or because somebody used it.
+ */
 static void remove_left_in(int folder, const char *prefix)
 {
 	int fd = openat(folder, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -439,6 +460,8 @@ static struct session *begin(const struct process *watched)
 	static const char *const parts[] = {"", "-explain"};
 	int error = 0;
 
+	remove_leftovers(); /* also of this recorder: somebody may have used an instance when it should go */
+	age_write(&recorder.age, &recorder.spool, recorder.boot);
 	*s = (struct session){.program = *watched, .in = -1, .out = -1, .file.fd = -1};
 	s->begun_ns = now_ns();
 	s->suspended_ns = suspended_ns();
@@ -753,10 +776,9 @@ static void end_sessions(void)
 
 static void record_on(void)
 {
-	int64_t begun_ns = clock_now_ns(CLOCK_BOOTTIME);
 	struct process found;
 
-	while (!stop_asked && (!for_ns || clock_now_ns(CLOCK_BOOTTIME) - begun_ns < for_ns)) {
+	while (!stop_asked && (!for_ns || age_now(&recorder.age) < for_ns)) {
 		int64_t at_ns = now_ns();
 
 		if (!recorder.now && at_ns >= recorder.again_ns) {
@@ -808,7 +830,7 @@ static int verb_record(int argc, char **argv)
 				  "cannot open tracefs: %s; run rtgauge as root", errname(error));
 	error = spool_open(&recorder.spool, folder, keep_bytes);
 	if (!error)
-		error = spool_settings(&recorder.spool, settings);
+		error = spool_put(&recorder.spool, SETTINGS, settings);
 	if (error)
 		return error_line(STATUS_CANNOT_MEASURE, "internal", "cannot record into %.200s: %s", folder,
 				  error == EWOULDBLOCK ? "another recorder uses it" : errname(error));
@@ -820,8 +842,17 @@ static int verb_record(int argc, char **argv)
 	if (process_read(getpid(), &self))
 		recorder.start = self.start;
 	remove_leftovers();
+	age_read(&recorder.age, &recorder.spool, recorder.boot);
+	if (for_ns && age_now(&recorder.age) >= for_ns) {
+		fprintf(stderr, "nothing is recorded, because the time of --for-ns is over in %s\n", folder);
+		spool_close(&recorder.spool);
+		return STATUS_OK;
+	}
+	age_write(&recorder.age, &recorder.spool, recorder.boot);
 	event("recorder started", "", 0);
 	record_on();
+	remove_leftovers();
+	age_write(&recorder.age, &recorder.spool, recorder.boot);
 	event("recorder stopped", "", 0);
 	spool_close(&recorder.spool);
 	return STATUS_OK;

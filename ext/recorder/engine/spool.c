@@ -15,7 +15,6 @@
 
 #define BLOCK INT64_C(4096)
 #define NAME_SIZE 96
-#define SETTINGS "spool.json"
 #define LOG "log.ndjson"
 #define OLD_LOG "log.old.ndjson"
 #define LOG_BYTES_MAX (INT64_C(512) << 10)
@@ -326,16 +325,16 @@ void spool_close(struct spool *spool)
 	free(spool->sessions);
 }
 
-int spool_settings(struct spool *spool, const char *text)
+int spool_put(struct spool *spool, const char *name, const char *text)
 {
 	size_t len = strlen(text);
 
-	return write_whole(spool->folder, SETTINGS, &text, &len, 1);
+	return write_whole(spool->folder, name, &text, &len, 1);
 }
 
 int64_t spool_bytes(const struct spool *spool)
 {
-	return 5 * BLOCK + on_disk(spool->log_bytes) + on_disk(spool->old_log_bytes) + spool->formats_bytes +
+	return 7 * BLOCK + on_disk(spool->log_bytes) + on_disk(spool->old_log_bytes) + spool->formats_bytes +
 	       spool->session_bytes + spool->moment_bytes;
 }
 
@@ -532,6 +531,8 @@ void spool_end(struct spool *spool, struct spool_file *file)
 	fdatasync(file->fd);
 	close(file->fd);
 	file->fd = -1;
+	if (session && !file->bytes) /* it never began */
+		remove_session(spool, (size_t)(session - spool->sessions));
 	limit_sessions(spool);
 }
 

@@ -61,7 +61,7 @@ int spool_open(struct spool *spool, const char *path, int64_t keep_bytes);
 void spool_close(struct spool *spool);
 
 /* Writes a file of the folder whole. Returns 0 or an errno. */
-int spool_settings(struct spool *spool, const char *text);
+int spool_put(struct spool *spool, const char *name, const char *text);
 
 /* Begins a session. Returns 0 or an errno. */
 int spool_begin(struct spool *spool, struct spool_file *file);

@@ -83,6 +83,7 @@ static void what_killed_recorders_left_goes(void **state)
 	snprintf(older, sizeof(older), PREFIX "%d-7",
 		 (int)getpid()); /* its version did not write the start */
 	snprintf(reused, sizeof(reused), PREFIX "%d-t%lld-1", (int)getpid(), (long long)self.start + 1);
+	snprintf(recorder.sessions[1].instances[0], sizeof(recorder.sessions[1].instances[0]), "%s", alive);
 	make("instances", alive);
 	make("instances", older);
 	make("instances", reused);
@@ -94,6 +95,33 @@ static void what_killed_recorders_left_goes(void **state)
 	assert_true(exists(alive) && exists(older) && exists("somebody"));
 	assert_false(exists(reused) || exists(PREFIX "1073741824-1"));
 	assert_written("-:" GROUP_PREFIX "1073741824_t5_2_explain/\n");
+	recorder.sessions[1].instances[0][0] = '\0';
+}
+
+/* The kernel refuses to remove an instance that somebody uses (EBUSY), as a folder that is not empty. */
+static void what_could_not_be_removed_goes_later(void **state)
+{
+	char used[80], inside[100], group[80];
+	struct process self;
+
+	(void)state;
+	assert_true(process_read(getpid(), &self));
+	snprintf(used, sizeof(used), PREFIX "%d-t%lld-1", (int)getpid(), (long long)self.start);
+	snprintf(group, sizeof(group), GROUP_PREFIX "%d_t%lld_1", (int)getpid(), (long long)self.start);
+	snprintf(inside, sizeof(inside), "instances/%s", used);
+	make("instances", used);
+	make(inside, "used");
+	make("events", group);
+	remove_instance(used);
+	assert_true(exists(used));
+	snprintf(inside, sizeof(inside), "%s/used", used);
+	assert_int_equal(unlinkat(recorder.instances, inside, AT_REMOVEDIR), 0);
+	snprintf(recorder.sessions[0].instances[1], sizeof(recorder.sessions[0].instances[1]), "%s", used);
+	remove_leftovers();
+	assert_true(exists(used));
+	recorder.sessions[0].instances[1][0] = '\0';
+	remove_leftovers();
+	assert_false(exists(used));
 }
 
 /* Begins a session whose `watch` is a child that says nothing. */
@@ -203,6 +231,8 @@ static void the_same_failure_is_logged_again_after_a_session_began(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(what_could_not_be_removed_goes_later, make_tracefs,
+						remove_tracefs),
 		cmocka_unit_test_setup_teardown(an_instance_goes_with_its_events, make_tracefs,
 						remove_tracefs),
 		cmocka_unit_test_setup_teardown(what_killed_recorders_left_goes, make_tracefs,

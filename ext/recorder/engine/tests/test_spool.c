@@ -236,6 +236,7 @@ static void a_session_that_is_being_written_stays_whole(void **state)
 		spool_line(&spool, &file, window, strlen(window), false);
 	for (int i = 0; i < 5; i++) { /* the next ones fail */
 		assert_int_equal(spool_begin(&spool, &failing), 0);
+		spool_line(&spool, &failing, "{}", 2, false);
 		spool_end(&spool, &failing);
 	}
 	assert_true(spool.session_bytes > SPOOL_BYTES_MIN / 2);
@@ -314,6 +315,28 @@ static void a_folder_that_others_may_write_is_refused(void **state)
 	spool_close(&spool);
 }
 
+static void a_session_without_a_line_leaves_no_file(void **state)
+{
+	struct spool_file file, other;
+	struct spool spool;
+	unsigned int count;
+
+	(void)state;
+	assert_int_equal(spool_open(&spool, path, SPOOL_BYTES_MIN), 0);
+	assert_int_equal(spool_begin(&spool, &file), 0);
+	assert_int_equal(spool_begin(&spool, &other), 0);
+	spool_line(&spool, &other, "{}", 2, false);
+	spool_end(&spool, &file);
+	assert_int_equal(bytes_in("sessions", &count), 4096);
+	assert_int_equal(count, 1);
+	assert_int_equal(spool.session_count, 1);
+	assert_int_equal(spool.counts.sessions_removed, 0);
+	spool_end(&spool, &other);
+	bytes_in("sessions", &count);
+	assert_int_equal(count, 1);
+	spool_close(&spool);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -329,6 +352,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_session_that_is_being_written_stays_whole, make_folder,
 						remove_folder),
 		cmocka_unit_test_setup_teardown(a_session_that_cannot_begin_has_no_file, make_folder,
+						remove_folder),
+		cmocka_unit_test_setup_teardown(a_session_without_a_line_leaves_no_file, make_folder,
 						remove_folder),
 		cmocka_unit_test_setup_teardown(formats_are_kept_once, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(the_log_is_limited_and_counts_are_written_once, make_folder,

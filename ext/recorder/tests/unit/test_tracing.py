@@ -55,6 +55,19 @@ def test_what_killed_recorders_left_goes(root: Path, group: Callable[[str], str]
     gone = group(f"{PREFIX}{ENDED}-t5-2-explain")
     group(f"{alive}-explain")
     group("sched")
-    assert remove_leftovers() == len(left)
+    assert remove_leftovers([alive, f"{alive}-explain"]) == len(left)
     assert {place.name for place in instances.iterdir()} == {alive, older, "of-somebody-else"}
     assert (root / "dynamic_events").read_text() == f"-:{gone}/\n"
+
+
+def test_an_instance_that_somebody_used_goes_later(root: Path, group: Callable[[str], str]) -> None:
+    """The kernel refuses to remove it (EBUSY), as a folder that is not empty."""
+    busy, used = make_instance("1"), make_instance("2")
+    (root / "instances" / busy / "used").mkdir()
+    events = group(busy)
+    assert not remove_instance(busy)
+    assert remove_leftovers([used]) == 0
+    (root / "instances" / busy / "used").rmdir()
+    assert remove_leftovers([used]) == 1
+    assert [place.name for place in (root / "instances").iterdir()] == [used]
+    assert f"-:{events}/\n" in (root / "dynamic_events").read_text()
