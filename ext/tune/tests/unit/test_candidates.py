@@ -179,3 +179,19 @@ def test_daemons_that_would_set_a_value_back_are_said() -> None:
     assert offered(files, only=["ksm"]).daemons == []
     notes = [note for table in offer_tables(offered(files), details=False) for note in table.notes]
     assert "These daemons undo settings, so trials of such settings stop them: tuned." in notes
+
+
+def test_a_cache_is_divided_once_resctrl_is_mounted() -> None:
+    cpuinfo = {"/proc/cpuinfo": "processor\t: 0\nflags\t\t: fpu cat_l3 mba\n"}
+    files = machines.badly_set_rt() | {path: {"text": text} for path, text in cpuinfo.items()}
+    files |= {"/sys/fs/resctrl/*/schemata": {"error": "ENOENT"}}
+    why = {each.rule.id: each.why for each in offered(files, cpus="2-3").not_tried}
+    assert why["cache-allocation"].startswith("mount resctrl first")
+    mounted = {
+        "/sys/fs/resctrl/info/L3/cbm_mask": "fff\n",
+        "/sys/fs/resctrl/info/L3/min_cbm_bits": "1\n",
+        "/sys/fs/resctrl/schemata": "    L3:0=fff\n",
+    }
+    found = offered(files | {path: {"text": text} for path, text in mounted.items()}, cpus="2-3")
+    assert "cache-allocation" in names(found)
+    assert "memory-bandwidth" not in names(found)
