@@ -37,7 +37,7 @@ def work(
 
     rtgauge counts the CPU time, cycles, instructions and last-level cache misses of each activation, and
     compares the slowest 1 % with the usual ones: they executed more instructions, missed the cache more
-    often, or the CPU was slower. This needs root. Counting adds about 5 us to each
+    often, or the CPU was slower. This needs root. Counting adds 5 to 10 us to each
     switch of these threads.
 
     \b
