@@ -12,7 +12,6 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import models_json_schema
 
 from rtgauge.analysis.comparison_document import Comparison, ComparisonList, OperationsAndComparisons
-from rtgauge.analysis.microbenchmarks import Microbenchmarks
 from rtgauge.explain.page.document import ExplainDocument
 from rtgauge.extension import Document, load, registered
 from rtgauge.record.model import Run, RunDocument, Step
@@ -23,9 +22,9 @@ DOCUMENTS: dict[str, tuple[str, list[type[BaseModel]]]] = {
     "compare.schema.json": (
         (
             "what rtgauge compare --json prints: a Comparison; several of them a ComparisonList; with "
-            "microbenchmarks OperationsAndComparisons"
+            "operations of extensions OperationsAndComparisons"
         ),
-        [Comparison, ComparisonList, Microbenchmarks, OperationsAndComparisons],
+        [Comparison, ComparisonList, OperationsAndComparisons],
     ),
     "explain.schema.json": ("what rtgauge show --why --json prints", [ExplainDocument]),
     "gate.schema.json": ("what rtgauge gate --json prints", [GateResult]),

@@ -86,10 +86,7 @@ engine_runs() {
 	# Nothing to record in: that is told, and the rest is measured.
 	engine "$folder" wakeup --go --count 200 --policy "$policy" --explain-instance rtgauge-none --explain-cost-ns 100000000 "$@"
 	engine "$folder" calibrate
-	for probe in noise switch preempt 'semaphore --method mutex' 'semaphore --method condition'; do
-		# shellcheck disable=SC2086 # a probe with its options
-		engine "$folder" $probe --go --duration-ns 100000000 --policy "$policy" --memory-lock off
-	done
+	engine "$folder" noise --go --duration-ns 100000000 --policy "$policy" --memory-lock off
 	for extension in ext/*/engine/tests/runs.sh; do
 		# shellcheck disable=SC1090
 		[ ! -f "$extension" ] || . "$extension"

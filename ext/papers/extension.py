@@ -36,7 +36,6 @@ EXTENSION = Extension(
     plan_lines={
         "jo2022": "at 100 us on isolated CPUs, idle and loaded, 4 minutes",
         "systems": "one system with the probes of all five papers, 3 minutes",
-        "garre2014-micro": "noise, switch, preemption, semaphores, inversion",
         "delgado2020-tasks": "a task set, 10 minutes idle and 10 minutes loaded",
         "brown2010": "response and periodic tasks, idle and loaded, 5 minutes",
         "delgado2020": "every deployment, then the best one under load",

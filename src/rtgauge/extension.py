@@ -41,6 +41,7 @@ Kind = Literal[
     "keepers",
     "targets",
     "frequencies",
+    "operations",
     "runtimes",
     "options",
     "marks",
@@ -62,6 +63,7 @@ NOUNS: dict[Kind, str] = {
     "keepers": "keeper of",
     "targets": "kind of target",
     "frequencies": "frequencies of",
+    "operations": "operations of",
     "runtimes": "co-kernel",
     "options": "options of",
     "marks": "marks of",
@@ -129,6 +131,8 @@ class Extension:
     """Who keeps settings at each boot -> its rtgauge.cli.kept_settings.Keeper."""
     frequencies: Mapping[str, str] = field(default_factory=_none)
     """Any name -> the rtgauge.report.how_often.Frequencies that calculates how often a task can run."""
+    operations: Mapping[str, str] = field(default_factory=_none)
+    """Any name -> a function of records that returns their rtgauge.report.compare.operations.Operations."""
     runtimes: Mapping[str, str] = field(default_factory=_none)
     """Co-kernel, a value of `rt` -> its rtgauge.system.runtime.Runtime."""
     marks: Mapping[str, str] = field(default_factory=_none)

@@ -12,11 +12,13 @@ import re
 import select
 import signal
 import subprocess
+import sys
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+import pytest
 from jsonschema import Draft202012Validator
 
 from rtgauge.record.histogram import decode
@@ -208,3 +210,64 @@ class Live:
             for thread in sorted(folder.iterdir()) if folder.exists() else []:
                 tgkill(self.process.pid, int(thread.name), signal.SIGUSR1)
             time.sleep(0.005)
+
+
+def measured(engine: Path, probe: str, *words: str, policy: str = POLICY, **options: Any) -> Stream:
+    """Measure with a probe of single operations, after a warm-up of 20 ms."""
+    return run(engine, probe, "--go", f"--policy={policy}", "--warm-up-ns=20000000", *words, **options)
+
+
+def adds_up(stream: Stream) -> None:
+    """Windows and summaries of each series tell the same, and nothing is missed."""
+    for summary in stream.all("summary"):
+        windows = stream.windows(summary["series"])
+        assert sum(window["count"] for window in windows) == summary["count"]
+        assert sum(number for window in windows for _, number in window["bins"]) == summary["count"]
+        assert sum(window["sum_ns"] for window in windows) == summary["sum_ns"]
+        assert (summary["missed"], summary["impossible"]) == (0, 0)
+        if summary["count"]:
+            assert min(window["min_ns"] for window in windows if window["count"]) == summary["min_ns"]
+            assert max(window["max_ns"] for window in windows if window["count"]) == summary["max_ns"]
+
+
+def duration_adds_up(engine: Path, probe: str, metric: str, policy: str) -> None:
+    if policy != "other" and not REAL_TIME:
+        pytest.skip("real-time scheduling is not permitted here")
+    stream = measured(engine, probe, "--duration-ns=300000000", policy=policy)
+    assert (stream.reason, stream.status) == ("duration", 0)
+    assert {line["metric"] for line in stream.all("series")} == {metric}
+    adds_up(stream)
+    starts = {line["series"]: line["start_ns"] for line in stream.all("started")}
+    for series, start_ns in starts.items():
+        windows = stream.windows(series)
+        assert windows[0]["start_ns"] == start_ns + 20_000_000
+        assert windows[-1]["end_ns"] - windows[0]["start_ns"] == 300_000_000
+    assert stream.one("hello")["clock"]["cost_count"] > 0
+
+
+def stop_ends_in_order(engine: Path, probe: str) -> None:
+    with Live(engine, probe, f"--policy={POLICY}", "--warm-up-ns=0") as live:
+        live.read_until("armed")
+        live.say("go\n")
+        live.read_until("window")
+        live.say("stop\n")
+        stream = live.finish()
+    assert (stream.reason, stream.status) == ("stopped", 0)
+    adds_up(stream)
+
+
+def shell_runs_meanwhile(engine: Path, *words: str) -> None:
+    """On every CPU that may be used: what a shell starts must run, however the probe keeps the CPUs busy."""
+    with Live(engine, *words, "--priority=99") as live:
+        live.read_until("armed")
+        live.say("go\n")
+        live.read_until("started")
+        done = 0
+        end = time.monotonic() + 1.2
+        while time.monotonic() < end:
+            subprocess.run([sys.executable, "-S", "-c", ""], check=True, timeout=PATIENCE_S)
+            done += 1
+        stream = live.finish()
+    assert done >= 2
+    assert stream.status == 0
+    assert "watchdog" not in stream.marks

@@ -83,7 +83,7 @@ def test_a_cpu_that_is_held_is_found_and_given_up_at_the_end(engine: Path, end: 
 @pytest.mark.real_time
 @pytest.mark.skipif(len(CPUS) < 2, reason="with one CPU nothing runs that could see it")
 def test_a_burst_on_a_cpu_that_is_held_names_the_holder(engine: Path) -> None:
-    with Live(engine, "switch", "--policy=fifo", "--warm-up-ns=0", f"--cpu={CPUS[-1]}") as live:
+    with Live(engine, "noise", "--policy=fifo", "--warm-up-ns=0", f"--cpu={CPUS[-1]}") as live:
         live.read_until("armed")
         live.say("go\n")
         live.read_until("started")

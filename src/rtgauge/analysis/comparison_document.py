@@ -9,7 +9,6 @@ from enum import StrEnum
 from pydantic import BaseModel, Field, RootModel, SerializeAsAny
 
 from rtgauge.analysis import change_words
-from rtgauge.analysis.microbenchmarks import Microbenchmarks
 from rtgauge.record.model import Distribution, Model, Severity, Verdict
 
 SCHEMA_VERSION = 1
@@ -160,18 +159,18 @@ class ComparisonList(RootModel[list[Comparison]]):
 
 
 class OperationsAndComparisons(Model):
-    """The operations of microbenchmarks, and comparisons of everything else."""
+    """The tables of operations that an extension makes, and comparisons of everything else."""
 
-    operations: Microbenchmarks
+    operations: SerializeAsAny[BaseModel]
     comparisons: list[Comparison]
 
 
 def compared_document(
-    benchmarks: Microbenchmarks | None, comparisons: Sequence[Comparison], *, one: bool
+    operations: BaseModel | None, comparisons: Sequence[Comparison], *, one: bool
 ) -> BaseModel:
     """Return the document to print. `one`: whether a single comparison covers everything."""
-    if benchmarks is None:
+    if operations is None:
         return comparisons[0] if one else ComparisonList(list(comparisons))
     if not comparisons:
-        return benchmarks
-    return OperationsAndComparisons(operations=benchmarks, comparisons=list(comparisons))
+        return operations
+    return OperationsAndComparisons(operations=operations, comparisons=list(comparisons))

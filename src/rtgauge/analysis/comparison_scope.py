@@ -5,20 +5,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from rtgauge.analysis.microbenchmarks import has_several_operations, operation
 from rtgauge.analysis.sides import EVERYTHING, Scope
 from rtgauge.errors import InputError
-from rtgauge.probe.registry import PROBES, probe_of
-from rtgauge.probe.simple_probe import Microbenchmark
+from rtgauge.probe.registry import PROBES, operation_of, probe_of
 from rtgauge.record.model import SEGMENT, Step
 from rtgauge.record.reader import Record
 
 
-def scopes_of(records: Sequence[Record], metric: str | None) -> list[Scope]:
+def scopes_of(records: Sequence[Record], metric: str | None, *, tabulated: bool) -> list[Scope]:
     """Return the scopes to compare. If all steps share one quantity, there is one scope; otherwise one for
     each task, operation, or probe and quantity.
 
-    `metric`: the metric of the tasks to compare. Raises InputError if it is unknown or no step has tasks.
+    `metric`: the metric of the tasks to compare. `tabulated`: whether other tables show the operations.
+    Raises InputError if the metric is unknown or no step has tasks.
     """
     steps = [step for record in records for step in record.steps]
     tasks = _task_scopes([step for step in steps if step.tasks], metric)
@@ -26,13 +25,12 @@ def scopes_of(records: Sequence[Record], metric: str | None) -> list[Scope]:
         raise InputError(
             "--metric applies only to task sets, which these records do not contain; leave out --metric"
         )
-    tabulated = has_several_operations(records)
     operations = _operation_scopes(steps) if tabulated else []
     timing = timing_scopes(records)
     known = {scope.probe for scope in timing}
     known |= {step.key.probe for step in steps if step.tasks}
     if tabulated:
-        known |= {step.key.probe for step in steps if isinstance(probe_of(step), Microbenchmark)}
+        known |= {step.key.probe for step in steps if probe_of(step).shown.tabulated}
     others = {
         step.key.probe: Scope(
             step.key.probe[:1].upper() + step.key.probe[1:], probe=step.key.probe, metric=step.total.metric
@@ -83,6 +81,15 @@ def _task_scopes(steps: Sequence[Step], metric: str | None) -> list[Scope]:
 
 
 def _operation_scopes(steps: Sequence[Step]) -> list[Scope]:
-    """Return one scope for each operation of the microbenchmarks."""
-    operations = dict.fromkeys(name for step in steps if (name := operation(step)) is not None)
+    """Return one scope for each operation."""
+    operations = dict.fromkeys(name for step in steps if (name := operation_of(step)) is not None)
     return [Scope(name[:1].upper() + name[1:], operation=name) for name in operations]
+
+
+def has_several_operations(records: Sequence[Record]) -> bool:
+    """Return whether the records measured different operations, whose distributions cannot be compared."""
+    steps = [step for record in records for step in record.steps]
+    probes = {step.key.probe: probe_of(step).shown for step in steps}
+    operations = {operation_of(step) for step in steps} - {None}
+    apart = any(shown.tabulated and not shown.pooled for shown in probes.values())
+    return apart or (bool(operations) and (len(probes) > 1 or len(operations) > 1))

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from rtgauge.analysis.dependent_quantile import WindowCounts, values_ns, window_counts
-from rtgauge.analysis.microbenchmarks import operation
 from rtgauge.analysis.record_names import record_names
 from rtgauge.analysis.side_labels import EMULATED, different_parameters, labels_of, traits_of
 from rtgauge.errors import InputError
+from rtgauge.probe.registry import operation_of
 from rtgauge.record.alternation import Alternation, alternation_of, pair_of, side_of
 from rtgauge.record.histogram import lower_ns, signed_bin_of
 from rtgauge.record.model import SEGMENT, Distribution, SeriesSummary, Severity, Step, worst_severity
@@ -31,7 +31,7 @@ from rtgauge.units import format_duration
 class Scope:
     """The steps and series to compare; by default the main quantity of every step.
 
-    `task` and `metric` choose from a task set, and `operation` from microbenchmarks. `probe`, `metric` and
+    `task` and `metric` choose from a task set, and `operation` from operations. `probe`, `metric` and
     `role` choose from periodic tasks, response tasks and wakeup.
     """
 
@@ -47,7 +47,7 @@ class Scope:
         if step.total is None:
             return False
         if self.operation is not None:
-            return operation(step) == self.operation
+            return operation_of(step) == self.operation
         if self.probe is not None:
             return step.key.probe == self.probe and bool(self.series(step))
         return self.task is None or any(counts.task == self.task for counts in step.tasks)

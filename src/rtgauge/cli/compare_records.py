@@ -17,7 +17,6 @@ from rtgauge.analysis.comparison import ComparisonOptions
 from rtgauge.analysis.comparison import compare as compare_sides
 from rtgauge.analysis.comparison_document import Comparison, ComparisonFinding, compared_document
 from rtgauge.analysis.comparison_scope import scopes_of
-from rtgauge.analysis.microbenchmarks import Microbenchmarks, has_several_operations, microbenchmarks
 from rtgauge.analysis.record_names import record_names
 from rtgauge.analysis.sides import EVERYTHING, Scope, Side, sides_of
 from rtgauge.cli.added_options import AddedValues, ComparesMore
@@ -29,6 +28,7 @@ from rtgauge.errors import EXIT_CANNOT_TELL, EXIT_FAILS, InputError
 from rtgauge.explain.analysis.culprits import blame_of
 from rtgauge.record.model import Verdict
 from rtgauge.record.reader import Record
+from rtgauge.report.compare.operations import Operations, operations_of
 from rtgauge.report.compare.page import (
     ComparisonChapter,
     chapter_of,
@@ -41,7 +41,6 @@ from rtgauge.report.compare.part import PartMaker, with_parts
 from rtgauge.report.compare.tables import SETTINGS, doubtful_sides, first_settings, folded_notes
 from rtgauge.report.conclusion import reason_text
 from rtgauge.report.how_often import how_often
-from rtgauge.report.microbenchmark_tables import conclusion, terminal_grids
 from rtgauge.report.prose import print_labelled
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.terminal import STYLE
@@ -86,24 +85,24 @@ def _progress() -> Generator[Callable[[str, int, int], None] | None]:
         )
 
 
-def _print_operations(benchmarks: Microbenchmarks) -> None:
+def _print_operations(operations: Operations) -> None:
     """Print the cost of each operation on each system."""
     console = Console()
-    if (sentence := conclusion(benchmarks)) is not None:
-        console.print(Text(printable(sentence), style="bold"))
+    if operations.conclusion is not None:
+        console.print(Text(printable(operations.conclusion), style="bold"))
         console.print()
-    print_tables(terminal_grids(benchmarks, console.width), console)
+    print_tables(operations.terminal_tables(console.width), console)
 
 
 def _operation_chapters(
-    benchmarks: Microbenchmarks, records: Sequence[Record], parts: Sequence[Scope], asked: ComparedSides
+    operations: Operations, records: Sequence[Record], parts: Sequence[Scope], asked: ComparedSides
 ) -> list[ComparisonChapter]:
     """Return the chapters with the operations' tables and figures."""
     sides = [
         (part, sides_of(records, part, force=asked.force)) for part in parts if part.operation is not None
     ]
     return operation_chapters(
-        benchmarks,
+        operations,
         [(part, group, pairs(group, asked.baseline) if len(group) > 1 else []) for part, group in sides],
     )
 
@@ -136,27 +135,29 @@ def compare_records(
         raise InputError("--page: name the file to write, e.g. --page compare.html")
     page = None if shown.page is None else Path(shown.page)
     records = open_records(asked.records or [], asked.side or [])
-    parts = scopes_of(records, asked.metric)
+    operations = operations_of(records)
+    parts = scopes_of(records, asked.metric, tabulated=operations is not None)
     verdicts = {} if requirement is None else _verdicts(requirement, records)
-    benchmarks = microbenchmarks(records) if has_several_operations(records) else None
     compared = [
         replace(part, result=part.result.model_copy(update={"verdicts": verdicts}))
-        for part in _compared(asked, records, parts, options, makers, alone=benchmarks is None)
+        for part in _compared(asked, records, parts, options, makers, alone=operations is None)
     ]
     results = [part.result for part in compared]
     if shown.json:
-        if benchmarks is not None:  # a document of operations has no verdicts
+        if operations is not None:  # a document of operations has no verdicts
             _print_verdicts(verdicts, as_json=True)
-        document = compared_document(benchmarks, results, one=parts == [EVERYTHING])
+        document = compared_document(
+            None if operations is None else operations.document, results, one=parts == [EVERYTHING]
+        )
         typer.echo(document.model_dump_json(indent=1))
     else:
         _print_verdicts(verdicts, as_json=False)
-        if benchmarks is not None:
-            _print_operations(benchmarks)
-        _print(compared, details=shown.details, after=benchmarks is not None)
+        if operations is not None:
+            _print_operations(operations)
+        _print(compared, details=shown.details, after=operations is not None)
     if page is not None or shown.figures is not None:
         chapters = [
-            *([] if benchmarks is None else _operation_chapters(benchmarks, records, parts, asked)),
+            *([] if operations is None else _operation_chapters(operations, records, parts, asked)),
             *(chapter_of(part.result, part.sides, part.scope.title) for part in compared),
             *_timing(records, added),
         ]

@@ -143,6 +143,8 @@ class Shown:
     """
     roles: Mapping[str, str] = field(default_factory=dict[str, str])
     """Maps a series' label `role` to the name that the table shows."""
+    tabulated: bool = False
+    """Whether a comparison of operations shows the results in its tables, and not by quantiles."""
     needs_windows: bool = False
     """Whether the presenter's tables need the step's windows."""
     folded_above: int | None = None
@@ -197,6 +199,10 @@ class Probe(ABC, Generic[P]):
     command: CommandTrait | None = field(default_factory=CommandTrait)
     """None if the probe's command is `rtgauge NAME`, without a load, instead of `rtgauge probe NAME`."""
     shown: Shown = field(default_factory=Shown)
+    operation: Callable[[Any], str] | None = None
+    """Returns the operation whose cost a step with these parameters measures, such as `task switch`. The
+    costs of two operations share no scale.
+    """
     pace: Pace | None = None
     files: Mapping[str, KeptFile] = field(default_factory=dict[str, KeptFile])
     """Parameters that keep a file in the record, and name its copy on the command line, like `samples`."""

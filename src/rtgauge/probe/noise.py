@@ -9,8 +9,8 @@ from typing import Annotated, Self
 from pydantic import Field, model_validator
 
 from rtgauge.probe.common_parameters import MeasuringParameters, OnOff
-from rtgauge.probe.descriptor import Bound, Metric
-from rtgauge.probe.simple_probe import Microbenchmark, timed
+from rtgauge.probe.descriptor import Bound, Metric, Shown
+from rtgauge.probe.simple_probe import SimpleProbe, timed
 from rtgauge.validation import DurationNs, between
 
 BUSY_MOST = 0.8
@@ -48,7 +48,7 @@ class NoiseParameters(MeasuringParameters):
         return self
 
 
-PROBE = Microbenchmark(
+PROBE = SimpleProbe(
     name="noise",
     order=40,
     help="gaps in a task that only reads the clock, with the cause that the kernel's counters show",
@@ -67,4 +67,5 @@ or a hypervisor.""",
     ),
     metrics=(Metric(name="gap", plural="gaps", bound=Bound(example="gap<=20us", preset=None)),),
     when_nothing=None,
+    shown=Shown(tabulated=True),
 )

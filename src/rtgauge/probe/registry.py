@@ -98,6 +98,14 @@ def probe_of(step: Step) -> AnyProbe:
     )
 
 
+def operation_of(step: Step) -> str | None:
+    """Return the operation whose cost a step measured, such as "semaphore (same-cpu)"; None if there is none.
+    Raises RecordError if its parameters are invalid.
+    """
+    probe = probe_of(step)
+    return None if probe.operation is None else probe.operation(probe.own(step.key))
+
+
 def requirement_metrics() -> list[str]:
     """Return the metrics that a requirement can bound, in the order of the probes."""
     return list(

@@ -403,17 +403,6 @@ class MarkKind(MarkKindBase):
         "is a note, because the steps until then are valid.",
         "use a longer period, or less work in each period",
     )
-    NOT_PREEMPTED = Entry(
-        (DOUBTFUL,),
-        "At some events, the low-priority task did not run, so the high-priority task could not preempt it.",
-        "measure again on a CPU without other real-time tasks",
-    )
-    FEW_SWITCHES = Entry(
-        (NOTE,),
-        "The same task often continued after a yield, because this policy does not hand over the CPU each "
-        "time.",
-        "measure with --policy fifo",
-    )
 
     # Marks about co-kernels.
     MODE_SWITCHES = Entry(

@@ -7,7 +7,6 @@ import math
 from dataclasses import dataclass
 
 from rtgauge.probe.registry import probe_of
-from rtgauge.probe.simple_probe import Microbenchmark
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Exposure, Step, Verdict, VerdictWord
 from rtgauge.report.how_often import frequencies
@@ -49,8 +48,8 @@ class Conclusion:
 
 
 def _has_largest(step: Step) -> bool:
-    """Return whether the largest value summarises the step. It does not for microbenchmarks and task sets."""
-    return has_distribution(step) or not (step.tasks or isinstance(probe_of(step), Microbenchmark))
+    """Return whether the largest value summarises the step. It does not for operations and task sets."""
+    return has_distribution(step) or not (step.tasks or probe_of(step).shown.tabulated)
 
 
 def _largest(view: RecordView, quantity: str) -> str | None:

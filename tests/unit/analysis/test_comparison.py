@@ -552,36 +552,6 @@ def test_a_label_without_name_or_record_is_refused(label):
         open_records([], [label])
 
 
-def mixed(tmp_path: Path, seed: int) -> Path:
-    """A record of wakeup, and of switch, whose costs have no scale in common with it."""
-    path = write_record(tmp_path, Shape(seconds=25, seed=seed, loads=("idle", "cpu"), marks=False))
-    file = max(path.glob("steps/*/step.json"))
-    step = json.loads(file.read_text(encoding="utf-8"))
-    step["key"] |= {"probe": "switch", "parameters": {"policy": "fifo", "tasks": 2}, "load": "idle"}
-    file.write_text(json.dumps(step), encoding="utf-8")
-    return path
-
-
-def test_each_probe_is_compared_separately_on_one_page(tmp_path, monkeypatch, capsys):
-    first, second = (mixed(tmp_path / str(seed), seed) for seed in (1, 2))
-    page = tmp_path / "both.html"
-    words = ("compare", "--side", f"stock={first}", "--side", f"rt={second}")
-    status, out = run(monkeypatch, capsys, *words, "--page", page)
-    assert status == 0
-    assert "has the lowest worst case in" in out.splitlines()[0]
-    assert "stock, fifo" in out
-    assert out.count("\nWakeup\n") == 1
-    html = page.read_text(encoding="utf-8")
-    assert all(title in html for title in ("Worst case (ns)", ">Task switch<", ">Wakeup<"))
-    document = json.loads(run(monkeypatch, capsys, *words, "--json")[1])
-    SCHEMA.validate(document)
-    SCHEMA.validate(document["operations"])
-    SCHEMA.validate(document["comparisons"])
-    assert not SCHEMA.is_valid(document["comparisons"][0] | {"alpha": "much"})
-    assert [system["name"] for system in document["operations"]["systems"]] == ["stock", "rt"]
-    assert [comparison["title"] for comparison in document["comparisons"]] == ["Wakeup"]
-
-
 def test_records_without_a_common_probe_are_refused(tmp_path, monkeypatch):
     first, second = (
         write_record(tmp_path / str(seed), Shape(seconds=1, seed=seed, loads=("idle",), marks=False))

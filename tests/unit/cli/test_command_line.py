@@ -50,7 +50,7 @@ def nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
         (["probe", "watch"], "watch is a probe; use rtgauge watch"),
         (["quick"], "quick is a plan; use rtgauge run quick"),
         (["run", "--phase", "fixed"], "give --set phase=VALUE, which sets this parameter of wakeup"),
-        (["probe", "switch", "--phase", "fixed"], "only the probe wakeup has this option"),
+        (["probe", "noise", "--phase", "fixed"], "only the probe wakeup has this option"),
     ],
 )
 def test_what_belongs_elsewhere_is_pointed_to(

@@ -68,13 +68,6 @@ def test_a_count_takes_the_place_of_the_duration(name):
     [
         ("noise", {"busy": "90ms"}, "80% of round"),
         ("noise", {"round": "10ms"}, "80% of round"),
-        ("switch", {"tasks": 1}, "tasks"),
-        ("preempt", {"priority": 1}, "priority must be 2 or more"),
-        ("preempt", {"placement": "same-cpu"}, "same-cpu"),
-        ("semaphore", {"method": "smoke"}, "smoke"),
-        ("inversion", {"limit": "1s"}, "too long"),
-        ("inversion", {"policy": "other"}, "policy"),
-        ("inversion", {"duration": "1s"}, "duration"),
     ],
 )
 def test_wrong_parameters_are_one_line(name, written, words):

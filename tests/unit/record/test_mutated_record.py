@@ -326,43 +326,21 @@ def test_a_mutated_record(
     assert took_bytes < MOST_BYTES
 
 
-@pytest.mark.parametrize(
-    ("probe", "parameters", "results"),
-    [
-        ("switch", {"tasks": "two"}, []),
-        ("preempt", {"event": "none"}, []),
-        ("switch", {"tasks": 2, "unknown": 1}, []),
-        ("inversion", {}, [{"name": "inversion", "labels": {}, "values": {}}]),
-        ("inversion", {}, [{"name": "inversion", "labels": {"lock": "mutex"}, "values": {"trials": "many"}}]),
-        ("noise", {}, [{"name": "noise", "labels": {"cpu": 0}, "values": {}}]),
-    ],
-)
 def test_a_step_without_what_its_probe_writes(
-    record: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    capfd: pytest.CaptureFixture[str],
-    probe: str,
-    parameters: dict[str, Any],
-    results: list[Any],
+    record: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     place = tmp_path / "record"
     shutil.copytree(record, place)
     file = place / STEP / "step.json"
     step = json.loads(file.read_text())
+    results = [{"name": "noise", "labels": {"cpu": 0}, "values": {}}]
     file.write_text(
-        json.dumps(
-            step | {"key": step["key"] | {"probe": probe, "parameters": parameters}, "results": results}
-        )
+        json.dumps(step | {"key": step["key"] | {"probe": "noise", "parameters": {}}, "results": results})
     )
     monkeypatch.setattr(sys, "argv", ["rtgauge", "show", str(place)])
     with pytest.raises(SystemExit) as end:
         main()
     errors = capfd.readouterr().err
     assert end.value.code == 2
-    assert errors.startswith(
-        f"rtgauge: the parameters of the probe {probe} in this record are invalid: "
-        if parameters
-        else "rtgauge: in the parameters or results of step 01-wakeup-idle, "
-    )
+    assert errors.startswith("rtgauge: in the parameters or results of step 01-wakeup-idle, ")
     assert errors.count("\n") == 1

@@ -508,9 +508,9 @@ def test_exit_statuses():
             'measure longer: rtgauge run --target ssh://board --duration 10s --require "period',
         ),
         (
-            "switch",
+            "noise",
             "ssh://board",
-            'measure longer: rtgauge probe switch --target ssh://board --duration 10s --require "period',
+            'measure longer: rtgauge probe noise --target ssh://board --duration 10s --require "period',
         ),
     ],
 )

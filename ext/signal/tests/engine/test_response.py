@@ -17,8 +17,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import pytest
-from tests.engine.stream import CPUS, PATIENCE_S, POLICY, REAL_TIME, Live, Stream, children, refused, run
-from tests.engine.test_microbenchmarks import adds_up
+from tests.engine.stream import (
+    CPUS,
+    PATIENCE_S,
+    POLICY,
+    REAL_TIME,
+    Live,
+    Stream,
+    adds_up,
+    children,
+    refused,
+    run,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -14,7 +14,7 @@ from tests.support.command_line import refused
             ["run", "--cycles", "5"],
             "give --set cycles=VALUE, which sets this parameter of periodic, response",
         ),
-        (["probe", "switch", "--cycles", "5"], "the probes periodic, response have this option"),
+        (["probe", "noise", "--cycles", "5"], "the probes periodic, response have this option"),
     ],
 )
 def test_what_belongs_elsewhere_is_pointed_to(

@@ -2,7 +2,7 @@
 """Makes the page of a comparison. It is one HTML file that works from disk, without a network, and shares
 style and script with a record's page.
 
-It has one chapter, or one per task, or the tables of the microbenchmarks and the figures of each operation.
+It has one chapter, or one per task, or the tables of operations and the figures of each operation.
 """
 
 from __future__ import annotations
@@ -13,18 +13,16 @@ from pathlib import Path
 from typing import Literal
 
 from rtgauge.analysis.comparison_document import Comparison, ComparisonFinding
-from rtgauge.analysis.microbenchmarks import Microbenchmarks
 from rtgauge.analysis.sides import Scope, Side
 from rtgauge.record.model import Verdict
 from rtgauge.record.reader import Record
 from rtgauge.report.compare.figures import comparison_figures, lines_of_all
+from rtgauge.report.compare.operations import Operations
 from rtgauge.report.compare.tables import PAGE_WIDTH, SETTINGS, doubtful_sides, emulated_note, grids
 from rtgauge.report.conclusion import reason_text
 from rtgauge.report.figures.files import write_figures
 from rtgauge.report.figures.vega import Figure, config
 from rtgauge.report.how_often import HowOften
-from rtgauge.report.microbenchmark_tables import conclusion as microbenchmark_conclusion
-from rtgauge.report.microbenchmark_tables import grids as microbenchmark_grids
 from rtgauge.report.page_frame import page_text, write_page
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, whole
@@ -124,12 +122,11 @@ def chapter_of(result: Comparison, sides: Sequence[Side], title: str = "") -> Co
 
 
 def operation_chapters(
-    benchmarks: Microbenchmarks, parts: Sequence[tuple[Scope, list[Side], list[tuple[Side, Side]]]]
+    operations: Operations, parts: Sequence[tuple[Scope, list[Side], list[tuple[Side, Side]]]]
 ) -> list[ComparisonChapter]:
     """Return a chapter with the tables of all operations, then one with figures for each operation."""
-    conclusion = microbenchmark_conclusion(benchmarks)
-    answer = None if conclusion is None else AnswerBox(conclusion)
-    chapters = [ComparisonChapter("", [], microbenchmark_grids(benchmarks), [], answer=answer)]
+    answer = None if operations.conclusion is None else AnswerBox(operations.conclusion)
+    chapters = [ComparisonChapter("", [], list(operations.tables), [], answer=answer)]
     for part, sides, pairs in parts:
         baselines = list(dict.fromkeys(baseline.label for _, baseline in pairs))
         chapters.append(ComparisonChapter(part.title, baselines, [], comparison_figures(sides, part.title)))

@@ -9,8 +9,9 @@ from pydantic import Field, model_validator
 
 from rtgauge.probe.common_parameters import MeasuringParameters, OneCpuParameters
 from rtgauge.probe.descriptor import Metric
-from rtgauge.probe.simple_probe import CostColumn, Microbenchmark, timed
+from rtgauge.probe.simple_probe import timed
 from rtgauge.validation import DurationNs, between
+from rtgauge_ext.microbenchmarks.microbenchmark import CostColumn, Microbenchmark
 
 
 class PreemptParameters(OneCpuParameters, MeasuringParameters):
@@ -62,9 +63,9 @@ PROBE = Microbenchmark(
         "time for which a timer is set, or the moment before a task on another CPU posts."
     ),
     metrics=(Metric(name="preemption", plural="preemptions"),),
+    operation=_operation,
     cost=CostColumn(
         name="preemption",
-        operation=_operation,
         result="preemptions",
         met="preempted",
         tries=("events",),

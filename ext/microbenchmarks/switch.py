@@ -7,7 +7,8 @@ from pydantic import Field
 
 from rtgauge.probe.common_parameters import MeasuringParameters, OneCpuParameters
 from rtgauge.probe.descriptor import Metric
-from rtgauge.probe.simple_probe import CostColumn, Microbenchmark, timed
+from rtgauge.probe.simple_probe import timed
+from rtgauge_ext.microbenchmarks.microbenchmark import CostColumn, Microbenchmark
 
 
 class SwitchParameters(OneCpuParameters, MeasuringParameters):
@@ -42,9 +43,9 @@ PROBE = Microbenchmark(
     ),
     metrics=(Metric(name="switch", plural="switches"),),
     cross_checked=frozenset({"xenomai-switchtest", "rtai-switches"}),
+    operation=_operation,
     cost=CostColumn(
         name="task switch",
-        operation=_operation,
         result="yields",
         met="switched",
         tries=("switched", "kept_the_cpu"),

@@ -6,15 +6,16 @@ hand-over (tab. 1, 2), and starvation at locks (sec. 3.2).
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from pydantic import Field
 
 from rtgauge.analysis.record_names import system_names
-from rtgauge.probe.registry import PROBES, probe_of
-from rtgauge.probe.simple_probe import Microbenchmark, cost_of
+from rtgauge.extension import Document
+from rtgauge.probe.registry import PROBES, operation_of, probe_of
 from rtgauge.record.model import Model, Severity, Step, worst_severity
 from rtgauge.record.reader import Record, reading
+from rtgauge.report.noise_table import NoiseAnswer, Place, noise_answers, place_of
+from rtgauge_ext.microbenchmarks.microbenchmark import cost_of
 
 
 class Cost(Model):
@@ -59,42 +60,6 @@ class LockAnswer(Model):
     limit_ns: int
 
 
-class Taken(Model):
-    """The time (ns) that one cause took from a task that was always ready to run."""
-
-    cause: str = Field(
-        description="task; interrupt; below (hardware, firmware or a hypervisor); or undetermined (an "
-        "interrupt, or below)"
-    )
-    gaps: int
-    taken_ns: int
-    max_ns: int | None
-
-
-class Place(Model):
-    """One repeat on one system, under one policy and load."""
-
-    record: str
-    name: str
-    policy: str
-    load: str
-    repeat: int
-
-
-class NoiseAnswer(Place):
-    """The time (ns) taken from a task on one CPU."""
-
-    cpu: int
-    observed_ns: int
-    taken_ns: int
-    causes: list[Taken]
-    worst_mark: Severity | None
-
-    def share(self, taken_ns: int) -> float | None:
-        """The share of the observed time that was taken; None if nothing was observed."""
-        return taken_ns / self.observed_ns if self.observed_ns else None
-
-
 class Happened(Place):
     """How often the operation had its intended effect, warm-up included: a yield switched, a task slept."""
 
@@ -123,13 +88,6 @@ class Microbenchmarks(Model):
         return sorted({cost.operation for system in self.systems for cost in system.costs}, key=place)
 
 
-def operation(step: Step) -> str | None:
-    """Return the paper's name of the measured operation ("task switch", "semaphore (same-cpu)"), or None."""
-    probe = probe_of(step)
-    cost = cost_of(probe)
-    return None if cost is None else cost.operation(probe.own(step.key))
-
-
 def _cost(operation: str, steps: Sequence[Step]) -> Cost | None:
     totals = [step.total for step in steps if step.total is not None]
     count = sum(total.count for total in totals)
@@ -149,7 +107,7 @@ def _cost(operation: str, steps: Sequence[Step]) -> Cost | None:
 def _systems(record: Record, names: Mapping[str, str]) -> list[System]:
     groups: dict[tuple[str, str, str], dict[str, list[Step]]] = {}
     for step in record.steps:
-        measured = operation(step)
+        measured = operation_of(step)
         if measured is not None:
             line = (names[step.id], str(step.key.parameters.get("policy")), step.key.load)
             groups.setdefault(line, {}).setdefault(measured, []).append(step)
@@ -180,38 +138,6 @@ def _inversion(record: Record, step: Step, names: Mapping[str, str]) -> list[Loc
     return answers
 
 
-def _place(record: Record, step: Step, names: Mapping[str, str]) -> dict[str, Any]:
-    return {
-        "record": str(record.path),
-        "name": names[step.id],
-        "policy": str(step.key.parameters.get("policy")),
-        "load": step.key.load,
-        "repeat": step.key.repeat,
-    }
-
-
-def _noise(record: Record, step: Step, names: Mapping[str, str]) -> list[NoiseAnswer]:
-    answers: list[NoiseAnswer] = []
-    for result in step.results:
-        if result.name != "noise":
-            continue
-        cpu = result.labels["cpu"]
-        causes = [
-            Taken(
-                cause=str(series.labels["cause"]),
-                gaps=series.count,
-                taken_ns=round(series.count * (series.mean_ns or 0)),
-                max_ns=series.max_ns,
-            )
-            for series in step.series
-            if series.labels.get("cpu") == cpu
-        ]
-        answer = {key: result.values[key] for key in ("observed_ns", "taken_ns")}
-        answer |= {"cpu": cpu, "causes": causes, "worst_mark": step.worst}
-        answers.append(NoiseAnswer.model_validate({**_place(record, step, names), **answer}))
-    return answers
-
-
 def _happened(record: Record, step: Step, names: Mapping[str, str]) -> list[Happened]:
     happened: list[Happened] = []
     cost = cost_of(probe_of(step))
@@ -220,8 +146,8 @@ def _happened(record: Record, step: Step, names: Mapping[str, str]) -> list[Happ
             continue  # a co-kernel may not count preemptions
         tries = sum(int(result.values[key] or 0) for key in cost.tries)
         counts = {"met": result.values[cost.met], "tries": tries, "what": cost.met_name}
-        place = _place(record, step, names)
-        happened.append(Happened.model_validate({**place, **counts, "operation": operation(step)}))
+        place = place_of(record, step, names)
+        happened.append(Happened.model_validate({**place, **counts, "operation": operation_of(step)}))
     return happened
 
 
@@ -235,15 +161,9 @@ def microbenchmarks(records: Sequence[Record]) -> Microbenchmarks:
         for step in record.steps:
             with reading(step):
                 results.happened.extend(_happened(record, step, names))
-                results.noise.extend(_noise(record, step, names))
+                results.noise.extend(noise_answers(record, step, names))
                 results.inversion.extend(_inversion(record, step, names))
     return results
 
 
-def has_several_operations(records: Sequence[Record]) -> bool:
-    """Return whether the records measured different operations, whose distributions cannot be compared."""
-    steps = [step for record in records for step in record.steps]
-    probes = {step.key.probe: probe_of(step) for step in steps}
-    operations = {operation(step) for step in steps} - {None}
-    apart = any(isinstance(probe, Microbenchmark) and not probe.shown.pooled for probe in probes.values())
-    return apart or (bool(operations) and (len(probes) > 1 or len(operations) > 1))
+DOCUMENT = Document("what rtgauge compare --json prints for microbenchmarks", (Microbenchmarks,))

@@ -9,7 +9,7 @@ from pydantic import Field
 
 from rtgauge.probe.common_parameters import OneCpuParameters
 from rtgauge.probe.descriptor import Metric, Shown
-from rtgauge.probe.simple_probe import Microbenchmark
+from rtgauge.probe.simple_probe import SimpleProbe
 from rtgauge.validation import DurationNs, between
 
 KINDS = 6
@@ -50,7 +50,7 @@ def _lasts(parameters: InversionParameters) -> int:
     return parameters.trials * kinds * (parameters.limit_ns + 2 * parameters.section_ns) * 3 // 2
 
 
-PROBE = Microbenchmark(
+PROBE = SimpleProbe(
     name="inversion",
     order=80,
     help=(
@@ -71,5 +71,5 @@ PROBE = Microbenchmark(
         "task waits after it becomes ready."
     ),
     metrics=(Metric(name="wait", plural="waits"),),
-    shown=Shown(pooled=False),
+    shown=Shown(pooled=False, tabulated=True),
 )

@@ -5,11 +5,8 @@ from __future__ import annotations
 
 import pytest
 
-from rtgauge.analysis.microbenchmarks import Cost, LockAnswer, Microbenchmarks, System
-from rtgauge.record.summary import summarise_step
-from rtgauge.report.microbenchmark_tables import conclusion, starving
-from rtgauge.report.record_view import series_name
-from tests.unit.windows import info, row, windows_of
+from rtgauge_ext.microbenchmarks.results import Cost, LockAnswer, Microbenchmarks, System
+from rtgauge_ext.microbenchmarks.tables import conclusion, starving
 
 
 def system(name: str, **worst_ns: int) -> System:
@@ -57,16 +54,3 @@ def test_locks_that_were_not_tried_are_no_good_result(answers: list[str], words:
         for number, answer in enumerate(answers)
     ]
     assert starving(found).endswith(words)
-
-
-@pytest.mark.parametrize(
-    ("labels", "name"),
-    [
-        ({"cpu": 1, "cause": "task"}, "CPU 1, cause task"),
-        ({"task": "reader", "lock_kind": "mutex"}, "Task reader, lock kind mutex"),
-        ({"cpu": 0}, "CPU 0"),
-    ],
-)
-def test_labels_of_a_series_are_apart(labels: dict[str, str | int], name: str) -> None:
-    summary = summarise_step(windows_of(row([5_000])), [info(0, "gap", **labels)])
-    assert [series_name(series) for series in summary.series] == [name]

@@ -7,24 +7,20 @@ from collections.abc import Container, Sequence
 
 from rich.console import Console
 
-from rtgauge.analysis.microbenchmarks import (
-    Happened,
-    LockAnswer,
-    Microbenchmarks,
-    NoiseAnswer,
-    System,
-    microbenchmarks,
-)
 from rtgauge.probe.registry import PROBES
-from rtgauge.probe.simple_probe import cost_of
 from rtgauge.record.marks import Severity, is_doubt
 from rtgauge.record.model import Step
+from rtgauge.record.reader import Record
+from rtgauge.report.compare.operations import Operations
+from rtgauge.report.noise_table import noise_grid, where
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Table, numbers, ranked, texts
 from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import NONE, whole
 from rtgauge.units import format_duration, format_time, plural
+from rtgauge_ext.microbenchmarks.microbenchmark import cost_of
+from rtgauge_ext.microbenchmarks.results import LockAnswer, Microbenchmarks, System, microbenchmarks
 
 ANSWERS = {
     "starved": "starved",
@@ -124,60 +120,6 @@ def conclusion(results: Microbenchmarks) -> str | None:
     )
 
 
-CAUSES = ("task", "interrupt", "below", "undetermined")
-
-
-def _share(answer: NoiseAnswer, taken_ns: int) -> str:
-    share = answer.share(taken_ns)
-    return NONE if share is None else f"{share * 100:.3f} %"
-
-
-def _where(answer: NoiseAnswer | Happened, every: Sequence[NoiseAnswer | Happened]) -> str:
-    """Return the answer's system, policy, load and repeat, each only if it differs."""
-    parts = [
-        answer.name if len({other.name for other in every}) > 1 else "",
-        answer.policy,
-        answer.load if len({other.load for other in every}) > 1 else "",
-        f"#{answer.repeat}" if len({other.repeat for other in every}) > 1 else "",
-    ]
-    return ", ".join(part for part in parts if part)
-
-
-def noise_grid(results: Microbenchmarks) -> Table | None:
-    """Return the time taken from each CPU, by cause; None if `noise` was not measured."""
-    if not results.noise:
-        return None
-    seen = {taken.cause for answer in results.noise for taken in answer.causes}
-    causes = [cause for cause in CAUSES if cause in seen]
-    rows: list[list[str]] = []
-    for answer in results.noise:
-        by_cause = {taken.cause: taken for taken in answer.causes}
-        cells = [_share(answer, by_cause[cause].taken_ns) if cause in by_cause else NONE for cause in causes]
-        timed = [(taken.max_ns, taken.cause) for taken in answer.causes if taken.max_ns is not None]
-        longest_ns, by = max(timed, key=lambda pair: pair[0], default=(None, NONE))
-        longest = [NONE if longest_ns is None else format_time(longest_ns), by]
-        gaps = whole(sum(taken.gaps for taken in answer.causes))
-        marked = "*" if is_doubt(answer.worst_mark) else ""
-        name = f"CPU {answer.cpu}, {_where(answer, results.noise)}{marked}"
-        rows.append([name, _share(answer, answer.taken_ns), *cells, gaps, *longest])
-    notes = [
-        (
-            "Each share is a part of the time in which the task could see gaps. task: another task ran. "
-            "interrupt: the kernel counted an interrupt. below: the kernel counted nothing, so it was "
-            "hardware, firmware or a hypervisor."
-        )
-    ]
-    if "undetermined" in causes:
-        notes.append(
-            "undetermined: interrupts were not counted, so this can be an interrupt or something "
-            "below the kernel."
-        )
-    if any(row[0].endswith("*") for row in rows):
-        notes.append("*: the step is marked doubtful or invalid; read its figures with care.")
-    columns = [*texts(""), *numbers("taken", *causes, "gaps", "longest"), *texts("by")]
-    return Table("Noise: the time taken from each CPU", columns, rows, notes)
-
-
 def happened_grid(results: Microbenchmarks) -> Table | None:
     """Return how often a yield switched, an event preempted, or a task slept; None if nothing was counted."""
     if not results.happened:
@@ -185,7 +127,7 @@ def happened_grid(results: Microbenchmarks) -> Table | None:
     rows: list[list[str]] = []
     for counts in results.happened:
         share = f"{counts.met / counts.tries * 100:.1f} %" if counts.tries else NONE
-        name = f"{counts.operation}, {_where(counts, results.happened)}"
+        name = f"{counts.operation}, {where(counts, results.happened)}"
         rows.append([name, counts.what, f"{whole(counts.met)} of {whole(counts.tries)}", share])
     costs = [cost for probe in PROBES.values() if (cost := cost_of(probe)) is not None]
     notes = [cost.note for cost in costs if any(counts.what == cost.met_name for counts in results.happened)]
@@ -201,7 +143,7 @@ def terminal_grids(results: Microbenchmarks, width: int) -> list[Table]:
 
 
 def _others(results: Microbenchmarks) -> list[Table]:
-    made = (happened_grid(results), noise_grid(results), inversion_grid(results))
+    made = (happened_grid(results), noise_grid(results.noise), inversion_grid(results))
     return [table for table in made if table is not None]
 
 
@@ -251,36 +193,38 @@ def grids(results: Microbenchmarks) -> list[Table]:
     return [*cost_grids(results), *_others(results)]
 
 
+def _shown(results: Microbenchmarks) -> Microbenchmarks:
+    """Leave out what the probe `noise` found, because the core shows it."""
+    return results.model_copy(update={"noise": []})
+
+
 class MicrobenchmarkPresenter(Presenter):
-    """Presents noise, switch, preempt, semaphore and inversion in one chapter."""
+    """Presents switch, preempt, semaphore and inversion in one chapter."""
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:  # noqa: ARG002 - of every presenter
-        """Return the share that noise took, and whether the high task starved. Other lines give the costs."""
+        """Return whether the high task starved. Other lines give the costs."""
         results = microbenchmarks([view.record])
-        taken = [(answer.share(answer.taken_ns), answer) for answer in results.noise]
-        shares = [(share, answer) for share, answer in taken if share is not None]
-        parts: list[str] = []
-        if shares:
-            share, answer = max(shares, key=lambda pair: pair[0])
-            parts.append(
-                f"up to {share * 100:.3f} % of the time was taken from the task on CPU {answer.cpu} under "
-                f"{answer.load}"
-            )
-        if results.inversion:
-            parts.append(starving(results.inversion))
-        return "; ".join(parts) or None
+        return starving(results.inversion) if results.inversion else None
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:  # noqa: ARG002 - of every presenter
         """Return the tables; None if there are none."""
-        tables = grids(microbenchmarks([view.record]))
+        tables = grids(_shown(microbenchmarks([view.record])))
         if not tables:
             return None
         return Chapter("microbenchmarks", "Microbenchmarks", tables, "who waits for which lock")
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:  # noqa: ARG002
         """Print the tables in a form that fits the terminal."""
-        print_tables(terminal_grids(microbenchmarks([view.record]), console.width), console)
+        print_tables(terminal_grids(_shown(microbenchmarks([view.record])), console.width), console)
         console.print()
 
 
 MICROBENCHMARKS = MicrobenchmarkPresenter()
+
+
+def operations(records: Sequence[Record]) -> Operations:
+    """Return the results of several records for a comparison. Raises RecordError for a damaged step."""
+    results = microbenchmarks(records)
+    return Operations(
+        results, conclusion(results), grids(results), lambda width: terminal_grids(results, width)
+    )

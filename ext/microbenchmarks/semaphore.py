@@ -11,7 +11,8 @@ from pydantic import Field
 
 from rtgauge.probe.common_parameters import MeasuringParameters, OneCpuParameters
 from rtgauge.probe.descriptor import Metric
-from rtgauge.probe.simple_probe import CostColumn, Microbenchmark, timed
+from rtgauge.probe.simple_probe import timed
+from rtgauge_ext.microbenchmarks.microbenchmark import CostColumn, Microbenchmark
 
 
 class SemaphoreParameters(OneCpuParameters, MeasuringParameters):
@@ -44,9 +45,9 @@ PROBE = Microbenchmark(
         "after it returns from its wait. The value is the time in between."
     ),
     metrics=(Metric(name="hand-over", plural="hand-overs"),),
+    operation=_operation,
     cost=CostColumn(
         name="semaphore",
-        operation=_operation,
         result="hand-overs",
         met="slept",
         tries=("hand_overs",),

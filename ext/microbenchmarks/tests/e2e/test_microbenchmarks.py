@@ -8,7 +8,6 @@ import json
 from typing import TYPE_CHECKING, Any
 
 import pytest
-
 from tests.support.cli import error_line, good, invoke, rtgauge
 
 if TYPE_CHECKING:

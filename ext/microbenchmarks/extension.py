@@ -1,0 +1,25 @@
+# SPDX-License-Identifier: MIT
+"""What this extension adds to rtgauge."""
+
+from __future__ import annotations
+
+from rtgauge.extension import Extension
+
+TABLES = "rtgauge_ext.microbenchmarks.tables:MICROBENCHMARKS"
+
+EXTENSION = Extension(
+    name="microbenchmarks",
+    line="Measures what operations cost, and whether a task starves at a lock (Garre et al. 2014).",
+    probes={
+        "inversion": "rtgauge_ext.microbenchmarks.inversion:PROBE",
+        "preempt": "rtgauge_ext.microbenchmarks.preempt:PROBE",
+        "semaphore": "rtgauge_ext.microbenchmarks.semaphore:PROBE",
+        "switch": "rtgauge_ext.microbenchmarks.switch:PROBE",
+    },
+    presenters={"inversion": TABLES, "preempt": TABLES, "semaphore": TABLES, "switch": TABLES},
+    operations={"microbenchmarks": "rtgauge_ext.microbenchmarks.tables:operations"},
+    marks={"microbenchmarks": "rtgauge_ext.microbenchmarks.marks:MicrobenchmarkMarkKind"},
+    documents={"compare-microbenchmarks.schema.json": "rtgauge_ext.microbenchmarks.results:DOCUMENT"},
+    plan_lines={"garre2014-micro": "noise, switch, preemption, semaphores, inversion"},
+    presets="rtgauge_ext.microbenchmarks",
+)
