@@ -3,9 +3,9 @@
 
 from __future__ import annotations
 
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from heapq import nlargest
 from itertools import pairwise
@@ -123,6 +123,19 @@ class _Scene:
     interrupts_traced: bool
     missed: list[MissedSwitch]
     names: Names
+    _taken_ns: dict[tuple[int, int], Counter[int]] = field(
+        default_factory=dict[tuple[int, int], "Counter[int]"]
+    )
+
+    def taken_ns(self, piece: Piece) -> Counter[int]:
+        """Return for how long each task (pid) ran during a piece on its CPU, without interrupts."""
+        key = piece.cpu, piece.start_ns
+        if key not in self._taken_ns:
+            taken_ns = self._taken_ns[key] = Counter[int]()
+            for span in self.timelines[piece.cpu].spans(piece.start_ns, piece.end_ns):
+                if span.context.interrupt is None and span.context.task is not None:
+                    taken_ns[span.context.task.pid] += span.end_ns - span.start_ns
+        return self._taken_ns[key]
 
 
 def explain(moment: Moment, symbols: Symbols) -> Explanation:
@@ -784,15 +797,7 @@ def _ready(scene: _Scene, piece: Piece, span: Span) -> Culprit:
         )
     if task.idle and span.context.idle_state is not None:
         return _idle(span.context)
-    line = scene.timelines[piece.cpu]
-    taken = sum(
-        other.end_ns - other.start_ns
-        for other in line.spans(piece.start_ns, piece.end_ns)
-        if other.context.interrupt is None
-        and other.context.task is not None
-        and other.context.task.pid == task.pid
-    )
-    if taken <= LONGEST_SWITCH_NS:
+    if scene.taken_ns(piece)[task.pid] <= LONGEST_SWITCH_NS:
         return Culprit(Kind.SWITCH)
     return _idle(span.context) if task.idle else _of_task(Kind.PREEMPTION_OFF, task)
 
