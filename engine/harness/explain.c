@@ -119,13 +119,13 @@ const struct option_entry explain_options_table[] = {
 	 .min = 0,
 	 .max = 60 * NS_PER_S,
 	 .help = "time added to the warm-up to measure what the events cost"},
-	{.name = "explain-half-ns",
+	{.name = "explain-every-ns",
 	 .kind = OPTION_INT,
-	 .value = &explain_options.half_ns,
+	 .value = &explain_options.every_ns,
 	 .min = 0,
-	 .max = INT64_MAX / 4,
-	 .help = "after 200 moments, keep each latency that is larger than the newest kept one, which counts "
-		 "half as much after each such time; 0: keep only new largest latencies"},
+	 .max = 3600 * NS_PER_S,
+	 .help = "after 200 moments, keep one latency of each size (power of two) in each such time; 0: keep "
+		 "only new largest latencies"},
 	{0},
 };
 
@@ -586,7 +586,7 @@ void explain_open(explain_who who, const struct harness *h)
 	explain.harness = h;
 	explain.steals = steal_open();
 	explain.awaits_quota = !strstr(explain_options.events, "timer"); /* else all are recorded */
-	explain.budget.half_ns = explain_options.half_ns;
+	explain.budget.every_ns = explain_options.every_ns;
 	explain.on = begin_tracing();
 	if (!explain.on) {
 		end_events();

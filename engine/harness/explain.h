@@ -19,7 +19,7 @@
 
 struct explain_options {
 	const char *instance, *events;
-	int64_t above_ns, buffer_kb, cost_ns, half_ns;
+	int64_t above_ns, buffer_kb, cost_ns, every_ns;
 };
 
 extern struct explain_options explain_options;

@@ -6,13 +6,10 @@
 #define ALL_MOMENTS_MAX (5 * MOMENTS_MAX)
 #define ALL_BYTES_MAX (2 * BYTES_MAX)
 
-static int64_t faded_ns(const struct moment_budget *b, int64_t end_ns)
+/* Returns the power of two at or below a latency. */
+static int size_of(int64_t latency_ns)
 {
-	int64_t halvings = (end_ns - b->latest_end_ns) / b->half_ns;
-
-	if (halvings <= 0)
-		return b->latest_ns;
-	return halvings < 63 ? b->latest_ns >> halvings : 0;
+	return latency_ns > 0 ? 63 - __builtin_clzll((unsigned long long)latency_ns) : 0;
 }
 
 bool moment_budget_has(const struct moment_budget *b, bool rare, int64_t latency_ns, int64_t end_ns)
@@ -20,17 +17,15 @@ bool moment_budget_has(const struct moment_budget *b, bool rare, int64_t latency
 	bool usual = b->moments < MOMENTS_MAX && b->bytes < BYTES_MAX;
 	bool more = b->moments < ALL_MOMENTS_MAX && b->bytes < ALL_BYTES_MAX;
 
-	bool soon = end_ns - b->latest_end_ns < b->half_ns / 16;
-
 	return usual || (rare && more) ||
-	       (b->half_ns && (soon ? latency_ns / 2 : latency_ns) > faded_ns(b, end_ns));
+	       (b->every_ns && b->due_ns[size_of(latency_ns)] - end_ns <= (MOMENT_BURST - 1) * b->every_ns);
 }
 
 void moment_budget_take(struct moment_budget *b, int64_t latency_ns, int64_t end_ns)
 {
+	int64_t *due_ns = &b->due_ns[size_of(latency_ns)];
+
 	b->moments++;
-	if (!latency_ns)
-		return;
-	b->latest_ns = latency_ns;
-	b->latest_end_ns = end_ns;
+	if (latency_ns)
+		*due_ns = (*due_ns > end_ns ? *due_ns : end_ns) + b->every_ns;
 }

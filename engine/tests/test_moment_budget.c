@@ -7,7 +7,7 @@
 #include "tests/cm.h"
 
 #define US INT64_C(1000)
-#define HALF_NS (10 * NS_PER_S)
+#define EVERY_NS (4 * NS_PER_S)
 
 /* Offers a latency each 10 ms, and returns how many were kept. */
 static int64_t offer(struct moment_budget *b, int64_t latency_ns, int64_t from_ns, int64_t number)
@@ -39,25 +39,28 @@ static void test_a_step_keeps_200_and_then_rare_ones(void **state)
 
 static void test_a_recorder_goes_on_during_a_storm(void **state)
 {
-	struct moment_budget budget = {.half_ns = HALF_NS};
-	int64_t hour_ns = 3600 * NS_PER_S, minute_ns = 60 * NS_PER_S, kept;
+	struct moment_budget budget = {.every_ns = EVERY_NS};
+	int64_t hour_ns = 3600 * NS_PER_S, kept;
 
 	(void)state;
-	/* Equal latencies in an hour: one for each halving of the newest. */
 	kept = offer(&budget, 5000 * US, 0, hour_ns / (NS_PER_S / 100));
-	assert_int_equal(kept, MOMENTS_MAX + (hour_ns - MOMENTS_MAX * NS_PER_S / 100) / HALF_NS);
+	assert_in_range(kept, hour_ns / EVERY_NS + MOMENT_BURST - 1,
+			hour_ns / EVERY_NS + MOMENTS_MAX + MOMENT_BURST);
 	/* A wait or a trigger changes nothing. */
 	moment_budget_take(&budget, 0, hour_ns);
-	/* A larger one is kept at once, and for a while smaller ones are not. */
-	assert_int_equal(offer(&budget, 12000 * US, hour_ns, 1), 1);
-	assert_int_equal(offer(&budget, 5000 * US, hour_ns + 1, 1000), 0);
-	/* The storm never ends, and much smaller ones come again after a quiet minute. */
-	assert_int_equal(offer(&budget, 300 * US, hour_ns + minute_ns, 1), 1);
+	/* Latencies of other sizes are kept at once, also smaller ones. */
+	assert_int_equal(offer(&budget, 12000 * US, hour_ns, 1000), MOMENT_BURST + 2);
+	assert_int_equal(offer(&budget, 300 * US, hour_ns, 1), 1);
+	/* One that took seconds hides nothing. */
+	assert_int_equal(offer(&budget, 7 * NS_PER_S, hour_ns + 10 * NS_PER_S, 1), 1);
+	assert_int_equal(offer(&budget, 10000 * US, hour_ns + 20 * NS_PER_S, 1), 1);
+	/* The whole burst is there again after a quiet minute. */
+	assert_int_equal(offer(&budget, 12000 * US, hour_ns + 90 * NS_PER_S, 100), MOMENT_BURST);
 }
 
 static void test_latencies_that_grow_are_not_all_kept(void **state)
 {
-	struct moment_budget budget = {.half_ns = HALF_NS, .moments = 10 * MOMENTS_MAX, .latest_ns = US};
+	struct moment_budget budget = {.every_ns = EVERY_NS, .moments = 10 * MOMENTS_MAX};
 	int64_t kept = 0, end_ns = 0;
 
 	(void)state;
@@ -68,16 +71,23 @@ static void test_latencies_that_grow_are_not_all_kept(void **state)
 			kept++;
 		}
 	}
-	assert_in_range(kept, end_ns / HALF_NS, 16 * (end_ns / HALF_NS + 1) + 20);
+	/* Between 1 us and 1 s are 20 sizes. */
+	assert_in_range(kept, 10 * MOMENT_BURST, 20 * MOMENT_BURST + 2 * (end_ns / EVERY_NS));
 }
 
-static void test_a_halving_ends_at_nothing(void **state)
+static void test_odd_latencies_have_a_size(void **state)
 {
-	struct moment_budget budget = {.half_ns = 1, .moments = 10 * MOMENTS_MAX, .latest_ns = INT64_MAX};
+	struct moment_budget budget = {.every_ns = EVERY_NS, .moments = 10 * MOMENTS_MAX};
 
 	(void)state;
-	assert_true(moment_budget_has(&budget, false, 1, INT64_MAX));
-	assert_false(moment_budget_has(&budget, false, INT64_MAX - 1, -5));
+	for (int i = 0; i < 2; i++) {
+		const int64_t latencies_ns[] = {INT64_MAX, 1, 0, -5};
+
+		for (size_t at = 0; at < sizeof(latencies_ns) / sizeof(*latencies_ns); at++) {
+			assert_true(moment_budget_has(&budget, false, latencies_ns[at], NS_PER_S));
+			moment_budget_take(&budget, latencies_ns[at], NS_PER_S);
+		}
+	}
 }
 
 int main(void)
@@ -86,7 +96,7 @@ int main(void)
 		cmocka_unit_test(test_a_step_keeps_200_and_then_rare_ones),
 		cmocka_unit_test(test_a_recorder_goes_on_during_a_storm),
 		cmocka_unit_test(test_latencies_that_grow_are_not_all_kept),
-		cmocka_unit_test(test_a_halving_ends_at_nothing),
+		cmocka_unit_test(test_odd_latencies_have_a_size),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,8 +26,8 @@ BUFFER_NS = 20_000_000
 """The engine's usual time between two readings of the events. In a larger buffer, they may wait longer."""
 SPARING_NS = NS_PER_S
 """The time between two readings while recording takes too much of the CPU: the engine's longest."""
-HALF_NS = 10 * NS_PER_S
-"""In a storm, a latency is kept at least this often, and a larger one than the newest kept one at once."""
+EVERY_NS = 4 * NS_PER_S
+"""In a storm, one latency of each size is kept in each such time."""
 MEMORY_PART = 64
 """The buffers of all CPUs take at most one part in this many of the memory."""
 LOOK_NS = 10 * NS_PER_S
@@ -59,7 +59,7 @@ def engine_arguments(
         f"--look-ns={LOOK_NS}",
         f"--explain-buffer-kb={room_kb}",
         f"--drain-ns={SPARING_NS if spares else room_kb * BUFFER_NS // LEAST_BUFFER_KB}",
-        f"--explain-half-ns={HALF_NS}",
+        f"--explain-every-ns={EVERY_NS}",
         "--keep-end",
         f"--pid={pid}",
         f"--trace-instance={trace}",
