@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections import Counter
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +13,7 @@ from rtgauge.errors import RecordError
 from rtgauge_ext.recorder.folder import EntrySource
 
 if TYPE_CHECKING:
+    from rtgauge.explain.analysis.explanation import Culprit, Kind
     from rtgauge.explain.trace.formats import TraceFormats
     from rtgauge.record.facts import Facts
 
@@ -38,7 +40,10 @@ def _facts(facts: bytes) -> Facts:
 
 
 def culprit_of(source: EntrySource, moment: dict[str, Any]) -> str:
-    """Return what took the most time of a moment. `moment`: the engine's line."""
+    """Return what took the most time of a moment. `moment`: the engine's line.
+
+    Waits in one call count together, whoever ended them.
+    """
     from rtgauge.explain.analysis.attribution import explain
     from rtgauge.explain.analysis.culprits import with_names
     from rtgauge.explain.analysis.explanation import culprit_name
@@ -54,7 +59,18 @@ def culprit_of(source: EntrySource, moment: dict[str, Any]) -> str:
         explanation = with_names(explanation, _facts(source.facts), watched=True)
     if explanation.moment.is_triggered:
         return explanation.trigger_words
-    return culprit_name(general(explanation.main.culprit))
+    took_ns: Counter[tuple[Kind, str]] = Counter()
+    for part in explanation.parts:
+        took_ns[_alike(part.culprit)] += part.ns
+    most = max(explanation.parts, key=lambda part: (took_ns[_alike(part.culprit)], part.ns), default=None)
+    return culprit_name(general((explanation.main if most is None else most).culprit))
+
+
+def _alike(culprit: Culprit) -> tuple[Kind, str]:
+    from rtgauge.explain.analysis.ranking import general
+
+    common = general(culprit)
+    return common.kind, common.name
 
 
 class Namer:

@@ -5,7 +5,8 @@ of them the recorder kept and named.
     sudo env PYTHONPATH=. .venv/bin/python ext/recorder/bench/planted_causes.py FOLDER [--number 120]
 
 The truth is by the clocks of the programs that plant, CLOCK_MONOTONIC. A cause is kept if a kept moment
-overlaps it, and named if the one that overlaps it longest has its name. An injection lasts longer than a
+overlaps it, and named if the one that overlaps it longest has its name, from the recorder or from the
+explanation that `import` makes of it. An injection lasts longer than a
 period and the bound together, so that the program is late whenever it begins.
 """
 
@@ -42,6 +43,8 @@ from ext.selftest.bench.injected_causes import (
     sleep_until,
 )
 from rtgauge_ext.recorder.folder import RecorderFolder
+from rtgauge_ext.recorder.keeping import UNNAMED
+from rtgauge_ext.recorder.naming import culprit_of
 from rtgauge_ext.selftest.stall_program import RECEIVERS, broadcaster, receivers_of_one_packet
 
 if TYPE_CHECKING:
@@ -50,7 +53,7 @@ if TYPE_CHECKING:
 PERIOD_NS, WORK_NS = 4_000_000, 50_000
 REQUIRE = "period=4ms latency<=4ms response<=4ms"
 SHORTEST_NS, LONGEST_NS = 9_000_000, 12_000_000
-PAGES, SOCKETS, WRITTEN = 5_000, 8_000, 500_000
+PAGES, SOCKETS, WRITTEN = 5_000, 8_000, 100_000
 SETTLE_CYCLES = 60
 """Cycles between the preparation of a cause within the program and the cause."""
 PDEATHSIG = 1
@@ -221,22 +224,29 @@ def _received(socket: int) -> bool:
 def judge(folder: Path) -> None:
     """Print a line for each cause that was not kept or not named, and the sums."""
     opened = RecorderFolder.open(folder / "folder")
-    moments: list[tuple[int, int, str]] = []
+    moments: list[tuple[int, int, str, int]] = []
     for number in sorted(opened.keeping.moments):
         head, line = opened.moment(number)
         document = json.loads(line)
         if document["kind"] != "triggered":
-            moments.append((document["release_ns"], document["end_ns"], head.culprit))
+            moments.append((document["release_ns"], document["end_ns"], head.culprit, number))
     planted = [json.loads(line) for line in (folder / "truth").read_text().splitlines()]
-    kept = named = 0
+    kept = at_once = named = 0
     for cause, begin, end in planted:
         near = [each for each in moments if each[0] < end and begin < each[1]]
         best = max(near, key=lambda each: min(each[1], end) - max(each[0], begin), default=None)
-        is_named = best is not None and re.search(EXPECTED[cause], best[2]) is not None
-        kept, named = kept + (best is not None), named + is_named
+        if best is None:
+            print(f"{cause}, {(end - begin) / 1e6:.1f} ms: not kept")
+            continue
+        culprit = best[2]
+        if culprit == UNNAMED:  # `import` explains it
+            head, line = opened.moment(best[3])
+            culprit = culprit_of(opened.source(head.source), json.loads(line))
+        is_named = re.search(EXPECTED[cause], culprit) is not None
+        kept, named, at_once = kept + 1, named + is_named, at_once + (is_named and best[2] != UNNAMED)
         if not is_named:
-            print(f"{cause}, {(end - begin) / 1e6:.1f} ms: {'not kept' if best is None else best[2]}")
-    print(f"{len(planted)} planted, {kept} kept, {named} named")
+            print(f"{cause}, {(end - begin) / 1e6:.1f} ms: {culprit}")
+    print(f"{len(planted)} planted, {kept} kept, {named} named, {at_once} of them while it recorded")
 
 
 def main() -> None:
