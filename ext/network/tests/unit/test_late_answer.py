@@ -20,6 +20,7 @@ from rtgauge.explain.analysis.explanation import (
     culprit_name,
     part_words,
 )
+from rtgauge.explain.analysis.mechanisms import cause_words
 from rtgauge.explain.analysis.ranking import ranked_culprits
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.record.facts import Coalescing, Facts, NetworkInterface
@@ -200,6 +201,29 @@ def test_packets_of_another_flow_before_the_answer() -> None:
         story.at(at, 0, "netif_receive_skb", skbaddr=OTHER, name="near")
     story = received(story, 31, 905)
     assert parts(story, 915)[Kind.POLL, OTHER_FLOWS] == pytest.approx(874, abs=2)
+
+
+def test_the_cause_in_a_line_names_the_culprit_and_its_side() -> None:
+    queued = softirq(received(sent(begun(), started=700), 800, 805), 802, 810)
+    queued.at(300, 0, "net_dev_start_xmit", skbaddr=OTHER, name="near")
+    words = cause_words(ranked_culprits([explained(queued, 815)]), virtual=False)
+    assert words is not None
+    assert words.startswith(
+        "its packet waited in the send queue (self: send queue of near behind other flows, 85"
+    )
+    slow = softirq(received(sent(begun()), 804, 805, gives="napi_gro_receive_entry"), 802, 810)
+    words = cause_words(ranked_culprits([explained(slow, 815)]), virtual=False)
+    assert words is not None
+    assert words.startswith("the card, the wire or the device was slow (card, wire or device, 9")
+    hog = begun().switch(5, 1, IDLE, HOG)
+    hog.switch(700, 1, HOG, MEASURED).at(702, 1, "net_dev_queue", skbaddr=FRAME, name="near")
+    hog.at(703, 1, "net_dev_start_xmit", skbaddr=FRAME, name="near")
+    hog.at(704, 1, "net_dev_xmit", skbaddr=FRAME, name="near").switch(706, 1, MEASURED, IDLE, state=1)
+    late = explained(softirq(received(hog, 710, 713), 711, 720), 725)
+    words = cause_words(ranked_culprits([late]), virtual=False)
+    assert words is not None
+    assert words.startswith("hog (")
+    assert ", self) ran instead: 9" in words
 
 
 def test_rps_takes_the_answer_to_a_cpu_that_is_busy() -> None:

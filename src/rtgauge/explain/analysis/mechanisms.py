@@ -22,6 +22,9 @@ MOST_NAMED = 3
 HANDLERS = {Kind.IRQ, Kind.INTERRUPT, Kind.SOFTIRQ, Kind.NMI}
 """Kinds whose names say little without the kind."""
 
+NAMED = HANDLERS | {Kind.SEND_QUEUE, Kind.POLL, Kind.POLL_KEPT}
+"""Kinds whose words leave out what a culprit on a network path is."""
+
 WORDS: dict[Kind, str] = {
     Kind.TIMER_LATE: "the timer's interrupt came late",
     Kind.INTERRUPTS_OFF: "interrupts were off",
@@ -133,7 +136,8 @@ def cause_words(ranked: Sequence[RankedCulprit], *, virtual: bool) -> str | None
     first = found[0]
     if first.words == WORDS[Kind.TASK] and len(first.culprits) == 1:
         culprit = first.culprits[0].culprit
-        about = ["" if culprit.pid is None else f"pid {culprit.pid}", priority_words(culprit.priority)]
+        pid = "" if culprit.pid is None else f"pid {culprit.pid}"
+        about = [pid, priority_words(culprit.priority), culprit.side]
         known = ", ".join(word for word in about if word)
         words = f"{culprit.name}{f' ({known})' if known else ''} ran instead"
         if len(found) == 1 or first.time_share > 1 - LEAST_SHARE:
@@ -145,4 +149,7 @@ def cause_words(ranked: Sequence[RankedCulprit], *, virtual: bool) -> str | None
 def _with_share(mechanism: Mechanism) -> str:
     by = mechanism.names if mechanism.words in {WORDS[Kind.LOCK_OWNER], WORDS[Kind.STOPPED]} else ""
     words = f"{mechanism.words} by {by}" if by else mechanism.words
-    return f"{words} ({format_share(mechanism.time_share)})"
+    first = mechanism.culprits[0].culprit
+    named = f": {culprit_name(first)}" if first.side and first.kind in NAMED else ""
+    side = f"{first.side}{named}, " if first.side else ""
+    return f"{words} ({side}{format_share(mechanism.time_share)})"
