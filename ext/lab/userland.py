@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Collects the programs of a guest (BusyBox, an ssh server and the loads) and the libraries they need."""
+"""Collects the programs of a guest (BusyBox, an ssh server, Python and the loads) and the libraries they
+need.
+"""
 
 from __future__ import annotations
 
@@ -19,6 +21,7 @@ PACKAGES = (
     "dropbear-bin",
     "iperf3",
     "iproute2",
+    "python3",
     "rt-tests",
     "rtla",
     "stress-ng",
@@ -34,6 +37,7 @@ PROGRAMS = (
     "usr/bin/cyclictest",
     "usr/bin/hackbench",
     "usr/bin/rtla",
+    "usr/bin/python3",
     "usr/bin/dash",
     "usr/bin/chrt",
     "usr/bin/nsenter",
@@ -42,6 +46,7 @@ PROGRAMS = (
     "usr/bin/unshare",
 )
 FILES = ("usr/lib/os-release",)
+PYTHON_MODULES = "usr/lib/python3.*/**/*"
 RTLA = "rtla"
 WITHOUT_RTLA = frozenset({"riscv64"})
 """The architectures for which Debian does not build rtla."""
@@ -112,12 +117,15 @@ def _find_library(tree: Path, name: str) -> list[str]:
 
 
 def pick(tree: Path, place: Path, architecture: Architecture) -> None:
-    """Copy the programs and their libraries from unpacked packages to the new folder `place`.
+    """Copy the programs, Python's modules and their libraries from unpacked packages to the new folder
+    `place`.
 
-    Raises MeasureError if a program is missing.
+    Raises MeasureError if one of them is missing.
     """
     rtla = f"usr/bin/{RTLA}" if architecture in WITHOUT_RTLA else ""
-    waiting = [(name, resolve(tree, name)) for name in (*PROGRAMS, *FILES) if name != rtla]
+    modules = [str(path.relative_to(tree)) for path in tree.glob(PYTHON_MODULES) if path.is_file()]
+    wanted = [name for name in (*PROGRAMS, *FILES, *modules) if name != rtla]
+    waiting = [(name, resolve(tree, name)) for name in wanted]
     taken: set[str] = set()
     while waiting:
         program, names = waiting.pop()

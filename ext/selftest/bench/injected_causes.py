@@ -3,6 +3,10 @@
 and what was named.
 
     sudo .venv/bin/python ext/selftest/bench/injected_causes.py [--json] [--keep FOLDER] [CAUSE ...]
+    .venv/bin/python ext/selftest/bench/injected_causes.py --guest NAME [CAUSE ...]
+
+With --guest, the programs run in a running guest of the lab, which needs python3 (ext/selftest/README.md),
+with fewer pages and timers, because an emulated processor is slow.
 
 The truth is by the programs' own clocks: an injector reads CLOCK_MONOTONIC when an injection begins and when
 it ends, and the program that is watched tells
@@ -20,6 +24,7 @@ import argparse
 import bisect
 import contextlib
 import ctypes
+import io
 import itertools
 import json
 import mmap
@@ -27,12 +32,14 @@ import os
 import random
 import re
 import resource
+import shlex
 import shutil
 import signal
 import statistics
 import struct
 import subprocess
 import sys
+import tarfile
 import tempfile
 import threading
 import time
@@ -72,10 +79,15 @@ PRIO_INHERIT = 1
 FILES = 15_000
 SOCKETS = 2_000
 TIMERS = 6_000
+FAULTS = 2_000
+GUEST_TIMERS, GUEST_FAULTS = 2_000, 300
+"""In a guest."""
+GUEST_PLACE = "/tmp/rtgauge-causes"
 LONG_POWERS = 90_000, 150_000
 """Powers of 3 that Python computes for 1 to 3 ms, in one operation."""
 MAPPED = 32 << 20
 LIBC = ctypes.CDLL(None, use_errno=True)
+IN_GUEST = False
 FOLDER = Path()
 """Of this trial: what the programs of it tell each other."""
 
@@ -286,7 +298,8 @@ def busy() -> None:
 def make_group(*pids: int) -> None:
     """These programs share a CPU as if they were alone on it: other fair ones get next to nothing."""
     GROUP.mkdir(exist_ok=True)
-    GROUP.joinpath("cpu.shares").write_text(MOST_SHARES)
+    if not IN_GUEST:  # there, its endless task at SCHED_IDLE is the only other fair one
+        GROUP.joinpath("cpu.shares").write_text(MOST_SHARES)
     for pid in pids:
         GROUP.joinpath("cgroup.procs").write_text(str(pid))
 
@@ -756,7 +769,7 @@ def mapping() -> Callable[[int], None]:
 
 def faults() -> Callable[[int], None]:
     """It touches memory that it has not got yet."""
-    pages = 2_000
+    pages = FAULTS
     memory = mmap.mmap(-1, pages * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     memory.madvise(mmap.MADV_NOHUGEPAGE)
     of_pages, ones = memoryview(memory)[:: mmap.PAGESIZE], b"\1" * pages
@@ -1152,16 +1165,94 @@ def judged(
     return rows
 
 
-def tried(cause: Cause, folder: Path, seconds: int) -> list[Row]:
-    """Injects one cause, watches the program, and judges what the explanations say."""
-    ours = [sys.executable, __file__, "--folder", str(folder)]
-    command = cause.program(folder) if cause.program is not None else [*ours, "--program", cause.name]
-    injector = (
-        None if cause.inject is None else subprocess.Popen([*ours, "--inject", cause.name], process_group=0)
+def in_guest(guest: str, script: str, **files: Any) -> bytes:
+    """What a script prints in a guest of the lab. Raises CalledProcessError if it fails."""
+    command = [RTGAUGE, "lab", "shell", guest, script]
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, **files).stdout
+
+
+def prepare_guest(guest: str) -> None:
+    """Copy the programs to a guest, and mount the controllers of cgroup v1 that the causes need."""
+    programs = io.BytesIO()
+    package = sys.modules[receivers_of_one_packet.__module__]
+    with tarfile.open(fileobj=programs, mode="w") as tar:
+        tar.add(__file__, Path(__file__).name)
+        tar.add(str(package.__file__), f"{package.__name__.replace('.', '/')}.py")
+    mounts = "".join(
+        f"mkdir -p {place}; grep -q {place} /proc/mounts || mount -t cgroup -o {name} {name} {place}; "
+        for name, place in ((name, f"/sys/fs/cgroup/{name}") for name in ("cpu", "freezer"))
     )
+    unpack = f"mkdir -p {GUEST_PLACE} /sys/fs/cgroup/unified; {mounts} cat >{GUEST_PLACE}/programs.tar"
+    with tempfile.TemporaryFile() as file:
+        file.write(programs.getvalue())
+        file.seek(0)
+        in_guest(guest, unpack, stdin=file)
+    in_guest(guest, f"cd {GUEST_PLACE} && tar xf programs.tar && python3 --version")
+
+
+class Local:
+    """Runs the programs of a trial on this machine."""
+
+    place: tuple[str, ...] = ()
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.ours = [sys.executable, __file__, "--folder", str(folder)]
+        self._injector: subprocess.Popen[bytes] | None = None
+
+    def inject(self, cause: Cause) -> None:
+        """Start the injector."""
+        self._injector = subprocess.Popen([*self.ours, "--inject", cause.name], process_group=0)
+
+    def end(self) -> None:
+        """End the injector, and let the programs write down what they told."""
+        if self._injector is not None:
+            os.killpg(self._injector.pid, signal.SIGTERM)
+            self._injector.wait()
+        time.sleep(0.2)  # for its children to write down what they told
+        for group in (FREEZER, FREEZER_2, GROUP):
+            with contextlib.suppress(OSError):
+                group.rmdir()
+
+
+class InGuest:
+    """Runs the programs of a trial in a guest."""
+
+    def __init__(self, folder: Path, guest: str) -> None:
+        self._folder, self._guest = folder, guest
+        self.place = ("--target", f"lab:{guest}")
+        self._there = f"{GUEST_PLACE}/trial"
+        script = f"{GUEST_PLACE}/{Path(__file__).name}"
+        self.ours = ["python3", script, "--in-guest", "--folder", self._there]
+        in_guest(guest, f"rm -rf {self._there}; mkdir {self._there}")
+
+    def inject(self, cause: Cause) -> None:
+        """Start the injector."""
+        words = shlex.join([*self.ours, "--inject", cause.name])
+        write = f"echo $$ >{self._there}/injector; exec {words}"
+        files = f"</dev/null >{self._there}/injector.log 2>&1"
+        in_guest(self._guest, f"setsid sh -c {shlex.quote(write)} {files} &")
+
+    def end(self) -> None:
+        """End the injector, wait until the programs have written down what they told, and fetch it."""
+        groups = " ".join(str(group) for group in (FREEZER, FREEZER_2, GROUP))
+        stop = f"cd {self._there}; [ ! -e injector ] || kill -TERM -$(cat injector); sleep 2; "
+        fetch = "tar cf - told-* injector.log 2>/dev/null"
+        told = in_guest(self._guest, f"{stop} rmdir {groups} 2>/dev/null; {fetch}")
+        with tarfile.open(fileobj=io.BytesIO(told)) as tar:
+            tar.extractall(self._folder, filter="data")
+
+
+def tried(cause: Cause, folder: Path, seconds: int, guest: str | None) -> list[Row]:
+    """Injects one cause, watches the program, and judges what the explanations say."""
+    trial = Local(folder) if guest is None else InGuest(folder, guest)
+    command = cause.program(folder) if cause.program is not None else [*trial.ours, "--program", cause.name]
+    if cause.inject is not None:
+        trial.inject(cause)
     watch = [
         RTGAUGE,
         "watch",
+        *trial.place,
         "--wait",
         "20min",
         "--duration",
@@ -1182,13 +1273,7 @@ def tried(cause: Cause, folder: Path, seconds: int) -> list[Row]:
         print(folder.joinpath("output").read_text(), file=sys.stderr)
         return []
     finally:
-        if injector is not None:
-            os.killpg(injector.pid, signal.SIGTERM)
-            injector.wait()
-        time.sleep(0.2)  # for its children to write down what they told
-        for group in (FREEZER, FREEZER_2, GROUP):
-            with contextlib.suppress(OSError):
-                group.rmdir()
+        trial.end()
     return rows_of(cause, folder)
 
 
@@ -1262,7 +1347,7 @@ def table_row(row: dict[str, Any]) -> str:
 
 def main() -> None:
     """Tries the causes and prints the table."""
-    global FOLDER  # noqa: PLW0603 - where this process writes what it tells
+    global FOLDER, IN_GUEST, FAULTS, TIMERS  # noqa: PLW0603 - of this process, from its command line
     names = [cause.name for cause in CAUSES]
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -1271,10 +1356,14 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=SECONDS, help=f"of each trial; default: {SECONDS}")
     parser.add_argument("--json", action="store_true", help="a line of JSON a cause, with every latency")
     parser.add_argument("--keep", type=Path, help="a folder that does not exist yet: it gets the records")
+    parser.add_argument("--guest", metavar="NAME", help="a running guest of the lab in which to try them")
     parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
+    parser.add_argument("--in-guest", action="store_true", help=argparse.SUPPRESS)
     parser.add_argument("--inject", choices=names, help=argparse.SUPPRESS)
     parser.add_argument("--program", choices=names, help=argparse.SUPPRESS)
     words = parser.parse_args()
+    if words.in_guest:
+        IN_GUEST, FAULTS, TIMERS = True, GUEST_FAULTS, GUEST_TIMERS
     if words.folder is not None:
         FOLDER = words.folder
         signal.signal(signal.SIGTERM, tell_all)
@@ -1288,6 +1377,8 @@ def main() -> None:
         else:
             program(cause, SECONDS + 600)
         return
+    if words.guest is not None:
+        prepare_guest(words.guest)
     if not words.json:
         print(
             "| injected | named | latencies | named correctly | with a doubt | wrong without a "
@@ -1301,7 +1392,7 @@ def main() -> None:
             rows: list[Row] = []
             for run in map(str, range(cause.runs)):
                 Path(folder, run).mkdir()
-                rows += tried(cause, Path(folder, run), words.seconds)
+                rows += tried(cause, Path(folder, run), words.seconds, words.guest)
             row = summary(cause, rows)
             if words.keep is not None:
                 shutil.copytree(folder, words.keep / cause.name)

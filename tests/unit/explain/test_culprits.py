@@ -167,6 +167,17 @@ def test_a_host_that_counts_steal_did_not_run_without_it(
     assert host_may_have_run(one, facts) is may
 
 
+@pytest.mark.parametrize(
+    ("instruction_ns", "cpus", "may"), [(4, 1, False), (4, 2, True), (0, 1, True), (None, 1, True)]
+)
+def test_a_host_takes_no_time_of_a_clock_that_counts_the_instructions_of_one_cpu(
+    instruction_ns: int | None, cpus: int, may: bool
+) -> None:
+    machine = {"virtual": True, "instruction_ns": instruction_ns}
+    facts = Facts.model_validate({"machine": machine, "cpu": {"online_count": cpus}})
+    assert host_may_have_run(step([5])[0], facts) is may
+
+
 def test_counted_steal_is_steal_in_an_interrupt_too() -> None:
     story = (
         Story().switch(-500, 1, MEASURED, LOWER, state=1).at(-1, 1, "irq_handler_entry", irq=31, name="disk")

@@ -118,11 +118,14 @@ def explained_steps(record: Record, steps: Sequence[Step] | None = None) -> list
 
 
 def host_may_have_run(step: Step, facts: Facts) -> bool:
-    """Return whether a virtual machine's host may have taken time during the step. It did not if the guest's
-    kernel has counted steal before but none in this step.
+    """Return whether a virtual machine's host may have taken time during the step.
+
+    It did not if the guest's kernel has counted steal before but none in this step, or if the guest's clock
+    counts the instructions of its only CPU: the clock then stands still while the host runs.
     """
     counts = bool(facts.steal_ns_since_boot) and not any(mark.kind is MarkKind.STEAL for mark in step.marks)
-    return facts.machine.virtual is True and not counts
+    stands_still = bool(facts.machine.instruction_ns) and facts.cpu.online_count == 1
+    return facts.machine.virtual is True and not counts and not stands_still
 
 
 def with_names(
