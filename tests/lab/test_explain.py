@@ -21,6 +21,7 @@ from rtgauge.explain.analysis.culprits import explained_steps
 from rtgauge.explain.analysis.explanation import Kind, sum_words
 from rtgauge.record.reader import Record
 from rtgauge_ext.lab.headers import headers_tree
+from tests.lab.conftest import NEWEST
 from tests.lab.kmod_guests import KMOD
 from tests.support.cli import good, invoke, rtgauge
 
@@ -91,6 +92,24 @@ def test_a_guest_stopped_from_outside_ran_no_software(lab: Lab, tmp_path: Path) 
     assert rows["stopped"]["named"] >= 0.5 * rows["stopped"]["found"], rows
     told = json.loads(good(invoke("show", record.path, "--why", "--json", env=lab.env)).stdout)
     assert any("no software ran on CPUs 0-3" in known["sentence"] for known in told["steps"][0]["latencies"])
+
+
+GUESTS = ("debian", "debian-rt")
+NEWEST_GUESTS = [pytest.param(f"{name}{NEWEST}", marks=pytest.mark.newest) for name in GUESTS]
+
+
+@pytest.mark.parametrize("name", [*GUESTS, *NEWEST_GUESTS])
+def test_stalls_of_a_program_in_the_guest_are_named(lab: Lab, tmp_path: Path, name: str) -> None:
+    """Time that the host takes is no doubt there."""
+    lab.boot(name, icount=True)
+    rows, record = self_test(lab, tmp_path, "--cpu", "0", "--kinds", "hog,catch-up,timers", "--count", "24")
+    assert set(rows) == {"hog", "catch-up", "timers"}
+    for row in rows.values():
+        assert row["named"] >= 0.8 * row["injected"], rows
+    doubts = [
+        doubt for step in explained_steps(record) for known in step.explanations for doubt in known.doubts
+    ]
+    assert not [doubt for doubt in doubts if "the host of this virtual machine" in doubt]
 
 
 BUDGET = r"""
