@@ -12,6 +12,7 @@ from rtgauge.errors import InputError
 from rtgauge.load.load import Load, LoadContext, LoadTarget, PartSpec
 from rtgauge.record.model import LeftOut
 from rtgauge.suggest import nearest
+from rtgauge.system.kernel import REALTIME
 
 KINDS = {
     "hog": "rtgauge-hog",
@@ -98,6 +99,12 @@ class StallLoad(Load):
                     remedy="build and load kmod/test/stall (ext/selftest/README.md)",
                 )
             return None
+        if self._kind == "timers" and target.read([REALTIME]).text(REALTIME) == "1":
+            return LeftOut(
+                what=what,
+                reason="PREEMPT_RT runs the timers of programs in a thread, which stalls no real-time task",
+                remedy="you need not do anything: this delay cannot occur on this kernel",
+            )
         missing = super().left_out(target)
         if missing is not None:
             return missing.model_copy(update={"what": what})

@@ -54,8 +54,8 @@ class KeptLoad(TypedDict):
 
 
 WARM_UP_S = 2.0
-READY_S = 30.0
-"""How long (s) a load may take until its programs run."""
+READY_S, EMULATED_READY_S = 30.0, 180.0
+"""How long (s) a load may take until its programs run, and on an emulated processor."""
 POLL_S = 0.1
 GRACE_S = 3.0
 MEMORY_EVERY_S = 1.0

@@ -18,7 +18,7 @@ from rtgauge import extension
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.known_extensions import from_where
 from rtgauge.load import registry as loads
-from rtgauge.load.lifecycle import RunningLoad
+from rtgauge.load.lifecycle import EMULATED_READY_S, READY_S, RunningLoad
 from rtgauge.probe import registry as probes
 from rtgauge.record.model import LeftOut, LoadReport, Step, StepKey
 from rtgauge.runner.context import (
@@ -236,7 +236,8 @@ class StepRun:
             self._stop_at_exit(load)
             run.progress.phase(f"load {name} warms up")
             run.interrupt.stop_by(abandon)
-            load.wait_warm(run.load_warm_up_s)
+            ready_s = EMULATED_READY_S if self._on.facts.machine.emulated else READY_S
+            load.wait_warm(run.load_warm_up_s, ready_s)
         except MeasureError as error:
             raise LoadFailed(name, str(error)) from None
         finally:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 
 from rtgauge.errors import MeasureError
+from rtgauge.load.lifecycle import EMULATED_READY_S, READY_S
 from rtgauge.record.facts import Facts
 from rtgauge.record.model import LoadReport, StepKey
 from rtgauge.runner import scope, step
@@ -33,9 +34,16 @@ class Bench:
     """A target, a load and a measurer that write down what happens, and fail at `fails_at` with `error`."""
 
     def __init__(
-        self, monkeypatch: pytest.MonkeyPatch, fails_at: str, error: BaseException, *, alone: bool = True
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        fails_at: str,
+        error: BaseException,
+        *,
+        alone: bool = True,
+        emulated: bool = False,
     ) -> None:
         self.events: list[str] = []
+        self.ready_s = 0.0
         self.goes_on_alone = alone
         self._fails_at, self._error = fails_at, error
         progress = SimpleNamespace(phase=lambda _text: None)
@@ -45,7 +53,8 @@ class Bench:
         deployments = SimpleNamespace(
             not_put_back=[], sets_as_is=False, bring_about=lambda _name: (nothing_set(), None)
         )
-        context = TargetContext(cast("Any", run), cast("Any", target), Facts(), [], cast("Any", deployments))
+        facts = Facts.model_validate({"machine": {"emulated": emulated}})
+        context = TargetContext(cast("Any", run), cast("Any", target), facts, [], cast("Any", deployments))
         monkeypatch.setattr(step, "measurer_of", lambda _key: self)
         monkeypatch.setattr(step.StepRun, "_expected_s", 0.0)
         monkeypatch.setattr(step.RunningLoad, "start", lambda *_parts, **_names: self)
@@ -57,7 +66,8 @@ class Bench:
         if place == self._fails_at:
             raise self._error
 
-    def wait_warm(self, _seconds: float) -> None:
+    def wait_warm(self, _seconds: float, ready_s: float) -> None:
+        self.ready_s = ready_s
         self._reach("warm")
 
     def begin(self) -> None:
@@ -93,6 +103,13 @@ def test_a_step_takes_all_states_and_undoes_in_order(monkeypatch: pytest.MonkeyP
     assert bench.measured() == ("step", "windows")
     assert bench.events == [*ALL, "load stops", "put back"], "a load that is stopped again stays stopped"
     assert bench.run.state is State.SETTLED
+
+
+@pytest.mark.parametrize(("emulated", "ready_s"), [(False, READY_S), (True, EMULATED_READY_S)])
+def test_an_emulated_load_may_start_later(emulated: bool, ready_s: float, monkeypatch: pytest.MonkeyPatch):
+    bench = Bench(monkeypatch, "nowhere", MeasureError(""), emulated=emulated)
+    bench.measured()
+    assert bench.ready_s == ready_s
 
 
 @pytest.mark.parametrize("place", ["arm", "load begins", "measure", "settle"])

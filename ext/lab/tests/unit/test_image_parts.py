@@ -20,7 +20,7 @@ from rtgauge_ext.lab.image import kernel_in
 from rtgauge_ext.lab.kernel_image import architecture_of, bootable
 from rtgauge_ext.lab.modules import find_modules, module_name, module_needs, with_needs
 from rtgauge_ext.lab.qemu import check_append
-from rtgauge_ext.lab.userland import needed_libraries, resolve
+from rtgauge_ext.lab.userland import FILES, PROGRAMS, needed_libraries, pick, resolve
 from rtgauge_ext.signal.module_file import module_content
 
 
@@ -227,3 +227,13 @@ def test_packages_without_a_kernel_say_so(tmp_path: Path) -> None:
     (tmp_path / "usr/lib/modules/7.3-amd64").mkdir(parents=True)
     with pytest.raises(MeasureError, match="do not contain a kernel"):
         kernel_in(tmp_path)
+
+
+def test_a_guest_gets_python_with_all_its_modules(tmp_path: Path) -> None:
+    tree, module = tmp_path / "tree", "usr/lib/python3.13/json/decoder.py"
+    for name in (*PROGRAMS, *FILES, module):
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        (tree / name).write_text(name)
+    pick(tree, tmp_path / "picked", "x86_64")
+    assert (tmp_path / "picked" / module).read_text() == module
+    assert (tmp_path / "picked/usr/bin/python3").exists()
