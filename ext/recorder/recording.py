@@ -41,13 +41,15 @@ from rtgauge_ext.recorder.entries import (
 )
 from rtgauge_ext.recorder.folder import TRIGGERED, EntrySource, MomentHead, RecorderFolder
 from rtgauge_ext.recorder.keeping import UNNAMED
+from rtgauge_ext.recorder.late_counts import LateCounts, late_series
 from rtgauge_ext.recorder.naming import Namer
 from rtgauge_ext.recorder.requests import Requests
-from rtgauge_ext.recorder.triggers import OnTrigger, Trigger, late
+from rtgauge_ext.recorder.triggers import LATE, OnTrigger, Trigger, late
 
 MINUTE_NS = 60 * NS_PER_S
 WINDOW, MEASURED = b'{"type":"window",', b'"phase":"measure"'
 MOMENT, FORMATS = b'{"type":"moment",', b'{"type":"trace_formats",'
+LATE_COUNT = f"trigger_{LATE}"
 REMEMBERED = 64
 """Moments that are compared with new ones: two engines overlap for a moment when one follows the other."""
 State = Literal["watched", "unseen", "absent"]
@@ -63,6 +65,8 @@ class Taker:
         self.hello: Hello | None = None
         self._hello = self._formats = b""
         self.series: dict[int, SeriesLine] = {}
+        self._bounds: dict[int, int] = {}
+        """Series -> bound (ns) of the requirement."""
         self.from_ns: int | None = None
         """When its measured phase begins; None: not known yet."""
         self.until_ns: int | None = None
@@ -110,6 +114,7 @@ class Taker:
         if text.startswith(WINDOW):
             if MEASURED in text[:100]:
                 self._windows.append(text)
+                self._take_late(text)
             return
         if text.startswith(MOMENT):
             self._take_moment(text)
@@ -124,6 +129,8 @@ class Taker:
                 self.hello, self._hello = line, text
             case SeriesLine():
                 self.series[line.series] = line
+                if (bound_ns := self._recording.bounds.get(line.metric)) is not None:
+                    self._bounds[line.series] = bound_ns
             case Started() if self.from_ns is None and self.hello is not None:
                 warm_up_ns = self.hello.parameters.get("warm_up_ns")
                 self.from_ns = line.start_ns + (warm_up_ns if isinstance(warm_up_ns, int) else 0)
@@ -174,6 +181,18 @@ class Taker:
             metric=None if series is None else series.metric,
         )
 
+    def _take_late(self, text: bytes) -> None:
+        """Count the late cycles of a window."""
+        number = late_series(text, self._bounds) if self._bounds else None
+        if number is None:
+            return
+        try:
+            window = Window.model_validate_json(text)
+        except ValidationError:
+            return  # `figures` counts it
+        if self.until_ns is None or window.start_ns < self.until_ns:
+            self._recording.take_late(self.series[number], window)
+
     def _take_moment(self, text: bytes) -> None:
         self.moments += 1
         self.moment_bytes += len(text) * 3 // 4
@@ -213,7 +232,8 @@ class Recording:
         """
         self.folder, self.clock = folder, clock
         self._namer, self._facts = namer, facts
-        self._bounds, self._on_trigger, self._around = bounds or {}, on_trigger, around
+        self.bounds, self._on_trigger, self._around = bounds or {}, on_trigger, around
+        self._late = LateCounts(self.bounds)
         self._before = self._minute = clock()
         self._takers: list[Taker] = []
         self._source = ""
@@ -261,7 +281,7 @@ class Recording:
         self._recent.append(key)
         task, latency_ns = str(series.labels.get("task")), int(document["latency_ns"])
         waited = document["kind"] in {"blocked", "waited"}
-        trigger = None if waited else late(task, series.metric, latency_ns, self._bounds)
+        trigger = None if waited else late(task, series.metric, latency_ns, self.bounds)
         self.counts["moments"] += 1
         culprit = UNNAMED
         if self._namer.may():
@@ -278,7 +298,13 @@ class Recording:
         )
         self._add(head, text)
         if trigger is not None:
-            self.trigger(trigger._replace(detail=f"{trigger.detail}; {culprit or 'not explained yet'}"))
+            self.counts[LATE_COUNT] += self._late.moment(task, series.metric, int(document["release_ns"]))
+            self._on_trigger(trigger._replace(detail=f"{trigger.detail}; {culprit or 'not explained yet'}"))
+
+    def take_late(self, series: SeriesLine, window: Window) -> None:
+        """Count the late cycles of a window that have no moment. Raises RecordError if it is damaged."""
+        task = str(series.labels.get("task"))
+        self.counts[LATE_COUNT] += self._late.window(task, series.metric, window, self.clock().monotonic_ns)
 
     def _add(self, head: MomentHead, text: bytes) -> None:
         try:
@@ -347,6 +373,8 @@ class Recording:
             way = "back" if set_ns < 0 else "forward"
             self.event("clock set", f"the wall clock was set {way} by {format_time(abs(set_ns))}")
         self._before = now
+        for trigger in self._late.without_moment(now.monotonic_ns):
+            self._on_trigger(trigger)
         if now.monotonic_ns - self._minute.monotonic_ns >= MINUTE_NS:
             self.flush()
         self._namer.turn()
