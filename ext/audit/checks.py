@@ -88,13 +88,19 @@ def _words(value: Any) -> set[str]:
     return set(re.split(r"[\s,]+", as_text(value)))
 
 
+def mask_cpus(text: str, possible: list[int]) -> list[int] | None:
+    """Return the CPUs of a parameter that is a mask (xenomai.supported_cpus=0x6); None for any other text."""
+    match = re.fullmatch(r"(?:0[xX])?([0-9a-fA-F]{1,64})", text)
+    return [cpu for cpu in possible if int(match[1], 16) >> cpu & 1] if match else None
+
+
 def _cpus(text: Any, possible: list[int]) -> set[int] | None:
     """Return the CPUs of a list, or of a mask with the prefix 0x; None for any other text."""
     if not isinstance(text, str) or text == UNKNOWN:
         return None
     if text in ("", NONE):
         return set()
-    cpus = kernel.mask_cpus(text, possible) if text[:2] in ("0x", "0X") else kernel.cpu_list(text, possible)
+    cpus = mask_cpus(text, possible) if text[:2] in ("0x", "0X") else kernel.cpu_list(text, possible)
     return None if cpus is None else set(cpus)
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
 from rtgauge.record.facts import Processors
+from rtgauge.system.cpus import CPU
 from rtgauge.system.deployment.auditor import audit_rules
 from rtgauge.system.deployment.definition import (
     ALL,
@@ -26,6 +27,7 @@ from rtgauge.units import format_cpu_list, format_cpu_mask, name_cpus, plural
 
 if TYPE_CHECKING:
     from rtgauge.system.deployment.machine_state import Machine
+    from rtgauge.target.file_batch import Files
 
 X86 = ("x86_64", "i686", "i586", "i386")
 OF_DEPLOYMENTS = {
@@ -100,7 +102,8 @@ def command_line(
 
 
 def _of_rules(deployment: Deployment) -> list[str]:
-    return [word for name in deployment.boot_rules for word in audit_rules()[name].boot]
+    names = deployment.boot.split(",") if deployment.boot else []
+    return [word for name in names for word in audit_rules()[name].boot]
 
 
 def not_by_boot(deployment: Deployment) -> list[str]:
@@ -197,3 +200,10 @@ def not_in_effect(words: list[str], cpu: Processors) -> list[str]:
     """Return `nohz_full=CPUS` from the parameters `words` if the facts show other CPUs; otherwise nothing."""
     requested = next((word.partition("=")[2] for word in words if word.startswith("nohz_full=")), None)
     return [] if requested is None or cpu.nohz_full == requested else [f"nohz_full={requested}"]
+
+
+def knows_nohz_full(files: Files) -> bool:
+    """Return whether the kernel has CONFIG_NO_HZ_FULL, judging by a file in sysfs; True if sysfs is
+    unreadable.
+    """
+    return files.exists(f"{CPU}/nohz_full") or not files.exists(f"{CPU}/online")

@@ -29,6 +29,7 @@ from rtgauge.record.reader import PAGE, PARTIAL, RUN, Record, opened_folder, rea
 from rtgauge.record.record_folder import RecordFolder, damaged
 from rtgauge.target.address import parse_address
 from rtgauge_ext.store.labels import LABELS
+from rtgauge_ext.store.record_check import check_files
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,200}")
 PART = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,200}(?:/[A-Za-z0-9][A-Za-z0-9._+-]{0,200}){0,4}")
@@ -95,7 +96,7 @@ class Parcel:
             raise InputError(
                 f"{path} cannot be sent, because its name is not the name of a record ({run.id[:60]})"
             )
-        Record.of(folder).check_files()
+        check_files(Record.of(folder))
         try:
             sums: dict[str, str] = {}
             for name in _files(folder):

@@ -15,8 +15,9 @@ from rtgauge.record.windows import Windows
 from rtgauge.runner.context import StepContext, StepInProgress, step_files
 from rtgauge.runner.engine import STREAM, EngineStream, arm_and_stop, follow
 from rtgauge.runner.put_together import EngineMeasurement
-from rtgauge.target.target import ClockOffset, Guarded, Target, clock_offset
+from rtgauge.target.target import Guarded, Target
 from rtgauge_ext.signal.background_engine import BackgroundEngine
+from rtgauge_ext.signal.clock_offset import ClockOffset, clock_offset
 from rtgauge_ext.signal.marks import SignalMarkKind
 from rtgauge_ext.signal.parameters import Role, other_role, signal_step
 

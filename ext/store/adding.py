@@ -19,6 +19,7 @@ from rtgauge_ext.store.database import BUSY_S, DamagedError, Place, clear_proble
 from rtgauge_ext.store.digest import checksum_of, digest_of
 from rtgauge_ext.store.labels import Labels, read_labels, write_labels
 from rtgauge_ext.store.postgresql import Server
+from rtgauge_ext.store.record_check import check_files
 from rtgauge_ext.store.store import AddingOutcome, Store
 
 
@@ -120,7 +121,7 @@ def _add(
     if not again and store.known(run.id, path, sha256) is AddingOutcome.UNCHANGED:
         return AddedRecord(run.id, AddingOutcome.UNCHANGED, kept)
     record = Record.of(folder)
-    record.check_files()
+    check_files(record)
     return AddedRecord(run.id, store.put(digest_of(record, sha256), path, again=again), kept)
 
 

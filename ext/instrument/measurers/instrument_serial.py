@@ -27,7 +27,7 @@ from rtgauge.record.stream import Summary
 from rtgauge.record.window_table import WindowTable
 from rtgauge.runner.context import StepContext, StepInProgress
 from rtgauge.runner.put_together import EngineMeasurement
-from rtgauge.target.target import Target, clock_offset
+from rtgauge.target.target import Target
 from rtgauge.units import NS_PER_S, plural
 from rtgauge_ext.instrument.configuration import configuration_of
 from rtgauge_ext.instrument.edges import DistanceFollower, ResponseFollower, Times
@@ -51,6 +51,7 @@ from rtgauge_ext.instrument.messages import (
 from rtgauge_ext.instrument.samples_file import SamplesFile
 from rtgauge_ext.instrument.session import Loopback, Session, self_test
 from rtgauge_ext.instrument.window_builder import Phase, PhaseTotals, WindowBuilder, summary_line
+from rtgauge_ext.signal.clock_offset import clock_offset
 from rtgauge_ext.signal.marks import SignalMarkKind
 from rtgauge_ext.signal.parameters import signal_step
 

@@ -47,14 +47,6 @@ def _is_limits(value: object) -> bool:
     )
 
 
-def _is_text(value: object) -> bool:
-    return isinstance(value, str)
-
-
-def _is_truth(value: object) -> bool:
-    return isinstance(value, bool)
-
-
 def _is_figure(value: object) -> bool:
     return isinstance(value, (int, float)) and not isinstance(value, bool) and abs(value) <= MOST_NS
 
@@ -76,10 +68,10 @@ def _parameter(name: str) -> tuple[str, Callable[[object], bool]] | None:
     if name.endswith("_ns"):
         return "a time (ns)", _is_time
     if name in TEXTS:
-        return "a text", _is_text
+        return "a text", lambda value: isinstance(value, str)
     if name in WHOLE_NUMBERS:
         return "a whole number", _is_whole
-    return ("true or false", _is_truth) if name in TRUTHS else None
+    return ("true or false", lambda value: isinstance(value, bool)) if name in TRUTHS else None
 
 
 def _check(

@@ -33,7 +33,6 @@ SUMS = "SHA256SUMS"
 """The checksums, in sha256sum's format, of the files that `described_in` lists. Each step.json has the
 checksums of the other files in its folder.
 """
-SUM = re.compile(r"([0-9a-f]{64})  ([^\0]+)")
 WINDOWS, BLOCKS = "windows.parquet", "blocks.parquet"
 """The files with a step's windows. A long step has blocks, which are windows merged in time."""
 PART = re.compile(r"windows-[^/]*\.parquet")
@@ -206,39 +205,6 @@ class Record:
             outcome=outcome,
             answer=answer,
         )
-
-    def check_files(self) -> None:
-        """Check every file against its checksum. A step's missing files are skipped, because the user may
-        delete streams and logs.
-
-        Raises RecordError for a file that differs.
-        """
-        self._check_described()
-        for step in self.steps:
-            for name in step.checksums:
-                if self.has(step, name):
-                    try:
-                        self.file(step, name).open().close()
-                    except (OSError, ValueError) as error:
-                        raise damaged(self.file(step, name), error) from None
-
-    def _check_described(self) -> None:
-        """Check run.json, step.json and system.json. Older records have no checksums of these files."""
-        if not self.folder.has(SUMS):
-            return
-        file = self.folder.file(SUMS)
-        try:
-            lines = file.read(MOST_JSON).decode().splitlines()
-        except (OSError, ValueError) as error:
-            raise damaged(file, error) from None
-        sums = {match[2]: match[1] for line in lines if (match := SUM.fullmatch(line)) is not None}
-        if len(sums) < len(lines) or sorted(sums) != sorted(described_in(self.folder)):
-            raise RecordError(f"{file} does not list exactly the files of the record: the record is damaged")
-        for name, sha256 in sums.items():
-            try:
-                self.folder.file(name, sha256).open().close()
-            except (OSError, ValueError) as error:
-                raise damaged(self.folder.file(name), error) from None
 
     def windows(self, step: Step, *, bins: bool = True) -> Windows:
         """Read a step's windows; for a long step its blocks, each of several merged seconds.

@@ -236,13 +236,6 @@ def _deepest_us(states: Iterable[_State], online: set[int]) -> int | None:
     return max(known, default=0) if online and len(known) == len(latencies) else None
 
 
-def knows_nohz_full(files: Files) -> bool:
-    """Return whether the kernel has CONFIG_NO_HZ_FULL, judging by a file in sysfs; True if sysfs is
-    unreadable.
-    """
-    return files.exists(f"{CPU}/nohz_full") or not files.exists(f"{CPU}/online")
-
-
 def facts(files: Files) -> Processors:
     """Return all facts about the processors."""
     board, smt = files.text("/proc/device-tree/model"), files.number(f"{CPU}/smt/active")

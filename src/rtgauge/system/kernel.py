@@ -57,12 +57,6 @@ def cpu_list(text: str, possible: list[int]) -> list[int] | None:
     return sorted(cpus & set(possible)) if possible else sorted(cpus)
 
 
-def mask_cpus(text: str, possible: list[int]) -> list[int] | None:
-    """Return the CPUs of a parameter that is a mask (xenomai.supported_cpus=0x6); None for any other text."""
-    match = re.fullmatch(r"(?:0[xX])?([0-9a-fA-F]{1,64})", text)
-    return [cpu for cpu in possible if int(match[1], 16) >> cpu & 1] if match else None
-
-
 REALTIME = "/sys/kernel/realtime"
 DEBUGFS_PREEMPT = "/sys/kernel/debug/sched/preempt"
 PACKED_CONFIG = "/proc/config.gz"

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated, Any, BinaryIO, NamedTuple, Protocol, Self
+from typing import Annotated, Any, BinaryIO, Protocol, Self
 
 from pydantic import Field
 from typing_extensions import TypedDict  # pydantic needs this version before Python 3.12
@@ -28,22 +28,6 @@ class Completed:
 
     returncode: int
     stdout: str
-
-
-class ClockOffset(NamedTuple):
-    """The offset to add to times of another machine's CLOCK_MONOTONIC to get ours, and its uncertainty."""
-
-    ns: int
-    uncertainty_ns: int
-
-
-def clock_offset(ours: Callable[[], int], theirs: Callable[[], int]) -> ClockOffset:
-    """Return the offset from the clock that `theirs` reads to the clock that `ours` reads (both in ns).
-
-    Our clock is read before and after the other one. Half the time between is the uncertainty.
-    """
-    before_ns, their_ns, after_ns = ours(), theirs(), ours()
-    return ClockOffset((before_ns + after_ns) // 2 - their_ns, (after_ns - before_ns) // 2)
 
 
 FolderName = Annotated[str, Field(pattern=r"^(program|files)-[0-9a-f]{8}$")]

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
 from rtgauge.record.facts import Idle, Nothing, Processors, Topology
-from rtgauge.system.cpus import knows_nohz_full
 from rtgauge.system.deployment.current import recognise
 from rtgauge.system.deployment.definition import (
     NAMED,
@@ -386,12 +385,3 @@ def test_settings_that_are_so_already_are_not_written() -> None:
         for action in STAGES[3](Deployment("t", throttling="on"), here)
         if isinstance(action, Write)
     )
-
-
-@pytest.mark.parametrize(
-    ("files", "known"),
-    [({"online": "0-1", "nohz_full": "(null)"}, True), ({"online": "0-1"}, False), ({}, True)],
-)
-def test_a_kernel_without_nohz_full_has_no_file_of_it(files, known):
-    read = Files({f"/sys/devices/system/cpu/{name}": {"text": text} for name, text in files.items()})
-    assert knows_nohz_full(read) is known

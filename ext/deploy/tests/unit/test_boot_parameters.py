@@ -15,10 +15,12 @@ from tests.unit.system.test_deployment import DELGADO, machine
 from rtgauge.errors import InputError
 from rtgauge.record.facts import Idle, Nothing, Processors
 from rtgauge.system.deployment.definition import NAMED, Deployment, parse_deployment, why_not
+from rtgauge.target.file_batch import Files
 from rtgauge_ext.deploy.boot_parameters import (
     boot_words,
     command_line,
     differs,
+    knows_nohz_full,
     left_to_set,
     not_in_effect,
     other_words,
@@ -151,7 +153,7 @@ def test_whatever_can_be_booted_has_words_that_a_kernel_takes(
 
 def test_rules_that_take_a_boot_become_their_parameters() -> None:
     deployment = parse_deployment("boot=skew-tick,threaded-interrupts,isolate=1")
-    assert deployment.boot_rules == ["threaded-interrupts", "skew-tick"]
+    assert deployment.boot == "threaded-interrupts,skew-tick"
     four = machine([[0], [1], [2], [3]])
     assert [*boot_words(deployment, four, X86)][-2:] == ["threadirqs", "skew_tick=1"]
     assert why_not_by_boot(deployment, four, X86) is None
@@ -196,3 +198,12 @@ def test_the_words_on_other_machines() -> None:
     )
     with pytest.raises(InputError, match="one must remain"):
         command_line(NAMED["MI"], machine([[0]]), architecture="x86_64")
+
+
+@pytest.mark.parametrize(
+    ("files", "known"),
+    [({"online": "0-1", "nohz_full": "(null)"}, True), ({"online": "0-1"}, False), ({}, True)],
+)
+def test_a_kernel_without_nohz_full_has_no_file_of_it(files, known):
+    read = Files({f"/sys/devices/system/cpu/{name}": {"text": text} for name, text in files.items()})
+    assert knows_nohz_full(read) is known

@@ -59,11 +59,6 @@ class Deployment:
         return self.settings.split(",") if self.settings else []
 
     @property
-    def boot_rules(self) -> list[str]:
-        """The ids of the audit rules to meet with boot parameters."""
-        return self.boot.split(",") if self.boot else []
-
-    @property
     def isolates(self) -> bool:
         """Whether the deployment isolates CPUs for the measurement."""
         return self.isolate not in (None, "off")
