@@ -29,6 +29,7 @@ from rtgauge.units import NS_PER_S, format_duration, format_span, format_time, p
 from rtgauge_ext.importers.foreign_file import MAX_COUNT, MAX_VALUE_NS, damaged
 from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.importers.measurement import SHORT_NS, ImportedSeries, Measurement, scheduling_marks
+from rtgauge_ext.instrument.marks import InstrumentMarkKind
 
 RELEASED = {"wakeup", "periodic", "response"}
 """Probes whose missed activations are shown."""
@@ -246,7 +247,7 @@ def _histogram_marks(measurement: Measurement, *, contradicted: bool) -> list[Ma
         lie = f"{plural(overflow, 'sample')} {'lies' if overflow == 1 else 'lie'}"
         samples = f"{lie} {where} {measurement.tool}'s histogram"
         detail = f"{samples}; only the largest of each series is known, and the others {others}"
-        marks.append(MarkKind.HISTOGRAM_OVERFLOW.mark(detail))
+        marks.append(InstrumentMarkKind.HISTOGRAM_OVERFLOW.mark(detail))
     if any(not series.histogram and series.count for series in measurement.series):
         detail = (
             "the file has only the minimum, average and maximum, so a quantile is known only to be at least "
@@ -296,7 +297,7 @@ def _marks(
     marks: list[Mark] = []
     if measurement.series and resolution == 1000:
         detail = f"{tool} truncates to whole us, so values may be up to 999 ns larger"
-        marks.append(MarkKind.RESOLUTION_1US.mark(detail))
+        marks.append(InstrumentMarkKind.RESOLUTION_1US.mark(detail))
     elif measurement.series and resolution > 1:
         in_bins = f"{tool} counted in bins of {format_duration(resolution)}"
         marks.append(

@@ -50,3 +50,13 @@ class InstrumentMarkKind(MarkKindBase):
         "Some answers took longer than a period. The latmon reports only how many periods passed, so "
         "rtgauge counts each as a latency of one period.",
     )
+    RESOLUTION_1US = Entry(
+        (NOTE,),
+        "The tool counts in whole us, so a true value may differ by up to 1 us. The detail says in which "
+        "direction.",
+    )
+    HISTOGRAM_OVERFLOW = Entry(
+        (NOTE,),
+        "Some samples were too large for the histogram. Their number is known, but not their values.",
+        "measure with a larger histogram",
+    )

@@ -17,11 +17,10 @@ from dataclasses import dataclass, field
 import numpy as np
 import numpy.typing as npt
 
-from rtgauge.analysis.scipy_functions import root
 from rtgauge.record.strict_model import Model
 from rtgauge.units import format_count, plural
 from rtgauge_ext.papers.chi_square import critical_value
-from rtgauge_ext.papers.scipy_functions import kendall, kruskal_wallis, minimise, spearman
+from rtgauge_ext.papers.scipy_functions import kendall, kruskal_wallis, minimise, root, spearman
 
 FloatArray = npt.NDArray[np.float64]
 

@@ -46,6 +46,11 @@ def minimise(function: Callable[[FloatArray], float], start: Sequence[float], *,
     return Minimum(np.asarray(found.x, dtype=np.float64), float(found.fun))
 
 
+def root(function: Callable[[float], float], low: float, high: float, *, tolerance: float) -> float:
+    """Return a root between `low` and `high`, to `tolerance` (relative). The values there differ in sign."""
+    return float(_optimize().brentq(function, low, high, rtol=tolerance))
+
+
 def kendall(x: npt.ArrayLike, y: npt.ArrayLike) -> TestResult:
     """Return Kendall's tau, with the two-sided p-value of the normal approximation."""
     return _result(_stats().kendalltau(x, y, method="asymptotic"))

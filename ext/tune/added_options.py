@@ -11,7 +11,8 @@ from typing import Annotated
 
 import typer
 
-from rtgauge.cli.added_options import Audited, MoreOf
+from rtgauge.cli.added_options import MoreOf
+from rtgauge_ext.audit.added_check import Audited
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ HOST = sorted(
     for path in folder.rglob("*.py")
     if not {"tests", "bench"} & set(path.relative_to(ROOT).parts)
 )
-OF_EXTENSIONS = {"OVERLOAD", "HISTOGRAM_OVERFLOW", "RESOLUTION_1US"}
+OF_EXTENSIONS = {"OVERLOAD"}
 """Marks of the core that only extensions make, each of them several."""
 STREAM_MARK = re.compile(r"(?<!void )stream_mark\((.*?)\);$", re.DOTALL | re.MULTILINE)
 

@@ -14,7 +14,6 @@ import numpy as np
 
 from rtgauge.errors import MeasureError
 from rtgauge.record.histogram import bin_of
-from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import ExactFigures, InstrumentReport, LeftOut, Mark, StepKey
 from rtgauge.record.windows import Windows, add_bins
 from rtgauge.runner.context import StepContext, StepInProgress
@@ -142,7 +141,7 @@ def _marks(bulks: list[Bulk], cells: Cells | None) -> list[Mark]:
     counts = [] if cells is None else cells.counts
     placed = sum(counts)
     marks = [
-        MarkKind.RESOLUTION_1US.mark(
+        InstrumentMarkKind.RESOLUTION_1US.mark(
             "a latmon counts in bins of 1 us, so a quantile is the end of its bin, up to 1 us too large; "
             "minimum, mean and maximum are exact"
         )
@@ -163,7 +162,7 @@ def _marks(bulks: list[Bulk], cells: Cells | None) -> list[Mark]:
         marks.append(InstrumentMarkKind.CELLS_MISSING.mark(detail))
     if cells is not None and cells.clipped:
         marks.append(
-            MarkKind.HISTOGRAM_OVERFLOW.mark(
+            InstrumentMarkKind.HISTOGRAM_OVERFLOW.mark(
                 f"the latmon's last bin has {plural(counts[-1], 'sample')} of {len(counts) - 1} us or more; "
                 f"only the largest is known exactly"
             )

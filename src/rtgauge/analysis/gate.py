@@ -15,14 +15,14 @@ from __future__ import annotations
 import bisect
 import enum
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
-from rtgauge.analysis.scipy_functions import root
 from rtgauge.errors import InputError
 from rtgauge.record.pairs import BLOCK, DEFAULT_PAIRS, MOST_PAIRS, most_measured
 
@@ -201,6 +201,13 @@ def decide(
     return _decision(outcome, values[:seen], level)
 
 
+def _root(function: Callable[[float], float], low: float, high: float, *, tolerance: float) -> float:
+    """Return a root between `low` and `high`, to `tolerance` (relative). The values there differ in sign."""
+    from scipy import optimize
+
+    return float(cast("Any", optimize).brentq(function, low, high, rtol=tolerance))
+
+
 def detectable(spread: float, pairs: int, error: float = ALARM) -> float:
     """Return the smallest relative change that a gate of `pairs` pairs detects with 90 % probability, at
     least LEAST_CHANGE. `spread`: the relative standard deviation of the runs of one side; `error`: as in
@@ -211,7 +218,7 @@ def detectable(spread: float, pairs: int, error: float = ALARM) -> float:
         return _power(ratio, pairs, error) - 0.9
 
     highest = 4 * _critical(pairs, error)[-1]
-    ratio = root(short_of_power, 0.0, highest, tolerance=1e-6)
+    ratio = _root(short_of_power, 0.0, highest, tolerance=1e-6)
     return max(math.expm1(ratio * math.sqrt(2 / pairs) * spread), LEAST_CHANGE)
 
 
@@ -312,7 +319,7 @@ def _bounds(fractions: Doubles, spent: Doubles) -> Doubles:
         ) -> float:
             return float(mass @ ndtr((points - bound) / step)) - chance
 
-        bound: float = root(left_over, 0.0, widest, tolerance=1e-9)
+        bound: float = _root(left_over, 0.0, widest, tolerance=1e-9)
         after = np.linspace(-widest, bound, GRID)
         kernel = np.exp(-0.5 * ((after[:, None] - points) / step) ** 2)
         density = kernel @ mass / (step * math.sqrt(2 * math.pi))

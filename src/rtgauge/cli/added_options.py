@@ -101,16 +101,6 @@ class ForExport(AddedOptions):
         """
 
 
-class Audited(AddedOptions):
-    """For `audit`: checks something else instead of the rules."""
-
-    @abstractmethod
-    def check(self) -> Callable[[str], int] | None:
-        """Return what checks a target, prints what it finds, and returns the exit status; None if the options
-        do not ask for it.
-        """
-
-
 class MoreOf(AddedOptions):
     """For `resume`: gives more of something to the records of an Asker (rtgauge.cli.decided)."""
 

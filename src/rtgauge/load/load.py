@@ -68,21 +68,6 @@ class LoadTarget(Protocol):
         ...
 
 
-def nothing_more(_log: str) -> dict[str, Any]:
-    """Return nothing, for a part whose output has no figures."""
-    return {}
-
-
-def nothing_short(_reached: Mapping[str, Any]) -> str | None:
-    """Return no note, for a part that always reaches its amount, or whose figures show if it does not."""
-    return None
-
-
-def no_more_to_wait_for(_target: LoadTarget, _processes: Sequence[ProcessStat]) -> bool:
-    """Return True, for a part that is ready as soon as its processes run."""
-    return True
-
-
 @dataclass(frozen=True)
 class PartSpec:
     """One program of a load.
@@ -98,11 +83,11 @@ class PartSpec:
     argv: list[str]
     wanted: dict[str, Any]
     ready: tuple[str, int]
-    settled: Callable[[LoadTarget, Sequence[ProcessStat]], bool] = no_more_to_wait_for
+    settled: Callable[[LoadTarget, Sequence[ProcessStat]], bool] = lambda _target, _processes: True
     lasting: bool = True
     watch_memory: bool = False
-    reached: Callable[[str], dict[str, Any]] = nothing_more
-    shortfall: Callable[[Mapping[str, Any]], str | None] = nothing_short
+    reached: Callable[[str], dict[str, Any]] = lambda _log: {}
+    shortfall: Callable[[Mapping[str, Any]], str | None] = lambda _reached: None
     notes: tuple[str, ...] = ()
 
 

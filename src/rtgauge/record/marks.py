@@ -414,16 +414,6 @@ class MarkKind(MarkKindBase):
     )
 
     # Marks about other tools' output.
-    RESOLUTION_1US = Entry(
-        (NOTE,),
-        "The tool counts in whole us, so a true value may differ by up to 1 us. The detail says in which "
-        "direction.",
-    )
-    HISTOGRAM_OVERFLOW = Entry(
-        (NOTE,),
-        "Some samples were too large for the histogram. Their number is known, but not their values.",
-        "measure with a larger histogram",
-    )
     EARLY = Entry((NOTE,), "Some activations were early, because a calibrated timer is set to fire early.")
     MISSED_UNKNOWN = Entry(
         (NOTE,),

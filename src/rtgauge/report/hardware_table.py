@@ -60,7 +60,8 @@ def _work(work: CpuWork | None) -> list[str]:
 
 def _slower(step: Step, among: Sequence[Step]) -> list[str]:
     """Return a line for each CPU whose work took longer than in the same step without load."""
-    idle = next((each for each in among if each.key.load == "idle" and _is_like(each, step)), None)
+    of = (step.key.probe, "idle", step.key.deployment)
+    idle = next((each for each in among if (each.key.probe, each.key.load, each.key.deployment) == of), None)
     if idle is None or step.key.load == "idle":
         return []
     work, frequencies = cpu_work(step.results), cpu_frequencies(step.results)
@@ -71,10 +72,6 @@ def _slower(step: Step, among: Sequence[Step]) -> list[str]:
         if cpu in work and cpu in work_idle
         if (why := why_slower(work[cpu], work_idle[cpu], frequencies.get(cpu), frequencies_idle.get(cpu)))
     ][:MOST_CPUS]
-
-
-def _is_like(step: Step, other: Step) -> bool:
-    return (step.key.probe, step.key.deployment) == (other.key.probe, other.key.deployment)
 
 
 def _count(lines: Mapping[str, TableLine] | None, name: str, cpu: int) -> int | None:
