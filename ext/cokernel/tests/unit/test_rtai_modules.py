@@ -109,16 +109,16 @@ def test_a_latency_that_loaded_modules_do_not_have_is_refused() -> None:
 
 
 def test_a_step_or_the_first_load_says_how_early_timers_fire() -> None:
-    switch = PROBES["switch"]
-    given = normalise(switch, {"rt": "rtai", "rtai-latency": "2us, 500ns"}, "x")
+    noise = PROBES["noise"]
+    given = normalise(noise, {"rt": "rtai", "rtai-latency": "2us, 500ns"}, "x")
     assert given.rtai_latency == "2000ns,500ns"
-    assert normalise(switch, {"rt": "rtai", "rtai-latency": given.rtai_latency}, "x") == given
+    assert normalise(noise, {"rt": "rtai", "rtai-latency": given.rtai_latency}, "x") == given
     calibration = RtaiCalibration(user_latency_ns=7, kernel_latency_ns=8)
     facts = Facts(kernel=Kernel(extension=RealTimeCore(calibration=calibration)))
     assert calibration_for(given.rtai_latency, facts) == (2000, 500)
     assert calibration_for(None, facts) == (7, 8)
     assert calibration_for(None, Facts(kernel=Kernel(extension=RealTimeCore(name="none")))) is None
-    assert not any("latency=" in word for word in switch.arguments(given, None) if "dma" not in word)
+    assert not any("latency=" in word for word in noise.arguments(given, None) if "dma" not in word)
 
 
 @pytest.mark.parametrize(
@@ -132,4 +132,4 @@ def test_a_step_or_the_first_load_says_how_early_timers_fire() -> None:
 )
 def test_a_calibration_that_makes_no_sense(latency: str, rt: str, says: str) -> None:
     with pytest.raises(InputError, match=says):
-        normalise(PROBES["switch"], {"rt": rt, "rtai-latency": latency}, "x")
+        normalise(PROBES["noise"], {"rt": rt, "rtai-latency": latency}, "x")

@@ -45,7 +45,7 @@ ON_COBALT = (
 LEAST = {"taskset": {"task": [{"name": "a", "period": "10ms", "execution": "1ms"}]}, "watch": {"pid": 1}}
 
 
-@pytest.mark.parametrize("name", ON_COBALT)
+@pytest.mark.parametrize("name", [name for name in ON_COBALT if name in PROBES])
 def test_the_engine_is_undetermined_what_it_runs_on(name: str):
     probe = PROBES[name]
     written = LEAST.get(name, {})
