@@ -23,10 +23,13 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 import numpy as np
+import numpy.typing as npt
+from raw_bpf import RawBpf
 
+IntArray = npt.NDArray[np.int64]
 TRACEFS = Path("/sys/kernel/tracing")
 WINDOW_S = 0.05
 SETTLE_S = 0.01
@@ -63,8 +66,8 @@ class EventSet:
     events: tuple[str, ...] = ()
     files: tuple[tuple[str, str, str], ...] = ()
     """Each file with the value to write and the value to restore."""
-    perf: bool = False
-    """Whether perf records them, not ftrace."""
+    by: Literal["ftrace", "perf", "bpf"] = "ftrace"
+    """What records them."""
 
 
 NONE = "none"
@@ -82,7 +85,8 @@ SETS: dict[str, EventSet] = {
     "the five without local_timer_exit": EventSet(
         tuple(name for name in AT_A_WAKE_UP if not name.endswith("_exit"))
     ),
-    "the five, by perf": EventSet(AT_A_WAKE_UP, perf=True),
+    "the five, by perf": EventSet(AT_A_WAKE_UP, by="perf"),
+    "the five, by a BPF program": EventSet(AT_A_WAKE_UP, by="bpf"),
     "the other default events": EventSet(tuple(name for name in USUAL if name not in AT_A_WAKE_UP)),
     "sched_switch of the thread, by filter": EventSet((SWITCH,), (OF_THE_THREAD,)),
     "sched_switch of others, by filter": EventSet((SWITCH,), ((FILTER, "prev_pid==1&&next_pid==1", "0"),)),
@@ -98,33 +102,50 @@ SETS: dict[str, EventSet] = {
 }
 
 
-class Perf:
-    """perf, which records the five events of all CPUs into a ring while it is told to."""
+class Others:
+    """perf, which records the five events of all CPUs into a ring while it is told to, and a BPF program."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, wanted: set[str]) -> None:
+        self.bpf = RawBpf() if "bpf" in wanted else None
+        self.perf = self._perf(folder) if "perf" in wanted else None
+        self.control = (folder / "control").open("w") if self.perf is not None else None
+        self.answers = (folder / "answers").open() if self.perf is not None else None
+        self.records = False
+
+    def _perf(self, folder: Path) -> subprocess.Popen[bytes]:
         for name in ("control", "answers"):
             os.mkfifo(folder / name)
-        control = f"fifo:{folder / 'control'},{folder / 'answers'}"
         events = ",".join(name.replace("/", ":") for name in AT_A_WAKE_UP)
-        command = ["perf", "record", "-q", "-a", "-e", events, "--delay=-1", f"--control={control}"]
-        command += [
-            "--overwrite",
-            f"--mmap-pages={BUFFER_KB}K",
-            "--clockid=mono",
-            f"--output={folder / 'data'}",
-        ]
-        self.process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
-        self.control = (folder / "control").open("w")
-        self.answers = (folder / "answers").open()
+        command = ["perf", "record", "-q", "-a", "-e", events, "--delay=-1", "--overwrite", "--clockid=mono"]
+        command += [f"--control=fifo:{folder / 'control'},{folder / 'answers'}"]
+        command += [f"--mmap-pages={BUFFER_KB}K", f"--output={folder / 'data'}"]
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL)
 
-    def say(self, word: str) -> None:
-        """Say `enable` or `disable`, and wait until perf has done it."""
+    def _say(self, word: str) -> None:
+        """Say `enable` or `disable` to perf, and wait until it has done so."""
+        assert self.control is not None
+        assert self.answers is not None
         print(word, file=self.control, flush=True)
         self.answers.readline()
+        self.records = word == "enable"
+
+    def begin_perf(self) -> None:
+        self._say("enable")
+
+    def begin_bpf(self) -> None:
+        assert self.bpf is not None
+        self.bpf.attach(name.partition("/")[2] for name in AT_A_WAKE_UP)
 
     def end(self) -> None:
-        self.process.terminate()
-        self.process.wait()
+        if self.records:
+            self._say("disable")
+        if self.bpf is not None:
+            self.bpf.detach()
+
+    def close(self) -> None:
+        if self.perf is not None:
+            self.perf.terminate()
+            self.perf.wait()
 
 
 def enabled(instance: Path, events: tuple[str, ...], on: bool) -> None:
@@ -135,15 +156,15 @@ def enabled(instance: Path, events: tuple[str, ...], on: bool) -> None:
 
 
 @contextmanager
-def recorded(instance: Path, chosen: EventSet, tid: int, perf: Perf | None) -> Generator[None]:
+def recorded(instance: Path, chosen: EventSet, tid: int, others: Others) -> Generator[None]:
     """Record these events, and wait until the kernel has changed its code."""
-    if chosen.perf and perf is not None:
-        perf.say("enable")
+    if chosen.by != "ftrace":
+        (others.begin_perf if chosen.by == "perf" else others.begin_bpf)()
         try:
             time.sleep(SETTLE_S)
             yield
         finally:
-            perf.say("disable")
+            others.end()
         return
     for path, value, _ in chosen.files:
         (instance / path).write_text(value.format(tid=tid))
@@ -157,9 +178,9 @@ def recorded(instance: Path, chosen: EventSet, tid: int, perf: Perf | None) -> G
             (instance / path).write_text(old)
 
 
-def one_window(instance: Path, chosen: EventSet, tid: int, perf: Perf | None) -> tuple[int, int]:
+def one_window(instance: Path, chosen: EventSet, tid: int, others: Others) -> tuple[int, int]:
     """Record one window. Return its begin and end (CLOCK_MONOTONIC, ns)."""
-    with recorded(instance, chosen, tid, perf):
+    with recorded(instance, chosen, tid, others):
         begin_ns = time.monotonic_ns()
         time.sleep(WINDOW_S)
         return begin_ns, time.monotonic_ns()
@@ -174,14 +195,19 @@ def measuring_thread(pid: int) -> int:
         time.sleep(0.01)
 
 
-def medians_ns(file: Path, spans: dict[str, tuple[int, int]]) -> dict[str, float]:
-    """Return the median latency of the releases in each span, from a file of samples."""
+def releases_ns(file: Path) -> tuple[IntArray, IntArray]:
+    """Return the releases and the latencies in a file of samples."""
     start_ns = struct.unpack_from("<q", file.read_bytes(), 32)[0]
     latencies_ns = np.fromfile(file, "<i8", offset=64)
     missed = np.cumsum(latencies_ns // INTERVAL_NS)  # after each activation; the file leaves them out
-    releases_ns = start_ns + (np.arange(len(latencies_ns)) + np.append(0, missed[:-1])) * INTERVAL_NS
-    places = {name: np.searchsorted(releases_ns, span) for name, span in spans.items()}
-    return {name: float(np.median(latencies_ns[low:high])) for name, (low, high) in places.items()}
+    numbers = np.arange(len(latencies_ns)) + np.append(0, missed[:-1])
+    return start_ns + numbers * INTERVAL_NS, latencies_ns
+
+
+def medians_ns(samples: tuple[IntArray, IntArray], spans: dict[str, tuple[int, int]]) -> dict[str, float]:
+    """Return the median latency of the releases in each span."""
+    places = {name: np.searchsorted(samples[0], span) for name, span in spans.items()}
+    return {name: float(np.median(samples[1][low:high])) for name, (low, high) in places.items()}
 
 
 W = TypeVar("W")
@@ -198,7 +224,7 @@ def rounds_of(options: argparse.Namespace, window: Callable[[EventSet], W]) -> l
 
 
 def wake_ups(
-    options: argparse.Namespace, instance: Path, folder: Path, perf: Perf | None
+    options: argparse.Namespace, instance: Path, folder: Path, others: Others
 ) -> list[dict[str, float]]:
     """Return the median latency (ns) with each set of each round."""
     command = [options.engine, "wakeup", "--go", "--cpu", str(options.cpu), "--duration-ns", "0"]
@@ -207,14 +233,15 @@ def wake_ups(
         try:
             tid = measuring_thread(engine.pid)
             time.sleep(1)  # until the first release
-            rounds = rounds_of(options, lambda chosen: one_window(instance, chosen, tid, perf))
+            rounds = rounds_of(options, lambda chosen: one_window(instance, chosen, tid, others))
         finally:
             engine.terminate()
             engine.wait()
-    return [medians_ns(folder / "samples-0.i64", windows) for windows in rounds]
+    samples = releases_ns(folder / "samples-0.i64")
+    return [medians_ns(samples, windows) for windows in rounds]
 
 
-def pipe_turns(options: argparse.Namespace, instance: Path, perf: Perf | None) -> list[dict[str, float]]:
+def pipe_turns(options: argparse.Namespace, instance: Path, others: Others) -> list[dict[str, float]]:
     """Return the median time (ns) of half a round trip between two processes on one CPU, each of which is one
     wake-up and one switch, with each set of each round.
     """
@@ -228,7 +255,7 @@ def pipe_turns(options: argparse.Namespace, instance: Path, perf: Perf | None) -
         os._exit(0)
 
     def one(chosen: EventSet) -> float:
-        with recorded(instance, chosen, os.getpid(), perf):
+        with recorded(instance, chosen, os.getpid(), others):
             halves_ns: list[float] = []
             for _ in range(TRIPS):
                 begin_ns = time.perf_counter_ns()
@@ -270,16 +297,15 @@ def main() -> None:
     instance = TRACEFS / "instances" / f"rtgauge-bench-{os.getpid()}"
     instance.mkdir()
     with tempfile.TemporaryDirectory() as folder:
-        perf = Perf(Path(folder)) if any(SETS[name].perf for name in options.only) else None
+        others = Others(Path(folder), {SETS[name].by for name in options.only})
         try:
             (instance / "trace_options").write_text("norecord-cmd")
             (instance / "trace_clock").write_text("mono")
             (instance / "buffer_size_kb").write_text(BUFFER_KB)
-            show("half a round trip through pipes", pipe_turns(options, instance, perf))
-            show("latency of a wake-up", wake_ups(options, instance, Path(folder), perf))
+            show("half a round trip through pipes", pipe_turns(options, instance, others))
+            show("latency of a wake-up", wake_ups(options, instance, Path(folder), others))
         finally:
-            if perf is not None:
-                perf.end()
+            others.close()
             instance.rmdir()
 
 
