@@ -3,12 +3,19 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rtgauge.cli.options import Details, Json, Target, target_option
+from rtgauge.cli.options import Details, Json, Out, Target, target_option
 from rtgauge.errors import EXIT_CANNOT_TELL, InputError
+from rtgauge.record.records_folder import RECORDS
+
+if TYPE_CHECKING:
+    from rtgauge_ext.recorder.last_boot.ending import BootEnd
+    from rtgauge_ext.recorder.last_boot.kept_boot import KeptBoot
 
 
 def last_boot(
@@ -17,6 +24,11 @@ def last_boot(
         bool, typer.Option("--arm", help="Then record this boot, until the machine stops or reboots.")
     ] = False,
     disarm: Annotated[bool, typer.Option("--disarm", help="Stop recording this boot.")] = False,
+    record: Annotated[
+        bool,
+        typer.Option("--record", help="Make a record of it, which rtgauge show --why explains."),
+    ] = False,
+    out: Out = RECORDS,
     details: Details = False,
     json: Json = False,
 ) -> None:
@@ -37,6 +49,9 @@ def last_boot(
           read the last boot, and record this one
       rtgauge recorder last-boot --target ssh://root@board
           after a crash of the board
+      rtgauge recorder last-boot --record
+      rtgauge show latest --why
+          what held each thread up in the last 100 ms
 
     \b
     Exit status:
@@ -57,6 +72,7 @@ def last_boot(
     with open_target(target, "last-boot", "rtgauge recorder last-boot") as opened:
         state, kept = parse(opened.try_engine("last-boot", *options))
     end = None if kept is None else boot_end(kept, state.boot_id)
+    path = None if kept is None or end is None or not record else _recorded(kept, end, target, out)
     if json:
         document = LastBoot(
             instance=state.instance,
@@ -67,6 +83,8 @@ def last_boot(
         typer.echo(document.model_dump_json(indent=1))
     elif end is not None:
         print_boot_end(end, Console(), details=details)
+        if path is not None:
+            typer.echo(f"made the record {path}; see what held the threads up: rtgauge show {path} --why")
     if end is None and not json:
         typer.echo(_nothing(recorded=state.recorded_before, read=kept is not None))
     if state.armed and not json:
@@ -78,6 +96,17 @@ def last_boot(
         )
     if end is None and not (arm or disarm):
         raise typer.Exit(EXIT_CANNOT_TELL)
+
+
+def _recorded(kept: KeptBoot, end: BootEnd, target: str, out: Path) -> Path:
+    """Make a record. Raises InputError and the errors of RecordWriter."""
+    from rtgauge.system.facts import facts_by
+    from rtgauge.target.open_target import reader
+    from rtgauge_ext.recorder.last_boot.boot_record import make_boot_record
+
+    with reader(target) as (machine, read):
+        facts = facts_by(read, machine).facts
+    return make_boot_record(kept, end, facts, out, ["rtgauge", *sys.argv[1:]])
 
 
 def _nothing(*, recorded: bool, read: bool) -> str:

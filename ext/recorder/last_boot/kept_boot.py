@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from base64 import b64decode
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, cast
 
@@ -21,6 +21,7 @@ from rtgauge.explain.trace.moment import (
     records,
 )
 from rtgauge.input_file import json_object
+from rtgauge.record.stream import SymbolsLine, TraceFormatsLine
 
 MOST_LINES = 70_000
 """The most lines of output: one for each CPU, and a few more."""
@@ -83,7 +84,8 @@ class _Ring(_Line):
 class KeptBoot:
     """The last boot as the ring shows it. `armed`: None if rtgauge had not armed the ring. `left_out`: the
     CPUs with more events than the engine keeps. `lost`: the CPUs whose ring has nothing. `damaged`: how many
-    pages are unreadable.
+    pages are unreadable. `pages`: CPU -> the readable ones. `symbol_names`: address -> name, as the engine
+    writes them.
     """
 
     reading: Reading
@@ -93,6 +95,9 @@ class KeptBoot:
     left_out: tuple[int, ...]
     lost: tuple[int, ...]
     damaged: int
+    pages: Mapping[int, Sequence[bytes]]
+    formats: TraceFormatsLine
+    symbol_names: dict[str, str]
 
 
 def parse(output: bytes) -> tuple[RingState, KeptBoot | None]:
@@ -136,6 +141,7 @@ def _kept(documents: list[dict[str, Any]]) -> KeptBoot:
     pages = {ring.cpu: [b64decode(page, validate=True) for page in ring.pages] for ring in rings}
     whole = {cpu: [page for page in raws if _is_whole(formats, page)] for cpu, raws in pages.items()}
     armed = first("armed")
+    named = SymbolsLine.model_validate({"type": "symbols", "symbols": first("symbols").get("symbols") or {}})
     return KeptBoot(
         Reading.model_validate(first("last_boot")),
         Arming.model_validate(armed) if armed else None,
@@ -144,6 +150,9 @@ def _kept(documents: list[dict[str, Any]]) -> KeptBoot:
         tuple(ring.cpu for ring in rings if ring.pages_left_out),
         tuple(ring.cpu for ring in rings if not ring.pages),
         sum(map(len, pages.values())) - sum(map(len, whole.values())),
+        whole,
+        TraceFormatsLine.model_validate(first("trace_formats")),
+        named.symbols,
     )
 
 

@@ -115,6 +115,8 @@ def _rows(
 def _summary(explained: ExplainedStep) -> str:
     """Return "12 latencies explained, 2 of them only partly; unattributed at most 3.1 us"."""
     count = len(explained.activations)
+    if count == 0 and explained.triggered and not (explained.step.total and explained.step.total.count):
+        return "only the time before triggers is explained, because no latency was measured"
     if count == 0:
         return "none of the latencies is explained, because their events were not recorded"
     partly = sum(bool(known.doubts) for known in explained.activations)
