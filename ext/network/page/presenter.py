@@ -10,6 +10,7 @@ from rich.console import Console
 
 from rtgauge.explain.analysis.explanation import CARD
 from rtgauge.record.model import Result, SeriesSummary, Step
+from rtgauge.record.reader import BLOCKS, WINDOWS
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.presenter import Chapter, Presenter
@@ -266,10 +267,11 @@ class PathPresenter(Presenter):
         return ". ".join(words for words in (cycle_words(steps[0]), clock_words(steps[0])) if words) or None
 
     def cause(self, view: RecordView, steps: Sequence[Step]) -> str | None:
-        """Return whose the late cycles of a single step are. A cycle is late if its response is longer than
-        the interval; a verdict has the requirement's bound instead.
+        """Return whose the late cycles of a single step are; None if its windows are not kept. A cycle is
+        late if its response is longer than the interval; a verdict has the requirement's bound instead.
         """
-        if len(steps) != 1:
+        kept = len(steps) == 1 and any(view.record.has(steps[0], file) for file in (WINDOWS, BLOCKS))
+        if not kept:
             return None
         interval_ns = int(steps[0].key.parameters.get("interval_ns"))
         found = late_cycles(steps[0], view.record.windows(steps[0]), interval_ns)

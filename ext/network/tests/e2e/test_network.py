@@ -65,6 +65,14 @@ def test_the_preset_asks_a_host(both: TwoNamespaces, tmp_path: Path) -> None:
     assert document["run"]["requirement"].startswith("period=1ms response<=1ms")
 
 
+def test_a_document_without_windows(both: TwoNamespaces) -> None:
+    """A probe that nobody keeps writes none of a short step, and the document needs none."""
+    words = ("probe", "path", "--peer", FAR, "--count", "200", "--json")
+    document = json.loads(good(rtgauge(*words, before=both.near)).stdout)
+    (counts,) = [result["values"] for result in document["steps"][0]["results"] if result["name"] == "path"]
+    assert counts["cycles"] == 200
+
+
 @pytest.mark.parametrize("words", [("run", "path"), ("probe", "path")])
 def test_a_run_without_a_far_end_asks_for_one(words: tuple[str, str], tmp_path: Path) -> None:
     done = rtgauge(*words, "--out", tmp_path)
