@@ -21,7 +21,7 @@ UNKNOWN = "not explained"
 """The culprit of a moment whose events are damaged, or of an unknown format."""
 TURN_S = 0.2
 """The CPU time (s) that may be spent before the engine's output is read again: a full pipe would stop it."""
-FIRST_S, MOST_S = 2.0, 5.0
+FIRST_S, MOST_S = 0.5, 5.0
 """The CPU time (s) that may be spent at once: at the beginning, and at most."""
 
 

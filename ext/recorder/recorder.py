@@ -39,9 +39,6 @@ from rtgauge_ext.recorder.triggers import ENDED, Silence, Trigger, slices_of
 
 LOOK_NS = NS_PER_S
 SESSION_NS = HOUR_NS
-SESSION_MOMENTS, SESSION_BYTES = 150, 24 << 20
-"""An engine keeps 200 moments of 32 MiB; the next one takes over before that."""
-LEAST_SESSION_NS = MINUTE_NS
 FIRST_WAIT_NS, MOST_WAIT_NS = NS_PER_S, 60 * NS_PER_S
 """How long to wait until an engine that failed is tried again: doubled each time."""
 NAMING_PART = 2
@@ -331,14 +328,10 @@ class Recorder:
         if now is None:
             return
         suspends = self._folder.counts["suspends"] + self._recording.counts["suspends"]
-        spares = self._budget.spares  # an hour's session then has only so many moments
-        used = now.taker.moments >= SESSION_MOMENTS or now.taker.moment_bytes >= SESSION_BYTES
-        age_ns = now_ns - now.since_ns
         is_old = (
-            age_ns >= SESSION_NS
+            now_ns - now.since_ns >= SESSION_NS
             or suspends != self._suspends
-            or spares != now.session.spares
-            or (used and not spares and age_ns >= LEAST_SESSION_NS)
+            or self._budget.spares != now.session.spares
         )
         if following is None and is_old and now.taker.is_measuring and now_ns >= self._again_ns:
             self._suspends = suspends

@@ -76,7 +76,6 @@ class Taker:
         self._results: list[ResultLine] = []
         self._marks: list[MarkLine] = []
         self._symbols: dict[str, str] = {}
-        self.moments = self.moment_bytes = 0
         self.last: tuple[SeriesLine, dict[str, Any], bytes] | None = None
         """The events before the end of the program."""
         self.armed = False
@@ -194,8 +193,6 @@ class Taker:
             self._recording.take_late(self.series[number], window)
 
     def _take_moment(self, text: bytes) -> None:
-        self.moments += 1
-        self.moment_bytes += len(text) * 3 // 4
         document = json_object(text)
         if document is None:
             raise RecordError("a moment is not a JSON object, or is nested too deeply")

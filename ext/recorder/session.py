@@ -20,14 +20,20 @@ from rtgauge_ext.recorder.tracing import make_instance, remove_instance
 PIECE = 1 << 18
 PIPE_BYTES = 1 << 20
 GRACE_S = 10.0
-BUFFER_KB, LEAST_BUFFER_KB = 4096, 512
+BUFFER_KB, LEAST_BUFFER_KB = 8192, 512
 """Room for the kernel's events around a moment, for each CPU; the latter is the engine's usual one."""
-BUFFER_NS = 20_000_000
-"""The engine's usual time between two readings of the events. In a larger buffer, they may wait longer."""
-SPARING_NS = NS_PER_S
-"""The time between two readings while recording takes too much of the CPU: the engine's longest."""
-EVERY_NS = 4 * NS_PER_S
-"""In a storm, one latency of each size is kept in each such time."""
+BUFFER_NS, MOST_DRAIN_NS = 20_000_000, 160_000_000
+"""The engine's usual time between two readings of the events. In a larger buffer, they may wait longer, up to
+the latter.
+"""
+SPARING_NS = NS_PER_S // 2
+"""The time between two readings while recording takes too much of the CPU. Later ones would need larger
+buffers, and a moment costs the reading of a whole buffer.
+"""
+EVERY_NS, SPARING_EVERY_NS = 2 * NS_PER_S, 4 * NS_PER_S
+"""In a storm, one latency of each size is kept in each such time; the latter while recording takes too much
+of the CPU.
+"""
 MEMORY_PART = 64
 """The buffers of all CPUs take at most one part in this many of the memory."""
 LOOK_NS = 10 * NS_PER_S
@@ -54,12 +60,13 @@ def engine_arguments(
     kept = [word for word in arguments if not word.startswith(OWN_OPTIONS)]
     memory_kb = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") // 1024
     room_kb = buffer_kb(memory_kb, os.cpu_count() or 1)
+    drain_ns = SPARING_NS if spares else min(MOST_DRAIN_NS, room_kb * BUFFER_NS // LEAST_BUFFER_KB)
     return [
         *kept,
         f"--look-ns={LOOK_NS}",
         f"--explain-buffer-kb={room_kb}",
-        f"--drain-ns={SPARING_NS if spares else room_kb * BUFFER_NS // LEAST_BUFFER_KB}",
-        f"--explain-every-ns={EVERY_NS}",
+        f"--drain-ns={drain_ns}",
+        f"--explain-every-ns={SPARING_EVERY_NS if spares else EVERY_NS}",
         "--keep-end",
         f"--pid={pid}",
         f"--trace-instance={trace}",
