@@ -55,7 +55,7 @@ class Generator:
         assert self._process.stdout is not None
         yield from self._process.stdout
 
-    def say(self, word: str) -> None:
+    def send(self, word: str) -> None:
         assert self._process.stdin is not None
         self._process.stdin.write(word.encode() + b"\n")
         self._process.stdin.flush()
@@ -95,7 +95,7 @@ def measure(out: Path, seconds: int) -> tuple[Path, int]:
     began, began_cpu = time.monotonic(), time.process_time()
     for line in stream.lines(program):
         if isinstance(line, Armed):
-            program.say("go")
+            program.send("go")
         elif isinstance(line, Window):
             windows += 1
             if windows % 1_000_000 == 0:

@@ -124,5 +124,5 @@ def listening(display: Display, address: str, require: str | None) -> Generator[
 
     state = LiveState(display.title, _moving, required_of(require))
     with LiveServer(state, parse_address(address), _views()) as server:
-        display.say(f"live  {server.url}")
+        display.print_line(f"live  {server.url}")
         yield Both(display, state)

@@ -7,7 +7,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from rtgauge.probe.common_parameters import OneCpuParameters
+from rtgauge.probe.common_parameters import SingleCpuParameters
 from rtgauge.probe.descriptor import Metric, Shown
 from rtgauge.probe.simple_probe import SimpleProbe
 from rtgauge.validation import DurationNs, between
@@ -15,7 +15,7 @@ from rtgauge.validation import DurationNs, between
 KINDS = 6
 
 
-class InversionParameters(OneCpuParameters):
+class InversionParameters(SingleCpuParameters):
     """Parameters of `inversion`."""
 
     lock: Literal["all", "pi-mutex", "mutex", "ceiling-mutex", "semaphore", "futex", "spin"] = Field(

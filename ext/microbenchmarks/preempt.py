@@ -7,14 +7,14 @@ from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 
-from rtgauge.probe.common_parameters import MeasuringParameters, OneCpuParameters
+from rtgauge.probe.common_parameters import MeasuringParameters, SingleCpuParameters
 from rtgauge.probe.descriptor import Metric
 from rtgauge.probe.simple_probe import timed
 from rtgauge.validation import DurationNs, between
 from rtgauge_ext.microbenchmarks.microbenchmark import CostColumn, Microbenchmark
 
 
-class PreemptParameters(OneCpuParameters, MeasuringParameters):
+class PreemptParameters(SingleCpuParameters, MeasuringParameters):
     """Parameters of `preempt`."""
 
     event: Literal["timer", "wake-up"] = Field(

@@ -9,13 +9,13 @@ from typing import Literal
 
 from pydantic import Field
 
-from rtgauge.probe.common_parameters import MeasuringParameters, OneCpuParameters
+from rtgauge.probe.common_parameters import MeasuringParameters, SingleCpuParameters
 from rtgauge.probe.descriptor import Metric
 from rtgauge.probe.simple_probe import timed
 from rtgauge_ext.microbenchmarks.microbenchmark import CostColumn, Microbenchmark
 
 
-class SemaphoreParameters(OneCpuParameters, MeasuringParameters):
+class SemaphoreParameters(SingleCpuParameters, MeasuringParameters):
     """Parameters of `semaphore`."""
 
     method: Literal["semaphore", "mutex", "condition", "eventfd", "pipe", "mqueue", "signal"] = Field(

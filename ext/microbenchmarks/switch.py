@@ -5,13 +5,13 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from rtgauge.probe.common_parameters import MeasuringParameters, OneCpuParameters
+from rtgauge.probe.common_parameters import MeasuringParameters, SingleCpuParameters
 from rtgauge.probe.descriptor import Metric
 from rtgauge.probe.simple_probe import timed
 from rtgauge_ext.microbenchmarks.microbenchmark import CostColumn, Microbenchmark
 
 
-class SwitchParameters(OneCpuParameters, MeasuringParameters):
+class SwitchParameters(SingleCpuParameters, MeasuringParameters):
     """Parameters of `switch`."""
 
     tasks: int = Field(

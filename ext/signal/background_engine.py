@@ -92,7 +92,7 @@ class BackgroundEngine:
 
     def end(self) -> None:
         """Stop the engine, and wait for the end of its stream."""
-        self.program.say("stop")
+        self.program.send("stop")
         if not self.ended.wait(END_S):
             self.program.stop()
             self.ended.wait(END_S)

@@ -103,8 +103,8 @@ def measure(step: StepInProgress) -> EngineMeasurement:
             # before either engine sends a window
             stream.table.place(0, _added_ns("master", key, offset))
             slave.stream.table.place(_behind(stream), _added_ns("slave", key, offset))
-            slave.program.say("go")
-            slave.when_it_dies(lambda: master.say("stop"))
+            slave.program.send("go")
+            slave.when_it_dies(lambda: master.send("stop"))
 
         stream = follow(master, step, step.folder / STREAM, begin=both_begin)
         died = slave.died

@@ -453,7 +453,7 @@ def resumed_tuning(folder: Path, options: RunOptions, budget: str | None) -> Rec
     changed = with_more_budget(record, None if budget is None else duration_option("--budget", budget))
     complete = record.run.state == "complete"
     if not complete or (changed and next_runs(record)):
-        again = partial(resume_run, folder, options, more=next_runs, complete=complete, asks=changed)
+        again = partial(resume_run, folder, options, more=next_runs, complete=complete, replaced_keys=changed)
         record = measured_record(again)
     return _after_boot(record, options)
 

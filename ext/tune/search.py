@@ -406,7 +406,7 @@ class TuningSearch:
                 larger_than=options.larger_than,
                 max_pairs=options.max_pairs,
                 error=of_sign,
-                one_error=True,
+                same_error=True,
             )
             for sign, of_sign in ((1, error), (-1, OTHER_ERROR))
         )
@@ -436,7 +436,7 @@ class TuningSearch:
                 larger_than=self._options.larger_than,
                 max_pairs=self._options.max_pairs,
                 error=error,
-                one_error=True,
+                same_error=True,
             )
         return PairTest(
             purpose,

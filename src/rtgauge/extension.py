@@ -184,7 +184,7 @@ def extensions() -> tuple[Extension, ...]:
     One that cannot be used is left out with a warning.
     """
     others = ((point.name, point.value) for point in sorted(entry_points(group=GROUP), key=lambda p: p.name))
-    found: list[Extension] = []
+    usable: list[Extension] = []
     for name, reference in (("core", f"rtgauge.core_extension:{OBJECT}"), *_packages(), *others):
         try:
             extension = imported(reference)
@@ -195,13 +195,13 @@ def extensions() -> tuple[Extension, ...]:
             )
             continue
         if isinstance(extension, Extension):
-            found.append(extension)
+            usable.append(extension)
         else:
             warnings.warn(
                 f"rtgauge left out the extension {name}, because {reference} is not an Extension",
                 stacklevel=2,
             )
-    return tuple(found)
+    return tuple(usable)
 
 
 @cache
@@ -239,15 +239,15 @@ def load_all(kind: Kind, name: str, form: type) -> list[object]:
 
 def _loaded(kind: Kind, name: str, reference: str, form: type) -> object:
     try:
-        found = imported(reference)
+        loaded = imported(reference)
     except (ImportError, AttributeError) as error:
         raise InputError(
             f"the {NOUNS[kind]} {name} cannot be used ({reference}: {error}); update or remove the package "
             "that adds it"
         ) from None
-    if not (issubclass(found, form) if isinstance(found, type) else isinstance(found, form)):
+    if not (issubclass(loaded, form) if isinstance(loaded, type) else isinstance(loaded, form)):
         raise InputError(
             f"{reference} is registered as the {NOUNS[kind]} {name}, but is not a {form.__name__}; update "
             "or remove the package that adds it"
         )
-    return found
+    return loaded

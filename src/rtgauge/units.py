@@ -167,8 +167,8 @@ def format_share(share: float, *, up: bool = False) -> str:
         decimals = max(2, -math.floor(math.log10(100 * (1 - share))))
         return f"{math.floor(share * 100 * 10**decimals) / 10**decimals:.{decimals}f} %"
     if share < 0.001:
-        one_in = 1 / share
-        return f"1 in {math.floor(one_in) if up else round(one_in):,}"
+        inverse_share = 1 / share
+        return f"1 in {math.floor(inverse_share) if up else round(inverse_share):,}"
     return f"{round_up(share * 100) if up else share * 100:.3g} %"
 
 

@@ -163,7 +163,7 @@ class Live:
             if pipe:
                 pipe.close()
 
-    def say(self, text: str) -> None:
+    def send(self, text: str) -> None:
         assert self.process.stdin
         self.process.stdin.write(text.encode())
 

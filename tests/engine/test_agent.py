@@ -125,7 +125,7 @@ class Guard:
         assert event["status"] == self.process.wait(PATIENCE_S) or event["pid"] is None
         return event
 
-    def say(self, line: str) -> None:
+    def send(self, line: str) -> None:
         assert self.process.stdin
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
@@ -828,7 +828,7 @@ def test_a_guard_ends_as_its_program_does(agent: Agent, script: str, status: int
 def test_lines_go_to_the_program_but_renew_does_not(agent: Agent) -> None:
     guard = agent.guard(program=["sh", "-c", 'read a; read b; echo "$a, $b"'])
     for line in ("renew", "go", "renew", "two words"):
-        guard.say(line)
+        guard.send(line)
     assert guard.output() == "go, two words"
     assert guard.ended()["dropped_lines"] == 0
 
@@ -837,8 +837,8 @@ def test_a_program_that_does_not_listen_cannot_block_the_guard(agent: Agent) -> 
     guard = agent.guard("--lease-ns", str(60 * 10**9), program=["sleep", "1000"])
     guard.started()
     for _ in range(100):
-        guard.say("x" * 3000)
-    guard.say("y" * 100_000)
+        guard.send("x" * 3000)
+    guard.send("y" * 100_000)
     guard.close()
     ended = guard.ended()
     assert ended["reason"] == "eof"
@@ -848,7 +848,7 @@ def test_a_program_that_does_not_listen_cannot_block_the_guard(agent: Agent) -> 
 def test_a_program_that_closed_its_input_does_not_end_the_guard(agent: Agent) -> None:
     guard = agent.guard(program=["sh", "-c", "exec <&-; echo closed; sleep 1; exit 5"])
     assert guard.output() == "closed"
-    guard.say("go")
+    guard.send("go")
     ended = guard.ended()
     assert (ended["status"], ended["reason"], ended["dropped_lines"]) == (5, "exit", 1)
 
@@ -937,7 +937,7 @@ def test_a_lease_that_is_renewed_is_kept(agent: Agent) -> None:
         guard.started()
         renewed = [time.monotonic()]
         while renewed[-1] - renewed[0] < 3:
-            guard.say("renew")
+            guard.send("renew")
             renewed.append(time.monotonic())
             time.sleep(0.25)
         alive = guard.process.poll() is None
@@ -955,7 +955,7 @@ def test_a_detached_program_outlives_the_end_of_input(agent: Agent, tmp_path: Pa
         program=["sh", "-c", f"read word; while ! test -e {done}; do sleep 0.05; done; echo $word"],
     )
     guard.started()
-    guard.say("go")
+    guard.send("go")
     guard.close()
     guard.process.send_signal(signal.SIGHUP)
     time.sleep(0.3)
@@ -1048,7 +1048,7 @@ def test_programs_end_before_their_runs_settings_are_put_back(agent: Agent, tmp_
         said = next_session(agent)
     else:
         if how == "stop":
-            run.say("stop")
+            run.send("stop")
         elif how == "signal":
             run.process.terminate()
         said = [run.event(), run.event()]

@@ -203,7 +203,7 @@ def test_the_measuring_thread_has_its_policy_and_its_cpu(engine: Path) -> None:
         assert os.sched_getscheduler(live.process.pid) == os.SCHED_OTHER
         if len(CPUS) > 1:
             assert CPUS[-1] not in os.sched_getaffinity(live.process.pid)
-        live.say("stop\n")
+        live.send("stop\n")
         assert live.finish().reason == "stopped"
 
 
@@ -238,15 +238,15 @@ def test_cpus_not_measured_are_named(engine: Path) -> None:
 def test_it_waits_for_go_and_obeys_stop(engine: Path) -> None:
     with Live(engine, "wakeup", f"--policy={POLICY}", "--warm-up-ns=0") as live:
         live.read_until("armed")
-        live.say("nonsense\n" + "x" * 500 + "go\ngo on\n g")
+        live.send("nonsense\n" + "x" * 500 + "go\ngo on\n g")
         assert live.quiet_for(0.4)
-        live.say("o\n")  # " go" is no word
+        live.send("o\n")  # " go" is no word
         assert live.quiet_for(0.3)
-        live.say("g")
+        live.send("g")
         assert live.quiet_for(0.2)
-        live.say("o\n")
+        live.send("o\n")
         live.read_until("window")
-        live.say("stop\n")
+        live.send("stop\n")
         stream = live.finish()
     assert (stream.reason, stream.status) == ("stopped", 0)
     for series in range(len(CPUS)):
@@ -260,10 +260,10 @@ def test_every_way_to_stop(engine: Path, how: str, when: str) -> None:
     with Live(engine, "wakeup", f"--policy={POLICY}", "--warm-up-ns=100000000") as live:
         live.read_until("armed")
         if when == "after go":
-            live.say("go\n")
+            live.send("go\n")
             live.read_until("window")
         if how == "stop":
-            live.say("stop\n")
+            live.send("stop\n")
         elif how == "end of input":
             assert live.process.stdin
             live.process.stdin.close()
@@ -282,7 +282,7 @@ def test_many_signals_make_no_impossible_latency(engine: Path) -> None:
     """A signal may interrupt the sleep of no measuring thread before its time."""
     with Live(engine, "wakeup", f"--policy={POLICY}", "--duration-ns=1000000000", "--warm-up-ns=0") as live:
         live.read_until("armed")
-        live.say("go\n")
+        live.send("go\n")
         live.storm(60)
         stream = live.finish()
     assert stream.reason == "duration"
@@ -300,7 +300,7 @@ def test_an_ignored_hangup_stays_ignored(engine: Path) -> None:
     ) as live:
         live.read_until("armed")
         live.signal(signal.SIGHUP)
-        live.say("go\n")
+        live.send("go\n")
         live.read_until("started")
         live.signal(signal.SIGHUP)
         assert live.finish().reason == "count"
@@ -318,10 +318,10 @@ def test_a_long_interval_is_no_reason_to_wait_for_the_end(engine: Path, timer: s
         "--warm-up-ns=0",
     ) as live:
         live.read_until("armed")
-        live.say("go\n")
+        live.send("go\n")
         live.read_until("started")
         time.sleep(0.5)
-        live.say("stop\n")
+        live.send("stop\n")
         stream = live.finish()
     assert stream.reason == "stopped"
     for series in range(len(CPUS)):
@@ -409,9 +409,9 @@ def test_the_longest_times_do_not_overflow(engine: Path) -> None:
     ):
         with Live(engine, "wakeup", f"--policy={POLICY}", "--warm-up-ns=0", *words) as live:
             live.read_until("armed")
-            live.say("go\n")
+            live.send("go\n")
             live.read_until("window")
-            live.say("stop\n")
+            live.send("stop\n")
             stream = live.finish()
         assert stream.reason == "stopped"
         for series in range(len(CPUS)):

@@ -140,13 +140,13 @@ class TestOffline:
         cpu, file = switch
         with Live(engine, "wakeup", f"--policy={POLICY}", "--warm-up-ns=0") as live:
             live.read_until("armed")
-            live.say("go\n")
+            live.send("go\n")
             live.read_until("window")
             file.write_text("0")
             windows = live.text.count(b'"window"')
             while live.text.count(b'"window"') == windows:  # its thread has to leave meanwhile
                 live.read_more()
-            live.say("stop\n")
+            live.send("stop\n")
             stream = live.finish()
             file.write_text("1")
         assert stream.reason == "stopped"

@@ -36,7 +36,7 @@ def test_a_thread_that_takes_its_cpu_is_ended(engine: Path, which: str) -> None:
     ]
     with Live(engine, *words) as live:
         live.read_until("armed")
-        live.say("go\n")
+        live.send("go\n")
         if which == "one CPU" and len(CPUS) > 1:
             live.read_until("started")
             for _ in range(5):  # the other CPUs are still there
@@ -59,12 +59,12 @@ def test_a_cpu_that_is_held_is_found_and_given_up_at_the_end(engine: Path, end: 
     cpu = CPUS[-1]
     with Live(engine, "wakeup", "--policy=fifo", "--warm-up-ns=0", *duration) as live:
         live.read_until("armed")
-        live.say("go\n")
+        live.send("go\n")
         live.read_until("started")
         with hog(cpu) as pid:
             live.read_until("mark")  # without a stop: found by itself
             if end == "stopped":
-                live.say("stop\n")
+                live.send("stop\n")
             stream = live.finish()  # while the CPU is held
     assert stream.reason == end
     (mark,) = [mark for mark in stream.all("mark") if mark["name"] == "cpu-held"]
@@ -85,7 +85,7 @@ def test_a_cpu_that_is_held_is_found_and_given_up_at_the_end(engine: Path, end: 
 def test_a_burst_on_a_cpu_that_is_held_names_the_holder(engine: Path) -> None:
     with Live(engine, "noise", "--policy=fifo", "--warm-up-ns=0", f"--cpu={CPUS[-1]}") as live:
         live.read_until("armed")
-        live.say("go\n")
+        live.send("go\n")
         live.read_until("started")
         with hog(CPUS[-1]) as pid:
             stream = live.finish()  # while the CPU is held
@@ -100,16 +100,16 @@ def test_a_held_cpu_does_not_keep_the_engine_from_a_stop(engine: Path) -> None:
     """The first thread and the watchdog are on the CPU that is held; a measured one is not."""
     with Live(engine, "wakeup", "--policy=fifo", f"--cpu={CPUS[0]}") as live, hog(CPUS[-1]):
         live.read_until("armed")
-        live.say("go\n")
+        live.send("go\n")
         live.read_until("window")
-        live.say("stop\n")
+        live.send("stop\n")
         assert live.finish().reason == "stopped"
 
 
 def test_a_reader_that_goes_ends_the_engine(engine: Path) -> None:
     with Live(engine, "wakeup", f"--policy={POLICY}") as live:
         live.read_until("armed")
-        live.say("go\n")
+        live.send("go\n")
         live.read_until("started")
         assert live.process.stdout
         live.process.stdout.close()
@@ -144,7 +144,7 @@ def test_a_reader_that_rests_costs_samples_at_the_most(engine: Path) -> None:
         live.read_until("armed")
         assert live.process.stdout
         fcntl.fcntl(live.process.stdout, fcntl.F_SETPIPE_SZ, 4096)
-        live.say("go\n")
+        live.send("go\n")
         live.read_until("started")
         _fill(live.process.stdout.fileno())
         time.sleep(10)
@@ -160,7 +160,7 @@ def test_a_reader_that_rests_costs_samples_at_the_most(engine: Path) -> None:
 def test_a_pause_is_counted_as_missed(engine: Path) -> None:
     with Live(engine, "wakeup", f"--policy={POLICY}", "--duration-ns=1500000000", "--warm-up-ns=0") as live:
         live.read_until("armed")
-        live.say("go\n")
+        live.send("go\n")
         live.read_until("started")
         time.sleep(0.2)
         live.signal(signal.SIGSTOP)
@@ -179,7 +179,7 @@ def test_a_pause_is_counted_as_missed(engine: Path) -> None:
 def test_a_killed_engine_leaves_whole_lines(engine: Path, tmp_path: Path) -> None:
     with Live(engine, "wakeup", f"--policy={POLICY}", "--warm-up-ns=0", f"--samples-dir={tmp_path}") as live:
         live.read_until("armed")
-        live.say("go\n")
+        live.send("go\n")
         live.read_until("window")
         live.signal(signal.SIGKILL)
         live.process.wait()
@@ -242,7 +242,7 @@ def test_two_at_once_do_not_disturb_each_others_counts(engine: Path) -> None:
     ):
         for live in (first, second):
             live.read_until("armed")
-            live.say("go\n")
+            live.send("go\n")
         for live in (first, second):
             stream = live.finish()
             assert stream.reason == "count"
@@ -260,7 +260,7 @@ def test_started_as_real_time_it_drains_as_ordinary(engine: Path) -> None:
     ) as live:
         live.read_until("armed")
         assert os.sched_getscheduler(live.process.pid) == os.SCHED_OTHER
-        live.say("stop\n")
+        live.send("stop\n")
         assert live.finish().reason == "stopped"
 
 
@@ -277,11 +277,11 @@ def test_it_needs_little_memory(engine: Path, words: tuple[str, ...]) -> None:
     """Resident with all memory locked: under 4 MiB on two CPUs, without raw samples."""
     with Live(engine, *words, f"--policy={POLICY}", f"--cpu={','.join(map(str, CPUS[:2]))}") as live:
         live.read_until("armed")
-        live.say("go\n")
+        live.send("go\n")
         live.read_until("window")
         lines = Path(f"/proc/{live.process.pid}/status").read_text(encoding="utf-8").splitlines()
         status = dict(line.split(":", 1) for line in lines)
-        live.say("stop\n")
+        live.send("stop\n")
         live.finish()
     assert int(status["VmHWM"].split()[0]) < 4096
 

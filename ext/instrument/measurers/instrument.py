@@ -142,7 +142,7 @@ def measure_both(
 
         def both_begin() -> None:
             step.begin()
-            engine.program.say("go")
+            engine.program.send("go")
             context.progress.phase("measuring")
 
         engine.stream.table.place(1 if slave else 0, 0)

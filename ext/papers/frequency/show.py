@@ -64,7 +64,7 @@ def show(
             records,
             page=page,
             figures=figures,
-            say=lambda line: typer.echo(line, err=json),
+            notify=lambda line: typer.echo(line, err=json),
             title="How often can a task run?",
         )
 

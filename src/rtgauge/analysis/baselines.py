@@ -89,7 +89,7 @@ def _partner(side: Side, chosen: Sequence[Side]) -> Side:
         alike = [candidate for candidate in alike if candidate.traits[trait] == side.traits[trait]] or alike
     words = _parameter_words(side)
     shared = [len(words & _parameter_words(candidate)) for candidate in alike]
-    alike = [one for one, number in zip(alike, shared, strict=True) if number == max(shared)]
+    alike = [candidate for candidate, number in zip(alike, shared, strict=True) if number == max(shared)]
     if len(alike) > 1:
         labels = ", ".join(repr(candidate.label) for candidate in alike)
         raise InputError(

@@ -37,7 +37,9 @@ class ComparisonOptions:
     intervals: bool = True
 
 
-def _says(corrected: tuple[float, float, float], options: ComparisonOptions, row: QuantileDifference) -> str:
+def _finding_text(
+    corrected: tuple[float, float, float], options: ComparisonOptions, row: QuantileDifference
+) -> str:
     different, not_within, not_beyond = corrected
     within = f"{options.within_ns / 1_000:g} us"
     where = row.quantile if row.repeated else f"{row.quantile} in these runs"
@@ -152,7 +154,7 @@ def quantile_differences(
     for (row, interval), corrected in zip(intervals, zip(*columns, strict=True), strict=True):
         row.low_ns, row.high_ns = interval.low_ns, interval.high_ns
         row.p_different, row.p_not_within, row.p_not_beyond = corrected
-        row.says = _says(corrected, options, row)
+        row.says = _finding_text(corrected, options, row)
     return rows
 
 
@@ -167,9 +169,9 @@ def compare(
     `pairs`: (side, its baseline). Calls `progress("intervals", done, total)`.
     """
 
-    def count_pairs(done: int, total: int) -> None:
+    def count_pairs(completed: int, total: int) -> None:
         if progress is not None:
-            progress("intervals", done, total)
+            progress("intervals", completed, total)
 
     baselines = {side.label: baseline.label for side, baseline in pairs}
     quantiles = quantile_differences(pairs, options, count_pairs)

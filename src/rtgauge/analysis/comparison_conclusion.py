@@ -141,7 +141,7 @@ def _leading(row: QuantileDifference, alpha: float, under: str) -> str:
     return f"{row.quantile}{under} {shown}{_in_pairs(row)}"
 
 
-def _one(
+def _conclusion_of_pair(
     rows: Sequence[QuantileDifference],
     findings: Sequence[ComparisonFinding],
     alpha: float,
@@ -153,7 +153,7 @@ def _one(
     by_finding: dict[ComparisonFinding, list[QuantileDifference]] = {}
     for row, of_row in zip(rows, findings, strict=True):
         by_finding.setdefault(of_row, []).append(row)
-    at = {kind: _and([row.quantile for row in found]) for kind, found in by_finding.items()}
+    at = {kind: _and([row.quantile for row in rows_of_kind]) for kind, rows_of_kind in by_finding.items()}
     whole = _of_pair(findings)
     if whole is ComparisonFinding.UNKNOWN:
         why = next((row.no_interval for row in rows if row.no_interval), None)
@@ -224,7 +224,7 @@ def _several(
         each = list(zip(rows, findings, strict=True))
         worse_rows = [row for row, of_row in each if of_row is ComparisonFinding.WORSE]
         better_rows = [row for row, of_row in each if of_row is ComparisonFinding.BETTER]
-        shown = [_largest(found) for found in (worse_rows, better_rows) if found]
+        shown = [_largest(changed_rows) for changed_rows in (worse_rows, better_rows) if changed_rows]
         if shown:
             name += f" ({_and([f'{signed(row.difference_ns)} at {row.quantile}' for row in shown])})"
         group.append((-max((abs(row.difference_ns or 0) for row in shown), default=0), name))
@@ -277,7 +277,7 @@ def conclude(
     if len(pairs) == 1:
         findings = [finding(row, alpha=alpha) for row in rows]
         under = "" if load is None else f" under {load}"
-        conclusion = _one(rows, findings, alpha, within, under)
+        conclusion = _conclusion_of_pair(rows, findings, alpha, within, under)
     else:
         conclusion = _several(pairs, alpha, within)
     if conclusion.outcome is ComparisonFinding.NOT_SHOWN or not any(row.repeated for row in rows):

@@ -19,11 +19,11 @@ CHANGING = {
 def flat(item: object, prefix: str = "") -> dict[str, str]:
     """Return the facts by dotted name, without the CHANGING facts; a list becomes one text."""
     if isinstance(item, Mapping):
-        found: dict[str, str] = {}
+        values: dict[str, str] = {}
         for key, part in cast("Mapping[str, object]", item).items():
             if key not in CHANGING:
-                found |= flat(part, f"{prefix}.{key}" if prefix else str(key))
-        return found
+                values |= flat(part, f"{prefix}.{key}" if prefix else str(key))
+        return values
     if isinstance(item, (list, tuple)):
         return {prefix: ", ".join(str(part) for part in cast("Sequence[object]", item)) or "none"}
     return {prefix: "unknown" if item is None else str(item) or "none"}

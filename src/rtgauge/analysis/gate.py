@@ -145,8 +145,8 @@ def levels(max_pairs: int, error: float, first: int = 0, before: tuple[int, ...]
     so_far = np.cumsum([0.0, *(error / 4**times for times in range(len(ends) - 1))])
     spent = np.diff(np.interp(used, ends, so_far), prepend=0.0)
     fractions = np.array(used) / max_pairs
-    found: list[float] = ndtr(-_bounds(fractions, spent)).tolist()
-    return (*found[:1] * (len(planned) - len(used)), *found)
+    error_levels: list[float] = ndtr(-_bounds(fractions, spent)).tolist()
+    return (*error_levels[:1] * (len(planned) - len(used)), *error_levels)
 
 
 def decide(
@@ -157,7 +157,7 @@ def decide(
     error: float = ALARM,
     rare: float | None = None,
     before: tuple[int, ...] = (),
-    one_error: bool = False,
+    same_error: bool = False,
 ) -> Decision:
     """Decide from the pairs so far.
 
@@ -173,32 +173,32 @@ def decide(
     values = np.asarray(log_ratios, dtype=np.float64)
     if not (np.abs(values) <= MOST_LOG_RATIO).all() or not 0 < larger_than < math.inf:
         raise InputError("a gate can judge only positive finite values, and only a change above 0")
-    wanted = math.log1p(larger_than)
+    log_change = math.log1p(larger_than)
     planned = looks(max_pairs, before)
     passing = first_pass(max_pairs, rare, before)
     alarm = _critical(max_pairs, error, before=before)
     overlook = _critical(max_pairs, OVERLOOK, passing, before)
-    outcome, seen = Outcome.GO_ON, min(len(values), max_pairs)
+    outcome, used_pairs = Outcome.GO_ON, min(len(values), max_pairs)
     for look, pairs in enumerate(planned):
-        if pairs > seen:
+        if pairs > used_pairs:
             break
         mean, standard_error = _mean_and_error(values[:pairs])
-        if _beyond(*_short_of(wanted, values[:pairs], overlook[look])):
+        if _beyond(*_short_of(log_change, values[:pairs], overlook[look])):
             if pairs < passing:
                 continue
-            outcome, seen = Outcome.PASS, pairs
+            outcome, used_pairs = Outcome.PASS, pairs
             break
         if _beyond(mean, alarm[look] * standard_error):
-            outcome, seen = Outcome.WORSE, pairs
+            outcome, used_pairs = Outcome.WORSE, pairs
             break
         if pairs == planned[-1]:
             outcome = Outcome.CANNOT_TELL
     # Each look takes its share of the 5 %, so that the interval holds no matter which look decides.
     level = 0.025 / len(planned)
-    if one_error:
-        look = max(bisect.bisect_right(planned, seen) - 1, 0)
+    if same_error:
+        look = max(bisect.bisect_right(planned, used_pairs) - 1, 0)
         level = levels(max_pairs, error, before=before)[look]
-    return _decision(outcome, values[:seen], level)
+    return _decision(outcome, values[:used_pairs], level)
 
 
 def _root(function: Callable[[float], float], low: float, high: float, *, tolerance: float) -> float:
@@ -230,12 +230,12 @@ def pairs_needed(spread: float, larger_than: float, error: float = ALARM) -> int
     if larger_than < LEAST_CHANGE:
         return None
 
-    def found(pairs: int) -> bool:
+    def detects(pairs: int) -> bool:
         of_mean = math.sqrt(2 / pairs) * spread
         return of_mean == 0 or _power(math.log1p(larger_than) / of_mean, pairs, error) >= 0.9
 
     counts = range(BLOCK, MOST_PAIRS + 1, BLOCK)
-    first = bisect.bisect_left(counts, True, key=found)
+    first = bisect.bisect_left(counts, True, key=detects)
     return counts[first] if first < len(counts) else None
 
 
@@ -269,10 +269,12 @@ def _beyond(mean: float, bound: float) -> bool:
     return mean > bound and mean > RESOLUTION
 
 
-def _short_of(wanted: float, values: Doubles, critical: float) -> tuple[float, float]:
+def _short_of(target_mean: float, values: Doubles, critical: float) -> tuple[float, float]:
     """Return how far the mean is below `wanted`, and the bound for it; the largest value counts twice."""
     cautious = np.append(values, values.max())
-    return wanted - float(cautious.mean()), critical * float(cautious.std(ddof=1)) / math.sqrt(len(values))
+    return target_mean - float(cautious.mean()), critical * float(cautious.std(ddof=1)) / math.sqrt(
+        len(values)
+    )
 
 
 def _mean_and_error(values: Doubles) -> tuple[float, float]:

@@ -79,33 +79,33 @@ def decide_rate(
     alarms = levels(max_pairs, ALARM, before=before)
     overlooks = levels(max_pairs, OVERLOOK, first, before)
     passing = (1 + larger_than) / (2 + larger_than)
-    outcome, seen = Outcome.GO_ON, min(len(counts.violations), max_pairs)
+    outcome, used_pairs = Outcome.GO_ON, min(len(counts.violations), max_pairs)
     for look, pairs in enumerate(planned):
-        if pairs > seen:
+        if pairs > used_pairs:
             break
         events = counts.first(pairs).independent()
         if _passes(events, overlooks[look], passing):
             if pairs < first:
                 continue
-            outcome, seen = Outcome.PASS, pairs
+            outcome, used_pairs = Outcome.PASS, pairs
             break
         if _least_change(events, alarms[look]) > 0:
-            outcome, seen = Outcome.WORSE, pairs
+            outcome, used_pairs = Outcome.WORSE, pairs
             break
         if pairs == planned[-1]:
             outcome = Outcome.CANNOT_TELL
-    seen_counts = counts.first(seen)
-    baseline, candidate = seen_counts.violations.sum(axis=0).tolist()
+    used_counts = counts.first(used_pairs)
+    baseline, candidate = used_counts.violations.sum(axis=0).tolist()
     if not baseline + candidate:
-        return Decision(outcome, seen, 0.0, None, None, None)
-    events = seen_counts.independent()
+        return Decision(outcome, used_pairs, 0.0, None, None, None)
+    events = used_counts.independent()
     low, high = _interval(events, 0.025 / len(planned))
     change = candidate / baseline - 1 if baseline else math.inf
     # The half violations that ratios within pairs get could exclude the observed change.
     low, high = min(low, change), max(high, change)
-    enough = seen > 1 and float(events.sum(axis=0).min()) >= LEAST_EVENTS * seen
+    enough = used_pairs > 1 and float(events.sum(axis=0).min()) >= LEAST_EVENTS * used_pairs
     spread = _deviation(events) / math.sqrt(2) if enough else None
-    return Decision(outcome, seen, change, low, high, spread)
+    return Decision(outcome, used_pairs, change, low, high, spread)
 
 
 def least_alarm(counts: PairCounts, *, max_pairs: int, before: tuple[int, ...] = ()) -> int:

@@ -51,15 +51,15 @@ def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
     """
     from scipy.special import stdtrit
 
-    found = median_error(values)
-    if found is None:
+    estimate = median_error(values)
+    if estimate is None:
         return None
     number = len(values)
     if number < LEAST_WINDOWS:
-        half = float(stdtrit(found.freedom, PROBABILITY)) * found.error
-        return found.median - half, found.median + half
+        half = float(stdtrit(estimate.freedom, PROBABILITY)) * estimate.error
+        return estimate.median - half, estimate.median + half
     ordered = np.sort(values)
-    error, freedom = cautious_error_of_sum(np.sign(np.asarray(values) - found.median) / 2)
+    error, freedom = cautious_error_of_sum(np.sign(np.asarray(values) - estimate.median) / 2)
     ranks = float(stdtrit(freedom, PROBABILITY)) * max(error, math.sqrt(number) / 2)
     rank = max(1, math.floor((number + 1) / 2 - ranks))
     return float(ordered[rank - 1]), float(ordered[number - rank])

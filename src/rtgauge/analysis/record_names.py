@@ -26,14 +26,14 @@ def record_names(records: Sequence[Record]) -> list[str]:
     renamed; else the time at which the record began, with the date if the days differ.
     """
     made = [_made(record) for record in records]
-    one_day = len({moment[0] for moment in made if moment is not None}) == 1
+    same_day = len({moment[0] for moment in made if moment is not None}) == 1
     folders = [record.path.resolve().name for record in records]
     names: list[str] = []
     for record, folder, moment in zip(records, folders, made, strict=True):
         if moment is None or len(records) == 1 or folder.removesuffix(".partial") != record.run.id:
             names.append(record.label or folder)
         else:
-            names.append(record.label or (moment[1] if one_day else " ".join(moment)))
+            names.append(record.label or (moment[1] if same_day else " ".join(moment)))
     labels = [record.label for record in records]
     names = [
         f"{name} {labels[:i].count(name) + 1}" if name and labels.count(name) > 1 else name

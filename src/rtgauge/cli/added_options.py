@@ -145,8 +145,8 @@ class AddedValues:
         """Return what yields the object that shows the progress: the display or, if an option asks for it,
         what an extension shows, too. Raises InputError if an option is wrong.
         """
-        asked = (group.listening(display, require) for group in self.of(WhileMeasuring))
-        return next((found for found in asked if found is not None), nullcontext(display))
+        displays = (group.listening(display, require) for group in self.of(WhileMeasuring))
+        return next((shown for shown in displays if shown is not None), nullcontext(display))
 
     def frequency(self) -> object | None:
         """Return the options of the calculation how often a task can run; None: the defaults. Raises

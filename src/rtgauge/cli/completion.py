@@ -16,10 +16,10 @@ def _files(incomplete: str, pattern: str = "*") -> list[str]:
     typed = Path(incomplete)
     folder = typed if incomplete.endswith("/") else typed.parent
     try:
-        found = sorted(path for path in folder.glob(pattern) if not path.name.startswith("."))
+        paths = sorted(path for path in folder.glob(pattern) if not path.name.startswith("."))
     except OSError:
         return []
-    return _starting(incomplete, (f"{path}/" if path.is_dir() else str(path) for path in found))
+    return _starting(incomplete, (f"{path}/" if path.is_dir() else str(path) for path in paths))
 
 
 def plans(incomplete: str) -> list[str]:

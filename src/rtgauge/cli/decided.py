@@ -112,7 +112,9 @@ def not_answered(run: Run) -> str:
     """Return which extension is missing to answer or continue a record, as the end of an error; empty if none
     is.
     """
-    return next((found for key in run.plan if (found := from_where("askers", key))), "")
+    return next(
+        (missing_extension for key in run.plan if (missing_extension := from_where("askers", key))), ""
+    )
 
 
 def asker_of(run: Run) -> Asker | None:

@@ -84,7 +84,7 @@ def export(
         )
     source = with_one_step(judged(open_record(record), require, allow_left_out=allow_left_out), step)
     exporters = (group.exporter(form) for group in added.of(ForExport))
-    exporter = next((found for found in exporters if found is not None), None)
+    exporter = next((known_exporter for known_exporter in exporters if known_exporter is not None), None)
     text = write(source, form, out, windows=windows, exporter=exporter)
     if text is not None:
         typer.echo(text, nl=False)

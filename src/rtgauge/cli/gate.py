@@ -177,13 +177,13 @@ def resumed_gate(folder: Path, options: RunOptions, max_pairs: int | None) -> Re
     from rtgauge.verdict.gate_result import GateOutcome, GateResult
 
     record = Record.open(folder)
-    asks = with_more_pairs(record, max_pairs)
+    replaced_keys = with_more_pairs(record, max_pairs)
     complete = record.run.state == "complete"
     if complete and GateResult.of(record).outcome is not GateOutcome.UNFINISHED:
         return record
-    reopened = complete and bool(asks)
+    reopened = complete and bool(replaced_keys)
     return measured_record(
-        partial(resume_run, folder, options, more=next_pairs, complete=reopened, asks=asks)
+        partial(resume_run, folder, options, more=next_pairs, complete=reopened, replaced_keys=replaced_keys)
     )
 
 

@@ -106,6 +106,6 @@ def command_of(word: str) -> str | None:
 
 def option_of(word: str, known: Collection[str]) -> str | None:
     """Return the option that a word stands for, if possible one of the options that a command knows."""
-    found = [option for option, words in OPTIONS.items() if word in words.split()]
-    own = [option for option in found if option.partition(" ")[0] in known]
-    return next(iter([*own, *found]), None)
+    matching = [option for option, words in OPTIONS.items() if word in words.split()]
+    own = [option for option in matching if option.partition(" ")[0] in known]
+    return next(iter([*own, *matching]), None)

@@ -168,7 +168,7 @@ def _instead(error: Any, command: str, message: str) -> str:
     nowhere.
     """
     from rtgauge.cli import hints
-    from rtgauge.cli.resume import asked_by
+    from rtgauge.cli.resume import question_of_record
     from rtgauge.known_extensions import from_where
     from rtgauge.plan.plan import presets
     from rtgauge.probe.descriptor import key_names
@@ -203,9 +203,9 @@ def _instead(error: Any, command: str, message: str) -> str:
         others = re.findall(r"--([a-z-]+)", message)[1:]
         if get_close_matches(name, others, cutoff=0.8):
             return ""  # a misspelled option, which typer has named
-        asks = asked_by(sys.argv[2:], RECORDS)
+        question = question_of_record(sys.argv[2:], RECORDS)
         advice = ": rtgauge resume keeps the settings of the run; leave this option out, or start a new run"
-        return advice if asks is None else f"{advice}; the record asks: {asks}"
+        return advice if question is None else f"{advice}; the record asks: {question}"
     known = {option for parameter in error.ctx.command.params for option in parameter.opts}
     ours = hints.option_of(name, known)
     having = [probe.name for probe in PROBES.values() if name in key_names(probe)]

@@ -220,7 +220,7 @@ def measure_probe(
         from rtgauge.verdict.run_verdict import check_answerable
 
         check_answerable(requirement, plan.steps, f"probe {probe.name}")
-    display = make_display(one_step=True)
+    display = make_display(single_step=True)
     with ExitStack() as stack:
         folder = given["out"]
         if not kept:
@@ -260,7 +260,7 @@ def measure_probe(
                 else exit_status(record.run.verdicts, record.steps)
             )
         if record.steps:
-            _export_files(record, files, display.say)
+            _export_files(record, files, display.print_line)
     return status
 
 
@@ -274,7 +274,7 @@ def _check_files(files: Mapping[str, Path]) -> None:
         check_file(path, f"--{name}")
 
 
-def _export_files(record: Record, files: Mapping[str, Path], say: Callable[[str], None]) -> None:
+def _export_files(record: Record, files: Mapping[str, Path], notify: Callable[[str], None]) -> None:
     """Write the files that the user asks for, and print their paths. Raises the errors of the exporters."""
     from rtgauge.probe import registry as probes
 
@@ -289,7 +289,7 @@ def _export_files(record: Record, files: Mapping[str, Path], say: Callable[[str]
             kept.export(record.file(step, kept.name), path)
             written = [path]
         for file in written:
-            say(f"{name} {file}")
+            notify(f"{name} {file}")
 
 
 def _print(record: Record, probe: AnyProbe, *, as_json: bool, details: bool) -> None:

@@ -57,9 +57,9 @@ class Display:
 
     def stopping(self) -> None:
         """Say that the run stops, after the first Ctrl-C."""
-        self.say("stopping cleanly; finished steps are kept (press Ctrl-C again to stop at once)")
+        self.print_line("stopping cleanly; finished steps are kept (press Ctrl-C again to stop at once)")
 
-    def say(self, text: str) -> None:
+    def print_line(self, text: str) -> None:
         """Print a line."""
         print(text, file=self.stream)
 
@@ -86,7 +86,7 @@ class Display:
                 if self.rest_s
                 else ""
             )
-        self.say(f"{plural(len(steps), f'{also}step')}, about {format_span(now_s)}{more}")
+        self.print_line(f"{plural(len(steps), f'{also}step')}, about {format_span(now_s)}{more}")
 
     def title(self, key: StepKey) -> str:
         """Return the words that distinguish the step from the run's other steps."""
@@ -107,21 +107,21 @@ class Display:
     def left_out(self, what: LeftOut) -> None:
         """Print which part cannot be measured, and why."""
         if not self.one_step:
-            self.say(f"left out: {what.what}: {what.reason} ({what.remedy})")
+            self.print_line(f"left out: {what.what}: {what.reason} ({what.remedy})")
 
     def step_begins(self, number: int, key: StepKey) -> None:
         """Print the step's number, title and the time left."""
         self.number = number
         self.worst_ns = {}
         self.began_s = time.monotonic()
-        self.say(
+        self.print_line(
             f"[{self.before + number + 1}/{self.before + len(self.steps)}] {self.title(key)}, "
             f"{format_span(self.left_s(number))} left"
         )
 
     def waits(self, reason: str) -> None:
         """Print why the run waits."""
-        self.say(f"waiting: {reason}")
+        self.print_line(f"waiting: {reason}")
 
     def phase(self, text: str) -> None:
         """Do nothing, because phases are not printed as lines."""
@@ -148,7 +148,7 @@ class Display:
         )
         if step.total is not None and step.total.count:
             marks = ", ".join(sorted({mark.name for mark in step.marks if mark.severity != "note"}))
-            self.say(
+            self.print_line(
                 f"      min {format_time(step.total.min_ns)}, mean "
                 f"{format_time(step.total.mean_ns)}, max {format_time(step.total.max_ns)}"
                 + (f", {step.total.missed} missed" if step.total.missed else "")
@@ -192,7 +192,7 @@ class LiveDisplay(Display):
         yield
         self.bar.start()
 
-    def say(self, text: str) -> None:
+    def print_line(self, text: str) -> None:
         """Print a line above the bar."""
         from rich.text import Text
 
@@ -247,7 +247,7 @@ class LiveDisplay(Display):
         )
 
 
-def make_display(*, later_s: LaterS | None = None, one_step: bool = False) -> Display:
+def make_display(*, later_s: LaterS | None = None, single_step: bool = False) -> Display:
     """Make a display: a bar if standard error is a terminal that can move its cursor, otherwise plain lines.
 
     `later_s`: estimates in seconds how long a study's later steps will take (None if unknown). `one_step`:
@@ -258,5 +258,5 @@ def make_display(*, later_s: LaterS | None = None, one_step: bool = False) -> Di
     display = Display(sys.stderr)
     if sys.stderr.isatty() and not (console := Console(stderr=True)).is_dumb_terminal:
         display = LiveDisplay(console)
-    display.later_s, display.one_step = later_s, one_step
+    display.later_s, display.one_step = later_s, single_step
     return display

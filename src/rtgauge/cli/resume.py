@@ -53,7 +53,7 @@ class ResumeFiles:
     )
 
 
-def found_record(record: str | None, out: Path) -> Path:
+def record_to_resume(record: str | None, out: Path) -> Path:
     """Return the folder of a record, of a study's newest record, or of the newest unfinished one in `out` if
     none is named. Raises InputError or RecordError if there is none.
     """
@@ -67,7 +67,7 @@ def found_record(record: str | None, out: Path) -> Path:
     return newest_record(out, record) if record in registry.studies() else find_record(Path(record))
 
 
-def asked_by(words: Sequence[str], out: Path) -> str | None:
+def question_of_record(words: Sequence[str], out: Path) -> str | None:
     """Return what the record asks that the words after `rtgauge resume` name, or the newest unfinished one in
     `out` if they name none. None if there is no such record.
     """
@@ -79,14 +79,14 @@ def asked_by(words: Sequence[str], out: Path) -> str | None:
         with suppress(RtgaugeError, OSError):
             resumer = None if word is None else resumer_of(Path(word))
             if word is not None and resumer is not None:
-                return resumer.asks(Path(word))
-            return question_of(read_run(found_record(word, out)))
+                return resumer.question(Path(word))
+            return question_of(read_run(record_to_resume(word, out)))
     return None
 
 
 def _refuse_others(
     kind: str,
-    asks: Callable[[], str],
+    question: Callable[[], str],
     allowed: set[str] | frozenset[str],
     *given: MoreTime | ResumeFiles | DisplayOptions | AddedOptions,
 ) -> None:
@@ -98,7 +98,7 @@ def _refuse_others(
             if option.name not in allowed and getattr(group, option.name) != option.default:
                 name = f"--{option.name.replace('_', '-')}"
                 refused = f"rtgauge resume does not take {name} for {kind}; leave out {name}"
-                raise InputError(f"{refused}; the record asks: {asks()}")
+                raise InputError(f"{refused}; the record asks: {question()}")
 
 
 @grouped
@@ -145,27 +145,27 @@ def resume(
     resumer = None if named is None else resumer_of(named)
     if named is not None and resumer is not None:
         _refuse_others(
-            resumer.kind, partial(resumer.asks, named), resumer.takes, more, files, shown, *added.groups
+            resumer.kind, partial(resumer.question, named), resumer.takes, more, files, shown, *added.groups
         )
         return resumer.resume(named, ResumeOptions(more.max_pairs, wait_s(wait), shown.json))
-    folder = found_record(record, out)
+    folder = record_to_resume(record, out)
     opened = Record.open(folder)
-    asks = partial(question_of, opened.run)
+    question = partial(question_of, opened.run)
     options = RunOptions(
         out=folder.parent, command=["rtgauge", *sys.argv[1:]], hold_ns=hold_ns(more.hold), wait_s=wait_s(wait)
     )
     if options_of(opened.run) is not None:
         allowed = {"max_pairs", "known", "junit", "markdown", "details", "json"}
-        _refuse_others("a gate", asks, allowed, more, files, shown, *added.groups)
+        _refuse_others("a gate", question, allowed, more, files, shown, *added.groups)
         return _resume_gate(folder, options, more, files, shown)
     asker = asker_of(opened.run)
     if asker is not None:
-        _refuse_others(asker.kind, asks, asker.takes, more, files, shown, *added.groups)
+        _refuse_others(asker.kind, question, asker.takes, more, files, shown, *added.groups)
         asker.resume(folder, options, added, shown.json)
     if missing := not_answered(opened.run):
         raise InputError(f"rtgauge cannot continue {folder}{missing}")
     own = {each.name for group in added.of(WhileMeasuring) for each in fields(group)}
-    _refuse_others("a run", asks, {"hold", "details", "json", *own}, more, files, shown, *added.groups)
+    _refuse_others("a run", question, {"hold", "details", "json", *own}, more, files, shown, *added.groups)
     raise typer.Exit(resumed(folder, options, shown, added))
 
 

@@ -30,7 +30,7 @@ class Resumer:
 
     kind: str
     """For errors: `a fleet`."""
-    asks: Callable[[Path], str]
+    question: Callable[[Path], str]
     """Says what it asks, for the options that it refuses; raises RtgaugeError if it cannot be read."""
     takes: frozenset[str]
     """Names of the options that it takes: `max_pairs`, `json`. All others are refused."""

@@ -288,12 +288,17 @@ def resumed(folder: Path, options: RunOptions, shown: DisplayOptions, added: Add
 
 def _with_plans(function: Callable[..., None]) -> Callable[..., None]:
     """List the presets and studies of all extensions in the help of `run`, instead of the word PLANS."""
-    found = [each.plan_lines for each in extensions()]
+    plans_of_extensions = [each.plan_lines for each in extensions()]
     studies = registered("studies")
-    width = max(len(name) for lines in found for name in lines)
+    width = max(len(name) for lines in plans_of_extensions for name in lines)
     text: list[str] = []
     for heading, are_studies in (("Presets", False), ("Studies", True)):
-        chosen = [item for lines in found for item in lines.items() if (item[0] in studies) == are_studies]
+        chosen = [
+            item
+            for lines in plans_of_extensions
+            for item in lines.items()
+            if (item[0] in studies) == are_studies
+        ]
         if chosen:
             text += [f"{heading}:", *(f"  {name:<{width}}  {line}" for name, line in chosen)]
     function.__doc__ = (function.__doc__ or "").replace("PLANS", "\b\n    " + "\n    ".join(text))

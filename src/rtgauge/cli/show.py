@@ -158,16 +158,16 @@ def _show_answer(
     from rtgauge.report.terminal import print_conclusion, print_summary
     from rtgauge.verdict.worst import exit_status
 
-    asks = judge.require is not None or judge.allow_left_out
-    answer = None if asks else decided(record)
+    new_question = judge.require is not None or judge.allow_left_out
+    answer = None if new_question else decided(record)
     opened = judged(record, judge.require, allow_left_out=judge.allow_left_out)
     writes = files.page is not None or files.figures is not None
     lines: Sequence[str] = _written(opened, files, options, answer) if writes else ()
     if json:
         document = document_of(opened)
         if answer is not None:
-            said = {"outcome": answer.result.outcome.value, "answer": answer.result.conclusion}
-            document = document.model_copy(update=said)
+            judged_fields = {"outcome": answer.result.outcome.value, "answer": answer.result.conclusion}
+            document = document.model_copy(update=judged_fields)
         typer.echo(document.model_dump_json(indent=1))
     elif answer is not None:
         answer.print(details=details, brief=writes)
@@ -179,7 +179,7 @@ def _show_answer(
         typer.echo(line, err=json)
     if missing := not_answered(record.run):
         typer.echo(f"rtgauge: only the measurements of this record are shown{missing}", err=True)
-    if asks:
+    if new_question:
         raise typer.Exit(exit_status(opened.run.verdicts, opened.steps))
 
 

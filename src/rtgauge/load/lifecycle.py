@@ -277,8 +277,8 @@ class RunningLoad:
         return self._report
 
     def _runs(self, part: PartState, tree: list[ProcessStat]) -> bool:
-        name, wanted = part.spec.ready
-        return count_alive(tree, name) >= wanted and part.spec.settled(self._target, tree)
+        name, least_processes = part.spec.ready
+        return count_alive(tree, name) >= least_processes and part.spec.settled(self._target, tree)
 
     def _raise_if_died(self) -> None:
         died = self.check()
@@ -301,10 +301,10 @@ class RunningLoad:
             if part.ended_early is not None or not tree:
                 continue
             part.cpu_ticks_end = total_ticks(tree)
-            name, wanted = part.spec.ready
+            name, least_processes = part.spec.ready
             alive = count_alive(tree, name)
-            if part.spec.lasting and alive < wanted:
-                part.ended_early = f"{wanted - alive} of its {wanted} processes did"
+            if part.spec.lasting and alive < least_processes:
+                part.ended_early = f"{least_processes - alive} of its {least_processes} processes did"
 
     def _end_parts(self) -> None:
         """End all parts in reverse order, even if some cannot be ended."""

@@ -43,26 +43,31 @@ class MemoryLoad(Load):
                 "load memory cannot run, because /proc/meminfo on the target does not give the size of its "
                 "memory; leave this load out"
             )
-        wanted = int(context.memory_total * SHARE)
-        taken = min(wanted, int(context.memory_available * SHARE_OF_AVAILABLE))
+        desired_bytes = int(context.memory_total * SHARE)
+        used_bytes = min(desired_bytes, int(context.memory_available * SHARE_OF_AVAILABLE))
         # stress-ng divides --vm-bytes among its workers.
-        taken = max(taken // (WORKERS * PAGE), 1) * WORKERS * PAGE
+        used_bytes = max(used_bytes // (WORKERS * PAGE), 1) * WORKERS * PAGE
         notes: tuple[str, ...] = ()
-        if taken < wanted - WORKERS * PAGE:
+        if used_bytes < desired_bytes - WORKERS * PAGE:
             note = (
-                f"load memory uses {taken >> 20} MiB instead of {wanted >> 20} MiB ({SHARE:.0%} of memory), "
-                f"because only {context.memory_available >> 20} MiB are available"
+                f"load memory uses {used_bytes >> 20} MiB instead of {desired_bytes >> 20} MiB "
+                f"({SHARE:.0%} of memory), because only {context.memory_available >> 20} MiB are available"
             )
             notes = (note,)
-        argv = stress_ng(context, "--vm", str(WORKERS), "--vm-bytes", str(taken), "--vm-populate")
+        argv = stress_ng(context, "--vm", str(WORKERS), "--vm-bytes", str(used_bytes), "--vm-populate")
         return [
             PartSpec(
                 "stress-ng",
                 argv,
-                {"workers": WORKERS, "memory_share": SHARE, "bytes": wanted, "bytes_given": taken},
+                {
+                    "workers": WORKERS,
+                    "memory_share": SHARE,
+                    "bytes": desired_bytes,
+                    "bytes_given": used_bytes,
+                },
                 ready=("stress-ng", WORKERS + 1),
                 watch_memory=True,
                 notes=notes,
-                shortfall=partial(_shortfall, taken, context.memory_total),
+                shortfall=partial(_shortfall, used_bytes, context.memory_total),
             )
         ]

@@ -113,13 +113,13 @@ def traffic(log: str) -> dict[str, Any]:
 def connected(port: int) -> Callable[[LoadTarget, Sequence[ProcessStat]], bool]:
     """Return a test of whether iperf3 has every client's connection to `port` and the control connection."""
 
-    def ask(target: LoadTarget, processes: Sequence[ProcessStat]) -> bool:
+    def all_connected(target: LoadTarget, processes: Sequence[ProcessStat]) -> bool:
         # /proc/PID/net/tcp shows PID's namespace; 01 is ESTABLISHED.
         pids = [process.pid for process in processes if process.name.startswith("iperf3")]
         files = target.read([f"/proc/{pid}/net/{table}" for pid in pids for table in ("tcp", "tcp6")])
         return any(text.count(f":{port:04X} 01 ") > CLIENTS for text in files.texts())
 
-    return ask
+    return all_connected
 
 
 def free_port(context: LoadContext) -> int:
@@ -150,7 +150,7 @@ class Network(Load):
             str(BLOCK_BYTES),
         ]
         amount += ["--interval", "0", "--json", "--time", str(min(context.bound_s, LONGEST_S))]
-        wanted: dict[str, Any] = {
+        requested_rates: dict[str, Any] = {
             "clients": CLIENTS,
             "block_bytes": BLOCK_BYTES,
             "bits_per_second": CLIENTS * BITS_PER_SECOND_A_CLIENT,
@@ -159,7 +159,7 @@ class Network(Load):
             host, port = parse_peer(context.peer)
             # As in the paper, the target is the side that sends.
             argv = ["iperf3", "--client", host, "--port", str(port), *amount]
-            over_peer = wanted | {"over": "peer", "peer": f"{host}:{port}"}
+            over_peer = requested_rates | {"over": "peer", "peer": f"{host}:{port}"}
             return [
                 PartSpec(
                     "iperf3", argv, over_peer, ready=("iperf3", 1), settled=connected(port), reached=traffic
@@ -209,7 +209,7 @@ class Network(Load):
             PartSpec(
                 "iperf3",
                 argv,
-                wanted | {"over": over},
+                requested_rates | {"over": over},
                 ready=("iperf3", 2),
                 settled=connected(port),
                 reached=traffic,

@@ -54,14 +54,14 @@ def descendants(processes: Mapping[int, ProcessStat], root: int) -> list[Process
     children: dict[int, list[int]] = {}
     for process in processes.values():
         children.setdefault(process.parent, []).append(process.pid)
-    seen: set[int] = set()
+    visited: set[int] = set()
     waiting = [root]
     while waiting:
         pid = waiting.pop()
-        if pid not in seen:
-            seen.add(pid)
+        if pid not in visited:
+            visited.add(pid)
             waiting += children.get(pid, [])
-    return [processes[pid] for pid in sorted(seen) if pid in processes]
+    return [processes[pid] for pid in sorted(visited) if pid in processes]
 
 
 def count_alive(processes: Iterable[ProcessStat], prefix: str) -> int:

@@ -140,7 +140,7 @@ class CokernelParameters(RuntimeParameters):
     )
 
 
-class OneCpuParameters(CokernelParameters):
+class SingleCpuParameters(CokernelParameters):
     """CokernelParameters of a probe that measures on one CPU."""
 
     cpu: CpuList | None = Field(

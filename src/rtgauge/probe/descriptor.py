@@ -288,7 +288,7 @@ class Probe(ABC, Generic[P]):
         """Return the kernel modules (kmod/) that the step needs on its target, in the order of loading."""
         return ()
 
-    def module_files(self, parameters: P, target: Target, say: Callable[[str], None]) -> list[str]:  # noqa: ARG002 - for some probes
+    def module_files(self, parameters: P, target: Target, notify: Callable[[str], None]) -> list[str]:  # noqa: ARG002 - for some probes
         """Return the paths of these modules on the target, for its kernel. `say` gets progress messages.
 
         Raises NoModules, with cause and remedy, if there are none and they cannot be built.

@@ -49,16 +49,16 @@ class BrokenRule:
 
 def broken_rules(results: Iterable[Result]) -> list[BrokenRule]:
     """Return the rules that threads broke, grouped by thread, the longest first."""
-    found = [BrokenRule.of(result) for result in results if result.name == RESULT]
-    tasks = list(dict.fromkeys(each.task for each in found))
-    return sorted(found, key=lambda each: (tasks.index(each.task), -(each.longest_ns or 0), -each.count))
+    broken = [BrokenRule.of(result) for result in results if result.name == RESULT]
+    tasks = list(dict.fromkeys(each.task for each in broken))
+    return sorted(broken, key=lambda each: (tasks.index(each.task), -(each.longest_ns or 0), -each.count))
 
 
 def judged_cycles(step: Step) -> dict[str, int]:
     """Return thread -> number of cycles in which its calls were judged; without threads that were not."""
-    found: dict[str, int] = {}
+    cycles_of_task: dict[str, int] = {}
     for result in step.results:
         cycles = result.values.get("judged_cycles")
         if result.name == "thread" and isinstance(cycles, int) and cycles > 0:
-            found[str(result.labels.get("task"))] = cycles
-    return found
+            cycles_of_task[str(result.labels.get("task"))] = cycles
+    return cycles_of_task

@@ -93,12 +93,15 @@ def explain_report(result: StreamResult) -> ExplainReport | None:
     The `explain` entries are removed from `result.results`. Raises RecordError if the bins of a stretch are
     damaged.
     """
-    told = [entry.values for entry in result.results if entry.name == "explain"]
+    explain_values = [entry.values for entry in result.results if entry.name == "explain"]
     result.results = [entry for entry in result.results if entry.name != "explain"]
     if result.trace_formats is None:
         return None
     numbers = {
-        name: int(value) for values in told for name, value in values.items() if isinstance(value, int)
+        name: int(value)
+        for values in explain_values
+        for name, value in values.items()
+        if isinstance(value, int)
     }
     return ExplainReport(
         events=list(result.trace_formats.events),

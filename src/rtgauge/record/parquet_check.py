@@ -18,11 +18,11 @@ MOST_FIELDS = 1_000_000
 """The most numbers, texts and lists that a footer may contain."""
 MOST_NESTED = 16
 PAGE_HEADER_BYTES = 1 << 16
-SPARE_VALUES, VALUES_A_BYTE = 1_000_000, 100
+FIXED_VALUES, VALUES_A_BYTE = 1_000_000, 100
 """A file may decode to this many values, and to this many more for each byte of its columns. Real files have
 fewer than ten values per byte, because a window's numbers hardly compress.
 """
-SPARE_BYTES, BYTES_A_BYTE = 64 << 20, 100
+FIXED_BYTES, BYTES_A_BYTE = 64 << 20, 100
 MOST_VALUES, MOST_BYTES = 50_000_000, 512 << 20
 """The most values and bytes that a file of any size may decode to. The blocks of long steps need at most a
 third of these.
@@ -200,8 +200,8 @@ def check_parquet(file: BinaryIO, columns: Collection[str]) -> None:
         after - before for before, after in chunks
     )  # the file's own size would count padding and holes, which have no values
     most_values, most_bytes = (
-        min(MOST_VALUES, SPARE_VALUES + VALUES_A_BYTE * packed),
-        min(MOST_BYTES, SPARE_BYTES + BYTES_A_BYTE * packed),
+        min(MOST_VALUES, FIXED_VALUES + VALUES_A_BYTE * packed),
+        min(MOST_BYTES, FIXED_BYTES + BYTES_A_BYTE * packed),
     )
     if values > most_values or unpacked > most_bytes:
         raise ValueError(f"its {packed} bytes would expand to {values} values")

@@ -324,8 +324,8 @@ def find_record(named: Path) -> Path:
     places = [named, RECORDS / named] if len(named.parts) == 1 else [named]
     candidates = [place.with_name(f"{place.name}{end}") for place in places for end in ("", PARTIAL)]
     candidates += [place.with_name(place.name.removesuffix(PARTIAL)) for place in places]
-    found = next((candidate for candidate in candidates if candidate.is_dir()), None)
-    return found if found is not None else _begins_so(places, named)
+    folder = next((candidate for candidate in candidates if candidate.is_dir()), None)
+    return folder if folder is not None else _begins_so(places, named)
 
 
 def _begins_so(places: Sequence[Path], named: Path) -> Path:

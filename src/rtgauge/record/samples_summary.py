@@ -164,8 +164,8 @@ def _quantiles(fine: _Fine, source: Source, warm_up: int) -> dict[str, int]:
         return result
     if fine.tail is not None:
         tail = np.concatenate(fine.tail)
-        wanted = sorted({rank - 1 for rank in above.values()})
-        tail.partition(wanted)
+        positions = sorted({rank - 1 for rank in above.values()})
+        tail.partition(positions)
         return result | {name: int(tail[rank - 1]) for name, rank in above.items()}
     narrowed = _narrow(source, warm_up, sorted(set(above.values())), fine.limit, fine.maximum or fine.limit)
     return result | {name: narrowed[rank] for name, rank in above.items()}

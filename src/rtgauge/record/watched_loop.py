@@ -157,24 +157,24 @@ class WatchedLoop:
     @property
     def trouble(self) -> list[str]:
         """Return what went wrong with its cycles, apart from lateness."""
-        found: list[str] = []
+        problems: list[str] = []
         if self.stuck:
-            found.append(
+            problems.append(
                 f"{self.task} is stuck in {self.stuck_in or 'its work'} and did not return to its wait"
             )
         if self.ended:
-            found.append(f"{self.task} ended while it was watched")
+            problems.append(f"{self.task} ended while it was watched")
         if self.overruns:
-            found.append(
+            problems.append(
                 f"{plural(self.overruns, 'release')} of {self.task} came while the thread was not waiting "
                 "for them"
             )
         if self.unknown:
-            found.append(
+            problems.append(
                 f"the kernel's events do not show what happened at {plural(self.unknown, 'release')} of "
                 f"{self.task}"
             )
-        return found
+        return problems
 
 
 def loops_of(step: Step) -> list[WatchedLoop]:

@@ -192,9 +192,9 @@ def _merge_alike(windows: Windows) -> Windows:
 
     def extreme_of(ufunc: np.ufunc, numbers: Integers) -> Integers:
         unknown = np.iinfo(np.int64).max if ufunc is np.minimum else UNKNOWN
-        found = np.full(len(first), unknown, dtype=np.int64)
-        ufunc.at(found, group, np.where(numbers == UNKNOWN, unknown, numbers))
-        return np.where(found == unknown, UNKNOWN, found)
+        extremes = np.full(len(first), unknown, dtype=np.int64)
+        ufunc.at(extremes, group, np.where(numbers == UNKNOWN, unknown, numbers))
+        return np.where(extremes == unknown, UNKNOWN, extremes)
 
     count, sum_ns = summed(windows.count), summed(windows.sum_ns)
     filled = windows.count > 0

@@ -195,15 +195,15 @@ class RecordWriter:
         """
         about = os.fstat(self._folder.descriptor)
         owner, owners = about.st_uid, about.st_uid == os.geteuid()
-        found = {str(self.path): about}
+        stat_by_path = {str(self.path): about}
         for name in filter(self._folder.has, FOLDERS):
-            found[str(self.path / name)] = self._folder.about(name)
-            if stat.S_ISDIR(found[str(self.path / name)].st_mode):
-                found |= {
+            stat_by_path[str(self.path / name)] = self._folder.about(name)
+            if stat.S_ISDIR(stat_by_path[str(self.path / name)].st_mode):
+                stat_by_path |= {
                     str(self.path / name / entry): self._folder.about(f"{name}/{entry}")
                     for entry in self._folder.names(name)
                 }
-        for folder, about in found.items():
+        for folder, about in stat_by_path.items():
             if stat.S_ISREG(about.st_mode):
                 continue
             if (

@@ -165,8 +165,8 @@ SETTING_COLUMNS = (
 
 def deployment_table(report: DeploymentReport) -> DeploymentTable:
     """Return a step's deployment for display."""
-    done = len(report.settings) - len(report.refused)
-    parts = [f"{plural(done, 'setting')} made", f"{len(report.refused)} refused"]
+    settings_made = len(report.settings) - len(report.refused)
+    parts = [f"{plural(settings_made, 'setting')} made", f"{len(report.refused)} refused"]
     if report.moved or report.not_moved_count:
         parts.append(f"{plural(report.moved, 'task')} moved, {report.not_moved_count} could not be moved")
     left = bool(report.not_put_back) or any(map(_is_left, report.settings))

@@ -91,8 +91,8 @@ def _searches(view: RecordView) -> list[str]:
     periods = {step.key.parameters.get(pace.period) for step, pace in paces if pace is not None}
     if len(periods) < FEWEST_PERIODS:
         return []
-    found = frequencies()
-    return [] if found is None else found.searches(view.record)
+    timing = frequencies()
+    return [] if timing is None else timing.searches(view.record)
 
 
 def _measured(view: RecordView) -> str:
@@ -102,9 +102,9 @@ def _measured(view: RecordView) -> str:
         empty = [mark for mark in step.marks if mark.kind is MarkKind.NOTHING_MEASURED]
         parts += [f"nothing was measured{under}: {mark.detail}" for mark in empty]
     parts += _searches(view)
-    found = [_largest(view, quantity) for quantity in view.quantities]
-    found += [presenter.conclusion(view, steps) for presenter, steps in presenters(view.steps)]
-    parts += [text for text in found if text is not None]
+    sentences = [_largest(view, quantity) for quantity in view.quantities]
+    sentences += [presenter.conclusion(view, steps) for presenter, steps in presenters(view.steps)]
+    parts += [text for text in sentences if text is not None]
     if parts:
         return "; ".join(parts)
     probes = ", ".join(dict.fromkeys(step.key.probe for step in view.record.steps))
@@ -207,10 +207,10 @@ def exposure_text(exposure: Exposure, what: str = "break the bound") -> str:
         excluded += f", {_per_hour(exposure.per_hour_excluded)} per hour"
     if exposure.next_s is None or exposure.next_boards is None:
         return f"{measured}: {excluded}"
-    seen = "without a violation" if not exposure.violations else "at the rate seen"
+    condition = "without a violation" if not exposure.violations else "at the rate seen"
     return (
         f"{measured}: {excluded}; to exclude {format_share(exposure.next_share)}, measure for "
-        f"{format_span(exposure.next_s)} {seen}, or for {span} on each of "
+        f"{format_span(exposure.next_s)} {condition}, or for {span} on each of "
         f"{format_count(exposure.next_boards)} boards"
     )
 

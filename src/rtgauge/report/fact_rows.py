@@ -139,7 +139,9 @@ def _simple(part: FactPart) -> Rows:
 
 def _kernel(kernel: Kernel) -> Rows:
     sources = ", ".join(
-        f"{place}: {value(said)}" for place, said in kernel.preemption.sources.items() if said != UNKNOWN
+        f"{place}: {value(reported)}"
+        for place, reported in kernel.preemption.sources.items()
+        if reported != UNKNOWN
     )
     model = f"{value(kernel.preemption.model)}{f' ({sources})' if sources else ''}"
     rows = [("Preemption model", model), ("Real-time core", _core(kernel.extension))]

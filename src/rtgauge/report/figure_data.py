@@ -287,8 +287,8 @@ def _offsets(spans: Sequence[_Span]) -> tuple[list[int], bool]:
     """
     together = sum(span.end_ns - span.start_ns for span in spans)
     gaps = [later.start_ns - earlier.end_ns for earlier, later in itertools.pairwise(spans)]
-    one_clock = len({tuple(sorted(span.step.key.targets.items())) for span in spans}) == 1
-    if one_clock and all(gap > -(10**9) for gap in gaps) and sum(gaps) <= together:
+    shared_clock = len({tuple(sorted(span.step.key.targets.items())) for span in spans}) == 1
+    if shared_clock and all(gap > -(10**9) for gap in gaps) and sum(gaps) <= together:
         return [spans[0].start_ns] * len(spans), True
     offsets: list[int] = []
     begin = 0

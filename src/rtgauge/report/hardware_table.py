@@ -77,8 +77,8 @@ def _slower(step: Step, among: Sequence[Step]) -> list[str]:
 def _count(lines: Mapping[str, TableLine] | None, name: str, cpu: int) -> int | None:
     if lines is None:
         return None
-    found = [line.per_cpu.get(str(cpu), 0) for line in lines.values() if line.name == name]
-    return None if None in found else sum(count or 0 for count in found)
+    counts = [line.per_cpu.get(str(cpu), 0) for line in lines.values() if line.name == name]
+    return None if None in counts else sum(count or 0 for count in counts)
 
 
 def _frequency(step: Step, cpu: int) -> str:

@@ -41,5 +41,5 @@ def frequencies() -> Frequencies | None:
 
 def how_often(records: Sequence[Record], options: object | None = None) -> HowOften:
     """Return how often a task can run. Raises RecordError for a damaged record."""
-    found = frequencies()
-    return HowOften() if found is None else found.calculate(records, options)
+    timing = frequencies()
+    return HowOften() if timing is None else timing.calculate(records, options)

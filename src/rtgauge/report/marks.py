@@ -71,16 +71,16 @@ def _place(step: Step, mark: Mark, names: dict[str, str]) -> str:
 
 
 def _where(sightings: list[Sighting], steps: int, names: dict[str, str]) -> str:
-    seen = list(dict.fromkeys(sighting.step for sighting in sightings if sighting.step is not None))
-    if not seen or steps == 1:
+    marked_steps = list(dict.fromkeys(sighting.step for sighting in sightings if sighting.step is not None))
+    if not marked_steps or steps == 1:
         return ""
     if len(sightings) == 1:
         return f"under {sightings[0].place}"
     worst = sightings[0].severity
     at_worst = (sighting.step for sighting in sightings if sighting.severity is worst)
     worst_steps = list(dict.fromkeys(step for step in at_worst if step is not None))
-    where = f"on {len(seen)} of {plural(steps, 'step')}"
-    if len(worst_steps) == len(seen):
+    where = f"on {len(marked_steps)} of {plural(steps, 'step')}"
+    if len(worst_steps) == len(marked_steps):
         return where
     more = ", ..." if len(worst_steps) > SHOWN else ""
     return f"{where}, {worst.value} under {', '.join(names[step] for step in worst_steps[:SHOWN])}{more}"
@@ -116,9 +116,9 @@ def sighting_table(marks: Sequence[GatheredMark]) -> Table | None:
     if not any(mark.several for mark in marks):
         return None
     rows = [
-        [mark.name, Cell(seen.severity.value, TONES[seen.severity]), seen.place, seen.detail]
+        [mark.name, Cell(sighting.severity.value, TONES[sighting.severity]), sighting.place, sighting.detail]
         for mark in marks
-        for seen in mark.sightings[:MOST_SIGHTINGS]
+        for sighting in mark.sightings[:MOST_SIGHTINGS]
     ]
     columns = [Column("mark", "nowrap"), *texts("severity"), Column("where", "nowrap")]
     note = "note: worth knowing; doubtful: read the figures with care; invalid: do not use them."

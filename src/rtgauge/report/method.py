@@ -129,11 +129,11 @@ def clock_rows(view: RecordView) -> list[tuple[str, str]]:
 
 def calibrations(view: RecordView) -> list[tuple[str, Calibration]]:
     """Return (step, calibration) of every calibrated clock, once even if several steps have it."""
-    seen: dict[str, tuple[str, Calibration]] = {}
+    distinct: dict[str, tuple[str, Calibration]] = {}
     for step in view.steps:
         for calibration in step.calibrations:
-            seen.setdefault(calibration.model_dump_json(), (view.labels[step.id], calibration))
-    return list(seen.values())
+            distinct.setdefault(calibration.model_dump_json(), (view.labels[step.id], calibration))
+    return list(distinct.values())
 
 
 def clock_table(calibrations: Iterable[tuple[str, Calibration]]) -> Table:

@@ -95,7 +95,7 @@ def presenters_of(name: str) -> list[Presenter]:
 
     Raises InputError if a package that registers one cannot be imported, or registers something else.
     """
-    return [cast("Presenter", found) for found in extension.load_all("presenters", name, Presenter)]
+    return [cast("Presenter", loaded) for loaded in extension.load_all("presenters", name, Presenter)]
 
 
 def presenters(steps: Sequence[Step]) -> list[tuple[Presenter, list[Step]]]:

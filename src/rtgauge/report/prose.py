@@ -31,8 +31,10 @@ def labelled(
     at the end of what to do `next` stays on one line, so that it can be copied.
     """
     room = max(20, prose_width(console) - width)
-    said = printable(text)
-    words, *commands = COMMAND.split(said, maxsplit=1) if label == "next" and len(said) > room else [said]
+    shown_text = printable(text)
+    words, *commands = (
+        COMMAND.split(shown_text, maxsplit=1) if label == "next" and len(shown_text) > room else [shown_text]
+    )
     wrapped = list(Text(words.rstrip(), style=style).wrap(console, room))
     lines = [*(wrapped if words else []), *(Text(line) for line in commands)]
     starts = [Text(label.ljust(width), style=label_style), *[Text(" " * width)] * (len(lines) - 1)]

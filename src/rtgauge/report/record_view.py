@@ -287,13 +287,13 @@ class RecordView:
         steps.
         """
         kept: list[Step] = []
-        seen: set[tuple[object, ...]] = set()
+        known_keys: set[tuple[object, ...]] = set()
         for step in self.record.steps:
             place = (step.key.probe, *sorted(step.key.targets.items()), step.key.load, step.key.deployment)
-            if not folds(step) or place not in seen:
+            if not folds(step) or place not in known_keys:
                 kept.append(step)
             if folds(step):
-                seen.add(place)
+                known_keys.add(place)
         return self._only(kept)
 
     def _only(self, steps: list[Step]) -> RecordView:

@@ -34,6 +34,6 @@ def print_put_back(answers: Iterable[Mapping[str, Any]], console: Console) -> bo
             )
         elif action.startswith("left-"):
             print_line(console, f"{answer.get('path')}: {action.replace('-', ' ')} ({answer.get('now')})")
-    done = ", ".join(f"{count} {action}" for action, count in sorted(counts.items()))
-    print_line(console, done or "nothing had to be restored")
+    actions = ", ".join(f"{count} {action}" for action, count in sorted(counts.items()))
+    print_line(console, actions or "nothing had to be restored")
     return failed

@@ -112,9 +112,9 @@ class Table:
             return None
         return ", ".join(part for part in (self.rows[0][0], self.columns[1].title) if part), self.rows[0][1]
 
-    def only(self, wanted: Callable[[int], bool]) -> Table:
+    def only(self, is_kept: Callable[[int], bool]) -> Table:
         """Return the table with only the columns for whose place, counted from 0, `wanted` returns true."""
-        kept = [at for at in range(len(self.columns)) if wanted(at)]
+        kept = [at for at in range(len(self.columns)) if is_kept(at)]
         rows = [[row[at] for at in kept] for row in self.rows]
         return replace(self, columns=[self.columns[at] for at in kept], rows=rows)
 

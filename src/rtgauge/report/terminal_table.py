@@ -18,7 +18,7 @@ from rtgauge.report.text import printable
 WIDE = 76
 """A terminal narrower than this gets one space between columns instead of two."""
 WIDEST_DRAWING = 160
-ONE_LINE = 24
+LONGEST_UNWRAPPED = 24
 """A cell up to this width gets one line before other columns are dropped."""
 STYLES = {"": "", "alarm": "red", "doubt": "yellow", "good": "green", "quiet": "dim"}
 
@@ -31,9 +31,9 @@ def _least(table: Table, at: int) -> int:
     return max((len(word) for cell in cells for word in cell.split()), default=0)
 
 
-def _wanted(table: Table, at: int) -> int:
+def _desired_width(table: Table, at: int) -> int:
     """Return the width that a column gets before other columns are dropped."""
-    return max(_least(table, at), min(table.width(at), ONE_LINE))
+    return max(_least(table, at), min(table.width(at), LONGEST_UNWRAPPED))
 
 
 def _gap(width: int) -> int:
@@ -44,8 +44,8 @@ def fitted(table: Table, width: int) -> Table:
     """Return the table with as many columns as fit `width`."""
     gap = _gap(width)
     for drop_rank in sorted({column.drop_rank for column in table.columns} - {0}, reverse=True):
-        wanted = [_wanted(table, at) for at in range(len(table.columns))]
-        if sum(wanted) + gap * (len(wanted) - 1) <= width:
+        desired_widths = [_desired_width(table, at) for at in range(len(table.columns))]
+        if sum(desired_widths) + gap * (len(desired_widths) - 1) <= width:
             break
         columns = table.columns
         table = table.only(lambda at, columns=columns, drop_rank=drop_rank: columns[at].drop_rank < drop_rank)

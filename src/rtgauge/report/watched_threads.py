@@ -70,10 +70,10 @@ class _Counted:
 
 def _counted(results: list[Result], name: str, task: str, label: str) -> list[_Counted]:
     """Return a thread's results with this name, the most frequent first."""
-    found = [result for result in results if result.name == name and result.labels.get("task") == task]
+    of_thread = [result for result in results if result.name == name and result.labels.get("task") == task]
     counted = [
         _Counted(str(result.labels.get(label)), _number(result, "count"), _number(result, "max_ns"))
-        for result in found
+        for result in of_thread
     ]
     return sorted((entry for entry in counted if entry.count > 0), key=lambda entry: -entry.count)
 
@@ -136,10 +136,10 @@ def _points(results: Sequence[Result]) -> list[str]:
 
 def _broken_rules(view: RecordView, steps: Sequence[Step]) -> list[Table]:
     """Return a table for each step whose threads did what real-time threads should not do."""
-    found = [(step, broken_rules_table(broken_rules(step.results))) for step in steps]
+    rule_tables = [(step, broken_rules_table(broken_rules(step.results))) for step in steps]
     return [
         replace(table, title=f"{table.title}, {view.labels[step.id]}" if len(steps) > 1 else table.title)
-        for step, table in found
+        for step, table in rule_tables
         if table is not None
     ]
 

@@ -24,7 +24,7 @@ from rtgauge.runner.context import NotHere, NotOnCokernel, Possible, TargetConte
 from rtgauge.runner.deployments import as_left_out, held_deployment, isolated_in
 from rtgauge.runner.engine import arm, as_exception, check_engine_starts
 from rtgauge.runner.scope import in_deployment, with_modules
-from rtgauge.runner.step import ONE_ENGINE, measurer_of
+from rtgauge.runner.step import SINGLE_ENGINE, measurer_of
 from rtgauge.system.deployment.apply import Refused
 from rtgauge.system.kernel_modules import NoModules
 from rtgauge.system.runtime import runtimes
@@ -266,7 +266,7 @@ def _is_tried_by_measuring(steps: Sequence[StepKey]) -> bool:
     if len(steps) != 1:
         return False
     (key,) = steps
-    own = measurer_of(key) is ONE_ENGINE and key.rt == "linux" and key.space == "user"
+    own = measurer_of(key) is SINGLE_ENGINE and key.rt == "linux" and key.space == "user"
     return own and key.load == "idle" and set(key.targets.values()) == {LOCAL}
 
 

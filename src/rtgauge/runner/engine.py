@@ -221,7 +221,7 @@ def follow(
     checked_s, watched, armed = time.monotonic(), False, False
     with clear_errors(log, log.parent.parent.parent):
         stream = EngineStream(log, table)
-        context.interrupt.stop_by(lambda: program.say("stop"))
+        context.interrupt.stop_by(lambda: program.send("stop"))
         here = context.target.name == LOCAL and context.key.parameters.get("window_ns") is not None
         try:
             for line in stream.lines(program, silence_limit_s(step.expected_ns, here=here)):
@@ -233,7 +233,7 @@ def follow(
                 # would fill.
                 if watched != (program.kept is None and context.progress.watched()):
                     watched = not watched
-                    program.say("watch" if watched else "unwatch")
+                    program.send("watch" if watched else "unwatch")
                 if isinstance(line, SeriesLine) and armed:  # the thread started later
                     context.progress.series(stream.result.series)
                 if isinstance(line, Armed):
@@ -241,7 +241,7 @@ def follow(
                     context.progress.series(stream.result.series)
                     if begin is not None:
                         begin(stream)
-                    program.say("go")
+                    program.send("go")
                     context.progress.phase("measuring")
                 if step.load is not None and time.monotonic() - checked_s > LOAD_CHECK_S:
                     step.load.check()
@@ -261,7 +261,7 @@ def arm_and_stop(program: Guarded, target: Target, probe: str) -> None:
     stream = EngineStream()
     for line in stream.lines(program, SILENCE_S):
         if isinstance(line, Armed):
-            program.say("stop")
+            program.send("stop")
     status = program.wait(LAST_WORDS_S)
     stream.check(target)
     if status:

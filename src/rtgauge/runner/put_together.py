@@ -39,7 +39,7 @@ from rtgauge.units import plural
 
 DIED = "died"
 """The end reason of a step whose engine ended without saying why."""
-FETCHED_A_SECOND, FETCHED_SPARE = 16 << 20, 64 << 20
+FETCHED_A_SECOND, FETCHED_FIXED = 16 << 20, 64 << 20
 """The most bytes of files that a target may send: per second and series of a step (a million timed samples),
 plus a fixed amount.
 """
@@ -112,22 +112,22 @@ class EngineMeasurement:
         begun = step.begun
         if not len(self.windows) and begun.context.interrupt.requested:
             raise Abandoned
-        done = _put_together(step, self)
-        fastest_bytes = FETCHED_SPARE + round(step.took_s * max(len(done.series), 1) * FETCHED_A_SECOND)
+        assembled = _assemble(step, self)
+        fastest_bytes = FETCHED_FIXED + round(step.took_s * max(len(assembled.series), 1) * FETCHED_A_SECOND)
         self.files_on.fetch(begun.folder, fastest_bytes)
         if begun.key.parameters.get("samples"):
             from rtgauge.record.samples_summary import summarise_samples, with_samples
 
-            done.series = [
+            assembled.series = [
                 with_samples(series, summarise_samples(begun.folder / f"samples-{series.series}.i64"))
                 if series.series in self.sampled
                 else series
-                for series in done.series
+                for series in assembled.series
             ]
-        return StepResult(done, self.windows)
+        return StepResult(assembled, self.windows)
 
 
-def _put_together(ended: EndedStep, measured: EngineMeasurement) -> Step:
+def _assemble(ended: EndedStep, measured: EngineMeasurement) -> Step:
     """Return the record's step. Raises MeasureError if the engine sent nothing."""
     from rtgauge.record.explain_report import explain_marks, explain_report
     from rtgauge.record.summary import summarise_step
@@ -265,7 +265,7 @@ def _early_marks(step: Step) -> list[Mark]:
     return [MarkKind.EARLY.mark(detail)]
 
 
-ASKED_TO_END = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM})
+ENDING_SIGNALS = frozenset({signal.SIGHUP, signal.SIGINT, signal.SIGTERM})
 """Signals by which people end a program."""
 
 
@@ -297,7 +297,7 @@ def _program_marks(step: Step) -> list[Mark]:
         how += (
             f", probably because it exceeded its limit on real-time CPU time (RLIMIT_RTTIME, {limit_us} us)"
         )
-    kind = MarkKind.PROGRAM_ENDED if number in ASKED_TO_END else MarkKind.PROGRAM_KILLED
+    kind = MarkKind.PROGRAM_ENDED if number in ENDING_SIGNALS else MarkKind.PROGRAM_KILLED
     return [kind.mark(how), *marks]
 
 

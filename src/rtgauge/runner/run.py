@@ -134,7 +134,7 @@ def resume_run(
     more: More | None = None,
     *,
     complete: bool = False,
-    asks: Mapping[str, object] | None = None,
+    replaced_keys: Mapping[str, object] | None = None,
 ) -> RunOutcome:
     """Resume a record whose name ends in `.partial`. Keep finished steps; measure the other steps, and the
     steps that `more` adds. With `complete`, a complete record continues too; `more` must then add steps.
@@ -179,7 +179,7 @@ def resume_run(
         run = record.run.model_copy(
             update={
                 "steps": [step.id for step in finished],
-                "plan": {**record.run.plan, **(asks or {})},
+                "plan": {**record.run.plan, **(replaced_keys or {})},
             }
         )
         interrupted: dict[str, StepState] = {}

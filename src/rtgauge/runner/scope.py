@@ -143,10 +143,10 @@ def prepare_points(points: Mapping[str, tuple[str, str]], applied: Applied, targ
 
     Raises InputError if a program has no such point, CannotTrace if the kernel refuses.
     """
-    found = {event: place_on(target, binary, symbol) for event, (binary, symbol) in points.items() if binary}
-    own = own_place(target, stepped=any(place.stepped for place in found.values()))
+    places = {event: place_on(target, binary, symbol) for event, (binary, symbol) in points.items() if binary}
+    own = own_place(target, stepped=any(place.stepped for place in places.values()))
     settings = tuple(
-        Setting(f"point:{event}", f"{binary}:{found[event].text}" if binary else own)
+        Setting(f"point:{event}", f"{binary}:{places[event].text}" if binary else own)
         for event, (binary, _) in points.items()
     )
     try:
@@ -219,18 +219,18 @@ def needs_of(key: StepKey) -> Needs:
 
 def _insert_modules(key: StepKey, context: TargetContext, applied: Applied) -> None:
     """Load the step's kernel modules; `restore` removes them. Raises NoModules if loading fails."""
-    needs, say = needs_of(key), context.run.progress.phase
+    needs, notify = needs_of(key), context.run.progress.phase
     if needs.cokernel is not None:
-        insert_cokernel(key, context.target, context.facts, say, applied)
+        insert_cokernel(key, context.target, context.facts, notify, applied)
     if needs.modules:
         probe = probes.get(key.probe)
-        files = probe.module_files(probe.own(key), context.target, say)
-        say("loading kernel modules")
+        files = probe.module_files(probe.own(key), context.target, notify)
+        notify("loading kernel modules")
         _load(files, context.target, applied)
 
 
 def insert_cokernel(
-    key: StepKey, target: Target, facts: Facts, say: Callable[[str], None], applied: Applied
+    key: StepKey, target: Target, facts: Facts, notify: Callable[[str], None], applied: Applied
 ) -> None:
     """Load the own modules of the step's co-kernel unless they are loaded.
 
@@ -240,7 +240,7 @@ def insert_cokernel(
     runtime = runtime_of(key.rt)
     files, phase = runtime.modules(key, target, facts)
     if files:
-        say(phase)
+        notify(phase)
         _load(files, target, applied, runtime.module_help)
 
 
@@ -287,7 +287,7 @@ def with_loaded(files: Sequence[str], target: Target, module_help: str) -> Gener
 
 @contextmanager
 def with_cokernels(
-    steps: Sequence[StepKey], target: Target, say: Callable[[str], None]
+    steps: Sequence[StepKey], target: Target, notify: Callable[[str], None]
 ) -> Generator[frozenset[str]]:
     """Load the co-kernels of the steps for the block, if they load, so that the facts include them. Yields
     the co-kernels whose core this loaded.
@@ -304,7 +304,7 @@ def with_cokernels(
         for runtime in to_load:
             key = runtime.step_for_facts([key for key in steps if key.rt == runtime.name])
             with suppress(NoModules):  # the step itself reports the error when it is tried
-                insert_cokernel(key, target, Facts(), say, applied)
+                insert_cokernel(key, target, Facts(), notify, applied)
         made = [setting.path for setting in applied.report.settings if setting.error is None]
         yield frozenset(
             runtime.name for runtime in to_load if any(f"/{runtime.core_module}.ko" in path for path in made)

@@ -44,7 +44,7 @@ from rtgauge.units import NS_PER_S
 
 @runtime_checkable
 class Measurer(Protocol):
-    """A way to measure a step: OneEngine, or one of the `measurers` of extensions."""
+    """A way to measure a step: SingleEngineMeasurer, or one of the `measurers` of extensions."""
 
     arms: bool
     """Whether it arms rtgauge's engine. Arming is timed, and may need kernel modules."""
@@ -68,7 +68,7 @@ class Measurer(Protocol):
         ...
 
 
-class OneEngine:
+class SingleEngineMeasurer:
     """Measures with one engine on the target."""
 
     arms = True
@@ -109,7 +109,7 @@ class OneEngine:
         return EngineMeasurement(stream.result, stream.table.windows(), (program,), context.target)
 
 
-ONE_ENGINE = OneEngine()
+SINGLE_ENGINE = SingleEngineMeasurer()
 
 
 def measurer_of(key: StepKey) -> Measurer:
@@ -120,7 +120,7 @@ def measurer_of(key: StepKey) -> Measurer:
     own = key.tool == "rtgauge"
     name = probes.get(key.probe).measurer(key) if own else key.tool
     if name is None:
-        return ONE_ENGINE
+        return SINGLE_ENGINE
     if name not in extension.registered("measurers"):
         what = f"the step of {key.probe}" if own else "the cross-check"
         instead = f"; install an extension that does, or leave {what} out"

@@ -331,5 +331,5 @@ def step_ids(steps: Sequence[StepKey]) -> list[str]:
 
 def remaining_steps(run: Run, finished: Sequence[Step]) -> list[StepKey]:
     """Return the planned steps that are not finished."""
-    done = {step.key for step in finished}
-    return [key for key in run.planned if key not in done]
+    finished_keys = {step.key for step in finished}
+    return [key for key in run.planned if key not in finished_keys]

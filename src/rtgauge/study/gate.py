@@ -104,9 +104,9 @@ def with_more_pairs(record: Record, max_pairs: int | None) -> dict[str, object]:
         update={"max_pairs": max_pairs, "extended_from": (*options.extended_from, options.max_pairs)}
     )
     looks(max_pairs, more.extended_from)
-    asks: dict[str, object] = {KEY: more.model_dump(mode="json")}
-    record.run.plan.update(asks)
-    return asks
+    replaced_keys: dict[str, object] = {KEY: more.model_dump(mode="json")}
+    record.run.plan.update(replaced_keys)
+    return replaced_keys
 
 
 def next_pairs(record: Record) -> Sequence[StepKey]:

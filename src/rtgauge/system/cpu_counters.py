@@ -65,13 +65,13 @@ def _counts(results: Iterable[Result], name: str, keys: Sequence[str]) -> Iterat
 
 def cpu_frequencies(results: Iterable[Result]) -> dict[int, CpuFrequency]:
     """Return the frequency of each CPU that counted its cycles. A CPU that was idle all the time has none."""
-    found: dict[int, CpuFrequency] = {}
+    frequencies: dict[int, CpuFrequency] = {}
     for cpu, counts in _counts(results, "frequency", ("aperf", "mperf", "tsc", "span_ns")):
         aperf, mperf, tsc, span_ns = counts
         if min(counts) > 0:
             nominal_khz = tsc * 10**6 / span_ns
-            found[cpu] = CpuFrequency(round(nominal_khz * aperf / mperf), round(nominal_khz))
-    return found
+            frequencies[cpu] = CpuFrequency(round(nominal_khz * aperf / mperf), round(nominal_khz))
+    return frequencies
 
 
 def cpu_work(results: Iterable[Result]) -> dict[int, CpuWork]:

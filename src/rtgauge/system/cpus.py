@@ -39,8 +39,8 @@ def caches(files: Files) -> list[Cache] | None:
         ): None
         for cache in listed.values()
     }
-    found = [Cache(level=level, type=kind, size=size, cpus=cpus) for level, kind, size, cpus in unique]
-    return sorted(found, key=lambda cache: (str(cache.level), str(cache.type))) or None
+    distinct = [Cache(level=level, type=kind, size=size, cpus=cpus) for level, kind, size, cpus in unique]
+    return sorted(distinct, key=lambda cache: (str(cache.level), str(cache.type))) or None
 
 
 def topology(files: Files) -> Topology:
@@ -153,11 +153,11 @@ def resource_control(files: Files) -> list[str] | None:
     """Return the resources that resctrl can divide: L2, L3 and MB (Documentation/filesystems/resctrl). If it
     is not mounted, an x86 processor's flags say so; otherwise None.
     """
-    found = {
+    resources = {
         match[1] for match, _ in files.matching(rf"{RESCTRL}/info/(L2|L3|MB)/(?:cbm_mask|min_bandwidth)")
     }
-    if found:
-        return sorted(found)
+    if resources:
+        return sorted(resources)
     flags = re.search(r"^flags\s*:([^\n]*)$", files.text(CPUINFO) or "", re.MULTILINE)
     return [name for flag, name in ALLOCATION_FLAGS.items() if flag in flags[1].split()] if flags else None
 

@@ -109,7 +109,7 @@ def facts(files: Files, machine: str | None = None, interface: str | None = None
     boot_id, processors = files.text(BOOT_ID), cpus.facts(files)
     clocks = files.text(f"{CLOCKSOURCE}/available_clocksource")
     irqs = interrupts.facts(files, cpu_list(files.text(f"{cpus.CPU}/isolated")))
-    found = Facts(
+    all_facts = Facts(
         host=files.text("/proc/sys/kernel/hostname"),
         os=pretty_name(files),
         boot_id=boot_id,
@@ -131,11 +131,11 @@ def facts(files: Files, machine: str | None = None, interface: str | None = None
         steal_ns_since_boot=sum(cpu.get("steal", 0) for cpu in times.values()) if times else None,
     )
     if interface is None:
-        return found
+        return all_facts
     network = needed_auditor(f"the network interface {interface}").interface_facts(
         interface, files, irqs.lines or {}
     )
-    return found.model_copy(update={"network": network})
+    return all_facts.model_copy(update={"network": network})
 
 
 def read_facts(target: str, more_paths: Sequence[str] = (), interface: str | None = None) -> MachineRead:

@@ -78,8 +78,8 @@ def microcode(files: Files) -> list[str] | None:
 
 def firmware(files: Files) -> Firmware:
     """Return the firmware's vendor, version and date, the board's name, the microcode, and mitigations."""
-    found = files.matching(rf"{VULNERABILITIES}/([a-z0-9_]{{1,64}})")
-    vulnerabilities = {match[1]: text for match, text in found}
+    reported = files.matching(rf"{VULNERABILITIES}/([a-z0-9_]{{1,64}})")
+    vulnerabilities = {match[1]: text for match, text in reported}
     mitigated = sorted(name for name, text in vulnerabilities.items() if text.startswith("Mitigation"))
     return Firmware(
         vendor=files.text(f"{DMI}/bios_vendor"),

@@ -95,15 +95,15 @@ def _address(elf: Any, symbol: str, shown: str) -> int:
     functions = dict(_functions(elf))
     if symbol in functions:
         return functions[symbol]
-    found = {
+    candidates = {
         name: (full, address)
         for name, address in functions.items()
         if (full := demangled(name)) is not None and symbol in {full, full.partition("(")[0]}
     }
-    if len({address for _, address in found.values()}) == 1:
-        return next(iter(found.values()))[1]
-    if found:
-        names = ", ".join(sorted(full for full, _ in found.values())[:4])
+    if len({address for _, address in candidates.values()}) == 1:
+        return next(iter(candidates.values()))[1]
+    if candidates:
+        names = ", ".join(sorted(full for full, _ in candidates.values())[:4])
         raise InputError(f"{shown} has several functions {symbol}: {names}; give one with its arguments")
     if not functions:
         raise InputError(
@@ -115,11 +115,11 @@ def _address(elf: Any, symbol: str, shown: str) -> int:
 
 def _functions(elf: Any) -> Iterator[tuple[str, int]]:
     """Yield the functions that the file itself has, by name."""
-    seen = 0
+    symbol_count = 0
     for section in (elf.get_section_by_name(name) for name in (".dynsym", ".symtab")):
         for entry in section.iter_symbols() if hasattr(section, "iter_symbols") else ():
-            seen += 1
-            if seen > MOST_SYMBOLS:
+            symbol_count += 1
+            if symbol_count > MOST_SYMBOLS:
                 return
             if entry["st_info"]["type"] == "STT_FUNC" and entry["st_shndx"] != "SHN_UNDEF":
                 yield str(entry.name), int(entry["st_value"])
@@ -161,8 +161,10 @@ def _static_probe(elf: Any, symbol: str, shown: str) -> str:
         place = f"0x{_offset(elf, address + moved, symbol, shown):x}"
         counter = _file_offset(elf, semaphore + moved) if semaphore else None
         return place if counter is None else f"{place}(0x{counter:x})"
-    wanted = symbol.removeprefix(USDT)[:80]
-    raise InputError(f"'{wanted}' is not a static probe in {shown}{nearest(wanted, known) if known else ''}")
+    probe_name = symbol.removeprefix(USDT)[:80]
+    raise InputError(
+        f"'{probe_name}' is not a static probe in {shown}{nearest(probe_name, known) if known else ''}"
+    )
 
 
 @cache

@@ -119,8 +119,8 @@ def _group_of_v2(cgroup: str, read: Read) -> str | None:
     # In a cgroup namespace, the container's own group is `/`. Only the host's root has no such file.
     if group.path == "/" and _text(f"{folder}/cgroup.type", read) is None:
         return None
-    found = read(KERNEL_PATHS)
-    built = config(found | read(config_paths(found.text("/proc/sys/kernel/osrelease") or "")))
+    kernel_files = read(KERNEL_PATHS)
+    built = config(kernel_files | read(config_paths(kernel_files.text("/proc/sys/kernel/osrelease") or "")))
     if built is None or built.options.get("CONFIG_RT_GROUP_SCHED") != "y":
         return None
     return (

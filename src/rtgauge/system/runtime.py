@@ -139,8 +139,8 @@ def real_time_core(files: Files) -> RealTimeCore:
     if files cannot be read, or if no extension knows a co-kernel.
     """
     known = runtimes()
-    found = (runtime.facts(files) for runtime in known)
-    core = next((core for core in found if core is not None), None)
+    cores = (runtime.facts(files) for runtime in known)
+    core = next((core for core in cores if core is not None), None)
     if core is not None:
         return core
     # A core may appear in /proc or in sysfs. Only if both are readable can the answer be none.

@@ -85,9 +85,9 @@ def server(files: Files, folder: str) -> dict[str, FairServer] | Nothing | None:
     """Return each CPU's server in a folder of debugfs; "none" if debugfs is readable and has none, None if
     debugfs is not readable.
     """
-    found = files.matching(rf"{folder}/cpu([0-9]{{1,5}})/(?:runtime|period)")
+    server_files = files.matching(rf"{folder}/cpu([0-9]{{1,5}})/(?:runtime|period)")
     servers: dict[str, FairServer] = {}
-    for cpu in dict.fromkeys(match[1] for match, _ in found):
+    for cpu in dict.fromkeys(match[1] for match, _ in server_files):
         runtime, period = (files.number(f"{folder}/cpu{cpu}/{name}") for name in ("runtime", "period"))
         servers[cpu] = FairServer(runtime_ns=runtime, period_ns=period)
     if servers:

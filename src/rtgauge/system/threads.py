@@ -77,12 +77,12 @@ def facts(files: Files) -> Tasks:
 
     A thread for a CPU's RCU callbacks shows that rcu_nocbs is in effect. Unknown if no thread can be seen.
     """
-    seen = list(threads(files))
-    if not seen:
+    visible_threads = list(threads(files))
+    if not visible_threads:
         return Tasks(realtime=None, rcu_offloaded=None)
     groups: dict[tuple[str, str, int, bool], list[Thread]] = {}
     offloaded: set[int] = set()
-    for thread in seen:
+    for thread in visible_threads:
         callbacks = re.fullmatch(r"rcuo[ps]/([0-9]{1,5})", thread.name)
         if thread.kernel and callbacks:
             offloaded.add(int(callbacks[1]))

@@ -97,7 +97,7 @@ class Lines(Protocol):
 
 def _answers(lines: Lines, wait_s: float, name: str | None) -> Iterator[bytes]:
     """Yield a guard's lines. The first one comes at once, even if another run holds the target."""
-    notice = threading.Timer(NOTICE_S, _say_waits, [name])
+    notice = threading.Timer(NOTICE_S, _print_waiting, [name])
     notice.daemon = True
     notice.start()
     try:
@@ -115,7 +115,7 @@ def _answers(lines: Lines, wait_s: float, name: str | None) -> Iterator[bytes]:
         yield from lines(ANSWER_S + wait_s)
 
 
-def _say_waits(name: str | None) -> None:
+def _print_waiting(name: str | None) -> None:
     """Say on standard error that the target has not answered yet."""
     print(
         f"waiting: {name or 'this machine'} has not answered for {NOTICE_S:g} s; rtgauge gives up after "

@@ -107,7 +107,7 @@ class Reboots(Protocol):
 class GuestKind(TargetKind):
     """Virtual machines that rtgauge boots itself."""
 
-    def reboots(self, name: str, engines: tuple[Path, ...], say: Callable[[str], None]) -> Reboots:
+    def reboots(self, name: str, engines: tuple[Path, ...], notify: Callable[[str], None]) -> Reboots:
         """Return what reboots a running guest. `engines`: files for the image of a guest without a network.
 
         Raises InputError if the guest does not run.
@@ -135,7 +135,7 @@ class GuestKind(TargetKind):
         raise NotImplementedError
 
     def build_modules(
-        self, name: str, release: str, sources: Path, folder: Path, say: Callable[[str], None]
+        self, name: str, release: str, sources: Path, folder: Path, notify: Callable[[str], None]
     ) -> None:
         """Build the kernel modules in `sources` for the guest's kernel into `folder`.
 
@@ -155,13 +155,13 @@ def kind_of(scheme: str | None) -> TargetKind:
 
 def kinds() -> dict[str, TargetKind]:
     """Return the kinds of extensions by scheme, without any whose package cannot be used."""
-    found: dict[str, TargetKind] = {}
+    by_scheme: dict[str, TargetKind] = {}
     for scheme in registered("targets"):
         try:
-            found[scheme] = kind_of(scheme)
+            by_scheme[scheme] = kind_of(scheme)
         except InputError:
             continue  # `parse_address` says so if a target has this scheme
-    return found
+    return by_scheme
 
 
 def forms() -> list[str]:

@@ -59,7 +59,7 @@ class LocalGuarded:
         `check`: the method `check` of its target.
         """
         self._keeper = keeper
-        self._watch = GuardWatch(check, lambda: self.say("stop"))
+        self._watch = GuardWatch(check, lambda: self.send("stop"))
         command = [str(engine_path()), *guard_words(run_id, LEASE_NS), "--", *argv]
         # The program gets its own session, so that Ctrl-C in the terminal reaches only rtgauge, which then
         # ends all in order.
@@ -102,7 +102,7 @@ class LocalGuarded:
         if self._process.stdout is not None:
             yield from _Output(self._process.stdout.fileno(), self._watch.look).lines(silence_s)
 
-    def say(self, word: str) -> None:
+    def send(self, word: str) -> None:
         """Send one line; do nothing if the program has ended. A signal handler may call this."""
         with contextlib.suppress(OSError, ValueError):
             os.write(self._stdin.fileno(), word.encode() + b"\n")

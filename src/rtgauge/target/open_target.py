@@ -151,7 +151,7 @@ def release_target(name: str) -> str | None:
     return None if line.get("run") is None else str(line["run"])
 
 
-def _say_nothing(_reason: str) -> None:
+def _ignore_reason(_reason: str) -> None:
     """Ignore the reason for waiting."""
 
 
@@ -163,7 +163,7 @@ class TargetOpener:
     """
 
     wait_s: float = 0.0
-    waits: Callable[[str], None] = _say_nothing
+    waits: Callable[[str], None] = _ignore_reason
     check: Callable[[Target], None] | None = None
     _opened: list[str] = field(default_factory=list[str])
 

@@ -254,7 +254,7 @@ class SshTarget:
     def expect(self, seconds: float) -> None:
         """Tell waiting runs how much longer this run will need."""
         if self._guard is not None:
-            self._guard.say(expect_word(seconds).decode().strip())
+            self._guard.send(expect_word(seconds).decode().strip())
 
     def check(self) -> None:
         """Raise MeasureError if this run no longer holds the target."""
@@ -364,7 +364,7 @@ class SshTarget:
     def _watch(self, program: SshGuarded, log: BinaryIO | None) -> None:
         """Make the reading of the program's lines fail if the run's own guard is gone."""
         if log is None:
-            program.watch = GuardWatch(self.check, lambda: program.say("stop"))
+            program.watch = GuardWatch(self.check, lambda: program.send("stop"))
 
     def put(self, file: Path) -> str:
         """Copy the file once into the session's folder; return its path there. If the file is
@@ -497,7 +497,7 @@ class SshTarget:
             # The guard removes the folder when the guard ends, at the latest with its lease.
             with contextlib.suppress(MeasureError):
                 if self._guard.followed():
-                    self._guard.say("stop")
+                    self._guard.send("stop")
             self._guard.wait(LEAVE_S)
         self.let_go()
 

@@ -158,7 +158,7 @@ class Channel:
         line, ahead = command_to_send(body, words, self.mark)
         if ahead and not isinstance(send, bytes | None):
             raise InputError("a command that reads a file must be shorter")
-        command = [*connection.command(ask=first), line]
+        command = [*connection.command(interactive=first), line]
         self._arrived: bytearray = bytearray()
         self._finished = False
         self._errors = _Errors()
@@ -350,7 +350,7 @@ class SshConnection:
         self._folder = _control_folder()
         self._asked = False
 
-    def command(self, *, ask: bool) -> list[str]:
+    def command(self, *, interactive: bool) -> list[str]:
         """Return the ssh command line. `ask`: whether ssh may ask for a password or about a new host key."""
         options = {
             "ControlMaster": "auto",
@@ -365,7 +365,7 @@ class SshConnection:
             "ForwardX11": "no",
             "ClearAllForwardings": "yes",
             "LogLevel": "ERROR",
-            **({} if ask else {"BatchMode": "yes"}),
+            **({} if interactive else {"BatchMode": "yes"}),
             **dict(self.address.options),
         }
         own = ["-F", "none"] if self.address.options else []
@@ -421,7 +421,7 @@ class SshConnection:
         if (self._folder / "c").exists():
             with contextlib.suppress(OSError, subprocess.TimeoutExpired):
                 subprocess.run(
-                    [*self.command(ask=False)[:-2], "-O", "exit", "--", self.address.host],
+                    [*self.command(interactive=False)[:-2], "-O", "exit", "--", self.address.host],
                     capture_output=True,
                     timeout=CONNECT_S,
                     check=False,

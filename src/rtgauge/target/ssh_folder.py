@@ -132,13 +132,13 @@ def find_again(connection: SshConnection, folder_name: str) -> InstalledEngine |
         reason = _plain(answer.stderr.splitlines())
         full = f"the engine cannot be copied into {folder_name} ({reason}); free space there"
         raise MeasureError(full, on=connection.address.name)
-    found = (
+    candidates = (
         answer.status == 0
         and folder.startswith("/")
         and folder.endswith(f"/{folder_name}")
         and "\n" not in folder
     )
-    return InstalledEngine(folder, machine) if found else None
+    return InstalledEngine(folder, machine) if candidates else None
 
 
 def install(connection: SshConnection) -> InstalledEngine:

@@ -31,7 +31,7 @@ GONE = 13
 """The exit status of ATTACH if there is no program in the folder."""
 FULL = "No space left on device"
 END_PATIENCE_S = 10.0
-ASK_AFTER_S = 60.0
+PROBE_AFTER_S = 60.0
 """After this silence (s), rtgauge asks if the target answers; then after twice this, and so on."""
 RECONNECT_S = 30.0
 MOST_LINE = 4 << 20
@@ -265,7 +265,7 @@ class SshGuarded:
         During a long silence it asks whether the target answers, but seldom, because each question is work
         for the target.
         """
-        wait_s = waited_s = 0.0 if silence_s is None else min(ASK_AFTER_S, silence_s)
+        wait_s = waited_s = 0.0 if silence_s is None else min(PROBE_AFTER_S, silence_s)
         while True:
             try:
                 return self._watched_line(None if silence_s is None else wait_s)
@@ -327,7 +327,7 @@ class SshGuarded:
                 bound_log(log)
         self._ended.set()
 
-    def say(self, word: str) -> None:
+    def send(self, word: str) -> None:
         """Send one line; do nothing if the program has ended. A signal handler may call this."""
         stdin = self._channel.process.stdin
         if stdin is not None:
@@ -362,7 +362,7 @@ class SshGuarded:
         """
         self._ending = True
         if not self.over:
-            self.say("end")
+            self.send("end")
         if self.wait(grace_s + END_PATIENCE_S) is None:
             self.let_go()
         return self._status

@@ -69,7 +69,7 @@ class Guarded(Protocol):
         """
         ...
 
-    def say(self, word: str) -> None:
+    def send(self, word: str) -> None:
         """Send one line to the program's standard input; do nothing if the program has ended."""
         ...
 

@@ -100,7 +100,7 @@ class _Case:
         return duration_ns if duration_ns <= MAX_NS else None
 
     @cached_property
-    def seen(self) -> str:
+    def measured(self) -> str:
         """Return the measured figures in words."""
         v, requirement, key = self.violations, self.requirement, self.step.key
         late = v.certain - v.missed
@@ -109,9 +109,9 @@ class _Case:
             every += " in kernel space"
         if key.rt != "linux":
             every += f" on {COKERNELS.get(key.rt, key.rt)}"
-        seen = f"{every} were measured"
+        figures = f"{every} were measured"
         if self.maximum_ns is not None:
-            seen = (
+            figures = (
                 f"the largest {requirement.metric} of {every} is {format_time(self.maximum_ns)} "
                 f"(bound {format_duration(requirement.bound_ns)})"
             )
@@ -121,7 +121,7 @@ class _Case:
             (v.missed, "was missed" if v.missed == 1 else "were missed"),
         ]
         broken = ", ".join(f"{format_count(count)} {what}" for count, what in counts if count)
-        return f"{seen}: {broken}" if broken else seen
+        return f"{figures}: {broken}" if broken else figures
 
     @cached_property
     def support(self) -> str:
@@ -188,9 +188,9 @@ def _evidence(case: _Case) -> dict[str, Any]:
 
 def _for_every(case: _Case) -> Verdict:
     """Judge hardness 100 %. One certain violation decides, and no sample proves that there are none."""
-    v, seen, support = case.violations, case.seen, case.support
+    v, measured, support = case.violations, case.measured, case.support
     if v.certain:
-        return case.verdict(VerdictWord.FAILS, seen, case.next.for_failure())
+        return case.verdict(VerdictWord.FAILS, measured, case.next.for_failure())
     if v.possible:
         return _too_coarse(case)
     if v.activations < LEAST_FOR_EVERY:
@@ -200,10 +200,10 @@ def _for_every(case: _Case) -> Verdict:
         )
         return _too_short(case, reason, LEAST_FOR_EVERY)
     if case.close.possible:
-        spare = f"{1 - float(case.margin):.0%}"
-        reason = f"{seen}; the requirement holds with less than {spare} to spare; {support}"
+        margin = f"{1 - float(case.margin):.0%}"
+        reason = f"{measured}; the requirement holds with less than {margin} to spare; {support}"
         return case.verdict(VerdictWord.MARGINAL, reason, case.next.when_close())
-    return case.verdict(VerdictWord.HOLDS, f"{seen}; {support}", case.next.when_held())
+    return case.verdict(VerdictWord.HOLDS, f"{measured}; {support}", case.next.when_held())
 
 
 def _too_short(case: _Case, reason: str, needed: int | None) -> Verdict:
@@ -223,19 +223,19 @@ def _too_coarse(case: _Case) -> Verdict:
     if case.violations.unplaced:
         following = f"measure with rtgauge: {case.next.again({})}"
         return case.verdict(
-            VerdictWord.CANNOT_TELL, f"{case.seen}; every histogram ends below the bound", following
+            VerdictWord.CANNOT_TELL, f"{case.measured}; every histogram ends below the bound", following
         )
-    reason = f"{case.seen}; the figures are too coarse to decide"
+    reason = f"{case.measured}; the figures are too coarse to decide"
     return case.verdict(VerdictWord.CANNOT_TELL, reason, case.next.with_more(None))
 
 
 def _for_a_share(case: _Case) -> Verdict:
     """Judge hardness below 100 % by what the sample supports at the required confidence."""
-    v, requirement, seen = case.violations, case.requirement, case.seen
+    v, requirement, measured = case.violations, case.requirement, case.measured
     allowed, confidence = float(requirement.allowed), float(requirement.confidence)
     may = f"the requirement allows {format_share(allowed)}"
     if case.supported <= allowed:
-        reason = f"{seen}; {case.support}; {may}"
+        reason = f"{measured}; {case.support}; {may}"
         if case.close.at_most(confidence) > allowed:
             reason += (
                 f"; if the bound were only {float(case.margin):.0%} as large, the requirement would not hold"
@@ -243,7 +243,7 @@ def _for_a_share(case: _Case) -> Verdict:
             return case.verdict(VerdictWord.MARGINAL, reason, case.next.when_close())
         return case.verdict(VerdictWord.HOLDS, reason, case.next.when_held())
     if v.at_least(confidence) > allowed:
-        reason = f"{seen}; {format_share(v.certain / v.activations)} broke the bound; {may}"
+        reason = f"{measured}; {format_share(v.certain / v.activations)} broke the bound; {may}"
         if v.assumes_independence:
             reason += "; this assumes that violations are independent"
         return case.verdict(VerdictWord.FAILS, reason, case.next.for_failure())
@@ -252,8 +252,8 @@ def _for_a_share(case: _Case) -> Verdict:
     if needed is None:
         share = format_share(v.possible / v.activations)
         reason = (
-            f"{seen}; {share} broke the bound; {may}; with so few activations, these shares are too close to "
-            "tell apart"
+            f"{measured}; {share} broke the bound; {may}; with so few activations, these shares are too "
+            "close to tell apart"
         )
         needed = activations_to_refute(
             allowed, confidence, violations=v.certain, count=count, design_effect=effect
@@ -315,10 +315,10 @@ def judge(
         replace(requirement, metric=LATENCY), step, windows, facts, margin=margin, past_run=past_run
     )
     largest = lateness.evidence.get("max_ns")
-    seen = "" if largest is None else f", largest {format_time(largest)}"
+    measured = "" if largest is None else f", largest {format_time(largest)}"
     reason = (
         f"{judgement.reason}; by absolute lateness it {_BY_LATENESS[lateness.word]} "
-        f"{format_duration(requirement.bound_ns)}{seen}"
+        f"{format_duration(requirement.bound_ns)}{measured}"
     )
     return judgement.model_copy(
         update={
@@ -528,7 +528,7 @@ def _emulated(case: _Case, facts: Facts) -> Verdict | None:
         return None
     return case.verdict(
         VerdictWord.CANNOT_TELL,
-        f"the machine's processor is emulated, so its times say nothing about a real one ({case.seen})",
+        f"the machine's processor is emulated, so its times say nothing about a real one ({case.measured})",
         "measure on the real machine, or in a virtual machine with hardware support (KVM)",
     )
 

@@ -64,11 +64,13 @@ def judge_gaps(
     """
     observed, threshold = observed_ns(step), step.parameters.get("threshold_ns")
     longest = max((each.max_ns for each in series if each.max_ns is not None), default=None)
-    seen = plural(violations.activations, "gap")
+    measured = plural(violations.activations, "gap")
     if observed is not None:
-        seen += f" in {format_span(observed / NS_PER_S)}"
+        measured += f" in {format_span(observed / NS_PER_S)}"
     if longest is not None:
-        seen += f"; the longest took {format_time(longest)} (bound {format_duration(requirement.bound_ns)})"
+        measured += (
+            f"; the longest took {format_time(longest)} (bound {format_duration(requirement.bound_ns)})"
+        )
     evidence: dict[str, Any] = {
         "metric": GAP,
         "bound_ns": requirement.bound_ns,
@@ -93,26 +95,26 @@ def judge_gaps(
         )
 
     if violations.certain:
-        longer = f"{seen}: {format_count(violations.certain)} took longer"
+        longer = f"{measured}: {format_count(violations.certain)} took longer"
         return verdict(VerdictWord.FAILS, longer, following.for_failure())
     if violations.possible:
-        reason = f"{seen}; the figures are too coarse to decide"
+        reason = f"{measured}; the figures are too coarse to decide"
         return verdict(VerdictWord.CANNOT_TELL, reason, following.with_more(None))
     if isinstance(threshold, int) and threshold > requirement.bound_ns:
         allowed = format_duration(requirement.bound_ns)
-        reason = f"{seen}; gaps shorter than {format_duration(threshold)} were not recorded"
+        reason = f"{measured}; gaps shorter than {format_duration(threshold)} were not recorded"
         return verdict(VerdictWord.CANNOT_TELL, reason, following.again({"threshold": allowed}))
     if observed is None:
-        reason = f"{seen}; the file does not say for how long the CPUs were observed"
+        reason = f"{measured}; the file does not say for how long the CPUs were observed"
         return verdict(VerdictWord.CANNOT_TELL, reason, following.with_more(None))
     if observed < LEAST_OBSERVED_S * NS_PER_S:
-        reason = f"the measurement is too short: {seen}; at least {LEAST_OBSERVED_S} s are needed"
+        reason = f"the measurement is too short: {measured}; at least {LEAST_OBSERVED_S} s are needed"
         return verdict(VerdictWord.CANNOT_TELL, reason, following.with_more(None))
     evidence["per_hour_at_most"] = rate = -math.log1p(-float(requirement.confidence)) * NS_PER_HOUR / observed
     most = format_multiple(round_up(rate))
     reason = (
-        f"{seen}; at {format_percent(requirement.confidence)} confidence, at most {most} longer gaps come "
-        "per hour on each CPU if gaps are independent"
+        f"{measured}; at {format_percent(requirement.confidence)} confidence, at most {most} longer gaps "
+        "come per hour on each CPU if gaps are independent"
     )
     if close.possible:
         return verdict(VerdictWord.MARGINAL, reason, following.when_close())

@@ -24,7 +24,7 @@ from rtgauge.verdict.requirement import Requirement, parse_requirement
 from rtgauge.verdict.steal import stolen_ns, taken_alike
 from rtgauge.verdict.violations import count_violations
 
-NOT_AS_WANTED = (MarkKind.DEPLOYMENT_INCOMPLETE, MarkKind.STARTING_STATE)
+NOT_AS_REQUESTED = (MarkKind.DEPLOYMENT_INCOMPLETE, MarkKind.STARTING_STATE)
 """Marks that show that a run was not in the requested deployment."""
 
 
@@ -153,8 +153,8 @@ def run_value(record: Record, options: GateOptions) -> RunValue:
     name = options.series or next(iter(conditions))
     if name not in conditions:
         raise CannotGate(f"the series {name} was not measured; the record has only {', '.join(conditions)}")
-    wanted = conditions[name].model_dump_json()
-    step = next((step for step in record.steps if step.key.model_dump_json() == wanted), None)
+    key_json = conditions[name].model_dump_json()
+    step = next((step for step in record.steps if step.key.model_dump_json() == key_json), None)
     if step is None:
         return RunValue(why_not="not measured")
     return _measured(record, step, options)
@@ -169,13 +169,13 @@ def series_names(steps: Sequence[StepKey]) -> list[str]:
 def _conditions(planned: Sequence[StepKey]) -> dict[int, dict[str, StepKey]]:
     """Return each run's steps by run number and series name."""
     runs: dict[int, dict[str, StepKey]] = {}
-    seen: Counter[tuple[int, str]] = Counter()
+    repeats: Counter[tuple[int, str]] = Counter()
     for key in sorted(planned, key=lambda key: key.model_dump_json(exclude={"repeat", "targets"})):
         metrics = [metric.name for metric in probes.get(key.probe).metrics]
         metric = "latency" if "latency" in metrics or not metrics else metrics[0]
         name = f"{key.probe}/{metric}/{key.load}" + ("" if key.tool == "rtgauge" else f"/{key.tool}")
-        seen[key.repeat, name] += 1
-        count = seen[key.repeat, name]
+        repeats[key.repeat, name] += 1
+        count = repeats[key.repeat, name]
         runs.setdefault(key.repeat, {})[name if count == 1 else f"{name}#{count}"] = key
     return runs
 
@@ -186,14 +186,14 @@ def _check_kernels(record: Record, options: GateOptions, alternation: Alternatio
         raise CannotGate(f"{changed.detail}; start a new gate")
     for key in record.run.planned:
         side = side_of(key.repeat)
-        wanted, target = options.kernels[side], key.targets["self"]
-        if wanted is None or target not in record.systems:
+        required_release, target = options.kernels[side], key.targets["self"]
+        if required_release is None or target not in record.systems:
             continue
         kernel = record.system(target).kernel.release or UNKNOWN
-        if wanted not in kernel:
+        if required_release not in kernel:
             raise CannotGate(
-                f"{alternation.names[side]} runs the kernel {kernel} instead of {wanted}; boot the right "
-                "one, and start a new gate"
+                f"{alternation.names[side]} runs the kernel {kernel} instead of {required_release}; "
+                "boot the right one, and start a new gate"
             )
 
 
@@ -249,7 +249,9 @@ def _measured(record: Record, step: Step, options: GateOptions) -> RunValue:
         # It says nothing about longer runs, and is measured again.
         return RunValue(why_not="it was stopped early")
     unlike = [
-        mark for mark in step.marks if mark.kind in NOT_AS_WANTED and mark.name not in options.allowed_marks
+        mark
+        for mark in step.marks
+        if mark.kind in NOT_AS_REQUESTED and mark.name not in options.allowed_marks
     ]
     if unlike:
         raise CannotGate(
@@ -259,9 +261,9 @@ def _measured(record: Record, step: Step, options: GateOptions) -> RunValue:
     if step.total is None or not step.total.filled.count:
         return RunValue(why_not="nothing was measured")
     if options.require is None:
-        found = RunValue(_quantile_ns(step, step.total.filled, options))
+        value = RunValue(_quantile_ns(step, step.total.filled, options))
     else:
-        found = RunValue(
+        value = RunValue(
             step.total.filled.max_ns, *_violations(record, step, parse_requirement(options.require))
         )
     doubts = [
@@ -272,11 +274,11 @@ def _measured(record: Record, step: Step, options: GateOptions) -> RunValue:
     ]
     if doubts:
         only = all(mark.severity is Severity.DOUBTFUL for mark in doubts)
-        return found._replace(
+        return value._replace(
             why_not=f"{doubts[0].name} ({doubts[0].severity}): {doubts[0].detail}",
             doubtful=tuple(dict.fromkeys(mark.name for mark in doubts)) if only else (),
         )
-    return found
+    return value
 
 
 def _violations(record: Record, step: Step, requirement: Requirement) -> tuple[int, float]:
@@ -288,12 +290,12 @@ def _violations(record: Record, step: Step, requirement: Requirement) -> tuple[i
     ]
     if not series:
         raise CannotGate(f"{step.id} did not measure {requirement.metric}")
-    found = count_violations(record.windows(step), requirement.bound_ns, series=series)
-    if found.by_window is None or len(found.by_window[0]) < 2:
-        return found.possible, float(found.possible)
-    broken, every = found.by_window
+    violations = count_violations(record.windows(step), requirement.bound_ns, series=series)
+    if violations.by_window is None or len(violations.by_window[0]) < 2:
+        return violations.possible, float(violations.possible)
+    broken, every = violations.by_window
     scores = broken - broken.sum() / every.sum() * every
-    return found.possible, float(scores @ scores) * len(every) / (len(every) - 1)
+    return violations.possible, float(scores @ scores) * len(every) / (len(every) - 1)
 
 
 def _quantile_ns(step: Step, figures: Distribution, options: GateOptions) -> int:

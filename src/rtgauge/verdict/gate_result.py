@@ -248,7 +248,7 @@ class GateResult(Model):
                 "primary": _change(chosen, options),
                 "pairs": _figures(chosen, options),
                 "others": [_change(each, options) for each in series if each is not chosen],
-                "found": _found(decision, options),
+                "found": _smallest_detectable(decision, options),
                 "pairs_needed": _needed(decision, options),
                 "violations_needed": _violations_needed(chosen, decision, options),
                 "rarest_shown": gate.rarest_shown(decision.pairs) if decision.pairs else None,
@@ -327,11 +327,11 @@ def _finite(number: float | None) -> float | None:
 
 def _change(series: GateSeries, options: GateOptions) -> SeriesChange:
     decision = _decide(series, options)
-    seen = series.counted[: decision.pairs] if options.require is None else []
+    used_pairs = series.counted[: decision.pairs] if options.require is None else []
     return SeriesChange(
         series=series.name,
-        baseline_ns=_mean_ns(seen, 0),
-        candidate_ns=_mean_ns(seen, 1),
+        baseline_ns=_mean_ns(used_pairs, 0),
+        candidate_ns=_mean_ns(used_pairs, 1),
         pairs=decision.pairs,
         change=_finite(decision.change) if decision.pairs else None,
         low=_finite(decision.low),
@@ -358,7 +358,7 @@ def _figures(series: GateSeries, options: GateOptions) -> list[PairFigures]:
     ]
 
 
-def _found(decision: gate.Decision, options: GateOptions) -> float | None:
+def _smallest_detectable(decision: gate.Decision, options: GateOptions) -> float | None:
     if decision.spread is None or decision.pairs < gate.BLOCK:
         return None
     return gate.detectable(decision.spread, decision.pairs, _error(options))
@@ -385,15 +385,15 @@ def _violations_needed(series: GateSeries, decision: gate.Decision, options: Gat
 def _exposure(
     record: Record, series: GateSeries, options: GateOptions, alternation: Alternation
 ) -> list[SideExposure]:
-    found: list[SideExposure] = []
+    exposures: list[SideExposure] = []
     for name, steps in zip(alternation.names, series.steps, strict=True):
         requirement = _bound(series, steps, options)
         if requirement is None:
             continue
         exposure = exposure_of(requirement, _judged(record, steps, requirement), record.run)
         if exposure is not None:
-            found.append(SideExposure(side=name, bound_ns=requirement.bound_ns, exposure=exposure))
-    return found
+            exposures.append(SideExposure(side=name, bound_ns=requirement.bound_ns, exposure=exposure))
+    return exposures
 
 
 def _bound(series: GateSeries, steps: Sequence[Step], options: GateOptions) -> Requirement | None:
@@ -459,23 +459,25 @@ def _under(series: str) -> str:
     return f"under {load}" if metric == "latency" else f"of {metric} under {load}"
 
 
-def _seen(result: GateResult, series: GateSeries, decision: gate.Decision, options: GateOptions) -> str:
+def _change_text(
+    result: GateResult, series: GateSeries, decision: gate.Decision, options: GateOptions
+) -> str:
     """Return the candidate's change: "policy=other: p99 under idle 18 times as large (95 %: 5.0 to 68 times),
     in 6 of 6 pairs".
     """
     pairs = series.counted[: decision.pairs]
     if options.require is None:
         larger = sum(pair.log_ratio > 0 for pair in pairs)
-        seen = f"{result.candidate}: {options.quantile} {_under(series.name)}"
+        series_text = f"{result.candidate}: {options.quantile} {_under(series.name)}"
         in_pairs = (
             f"in {larger} of {plural(len(pairs), 'pair')}"
             if decision.outcome is gate.Outcome.WORSE
             else f"in {plural(len(pairs), 'pair')}"
         )
         if decision.low is None or decision.high is None:
-            return f"{seen} {format_size(decision.change)}, {in_pairs}"
+            return f"{series_text} {format_size(decision.change)}, {in_pairs}"
         interval = format_changes(decision.low, decision.high)
-        return f"{seen} {format_size(decision.change)} (95 %: {interval}), {in_pairs}"
+        return f"{series_text} {format_size(decision.change)} (95 %: {interval}), {in_pairs}"
     requirement = parse_requirement(options.require)
     baseline, candidate = (sum(pair.violations[side] for pair in pairs) for side in (0, 1))
     text = (
@@ -509,30 +511,32 @@ def _concluded(
     alternation: Alternation,
 ) -> GateResult:
     baseline, candidate = alternation.names
-    wanted = format_change(options.larger_than)
-    seen = _seen(result, series, decision, options)
+    least_change = format_change(options.larger_than)
+    change_text = _change_text(result, series, decision, options)
     if series.counted and decision.outcome is not gate.Outcome.GO_ON:
         result = result.model_copy(update={"values": _values(result, series, decision, options)})
     if decision.outcome is gate.Outcome.WORSE:
-        return result.ending(GateOutcome.WORSE, seen)
+        return result.ending(GateOutcome.WORSE, change_text)
     own = _own(record, series, decision, options)
     if decision.outcome is gate.Outcome.PASS and own.fails:
         return result.ending(
             GateOutcome.FAILS,
             f"{candidate} fails {parse_requirement(options.require or '')}, although it is not worse than "
-            f"{baseline} by {wanted} or more; {seen.removeprefix(f'{candidate}: ')}",
+            f"{baseline} by {least_change} or more; {change_text.removeprefix(f'{candidate}: ')}",
         )
     if decision.outcome is gate.Outcome.PASS:
-        return result.ending(GateOutcome.NOT_WORSE, f"{seen}; {candidate} is not worse by {wanted} or more")
+        return result.ending(
+            GateOutcome.NOT_WORSE, f"{change_text}; {candidate} is not worse by {least_change} or more"
+        )
     if own.meets:
         rest = format_share(gate.rarest_shown(decision.pairs), up=True)
         return result.ending(
             GateOutcome.NOT_WORSE,
             f"{candidate}: each of {plural(decision.pairs, 'run')} met {options.require}, so at most {rest} "
-            f"of further runs would fail it (99 % confidence); {seen.removeprefix(f'{candidate}: ')}",
+            f"of further runs would fail it (99 % confidence); {change_text.removeprefix(f'{candidate}: ')}",
         )
     if decision.outcome is gate.Outcome.CANNOT_TELL:
-        few = f"{seen}; these are too few pairs to tell whether {candidate} is worse by {wanted}"
+        few = f"{change_text}; these are too few pairs to tell whether {candidate} is worse by {least_change}"
         return result.ending(GateOutcome.CANNOT_TELL, few, next=_larger_gate(record, series, result))
     counted, planned = len(series.counted), len(series.pairs)
     more = gate.pairs_to_measure(counted, planned, options.max_pairs, options.extended_from)

@@ -163,10 +163,10 @@ def chosen_loops(requirement: Requirement, step: Step, loops: Sequence[WatchedLo
 def _no_such_period(requirement: Requirement, step: Step, loops: Sequence[WatchedLoop]) -> Verdict:
     ran = sorted((loop for loop in loops if loop.releases), key=lambda loop: -loop.releases)
     period = format_duration(requirement.period_ns or 0)
-    found = "; ".join(f"{loop.task} {loop.waits}" for loop in ran[:MOST_NAMED])
+    periods = "; ".join(f"{loop.task} {loop.waits}" for loop in ran[:MOST_NAMED])
     why = next((text for loop in ran if (text := loop.why_it_drifts())), None)
     trouble = next((text for loop in loops for text in loop.trouble if loop.stuck or loop.ended), None)
-    reason = f"none of the threads has a period of {period}" + (f": {found}" if found else "")
+    reason = f"none of the threads has a period of {period}" + (f": {periods}" if periods else "")
     following = (
         f"correct the period: {why}"
         if why

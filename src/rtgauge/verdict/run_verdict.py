@@ -38,8 +38,8 @@ def _remarks(verdict: Verdict, steps: Sequence[Step]) -> list[str]:
     remarks: list[str] = []
     if verdict.word is VerdictWord.MARGINAL:
         doubts: Sequence[str] = evidence.get("in_doubt", ())
-        spare = f"the requirement holds with less than {format_percentage(1 - float(MARGIN))} to spare"
-        remarks.append(f"in doubt: {', '.join(doubts)}" if doubts else spare)
+        small_margin = f"the requirement holds with less than {format_percentage(1 - float(MARGIN))} to spare"
+        remarks.append(f"in doubt: {', '.join(doubts)}" if doubts else small_margin)
     remark = interval_remark(evidence.get("interval_ns"), evidence.get("period_ns"))
     if remark is not None:
         remarks.append(remark)
@@ -216,10 +216,10 @@ def _remedy(run: Run) -> str | None:
     """
     if not run.left_out:
         return "measure the rest with: rtgauge resume"
-    found = [match for item in run.left_out if (match := INSTALL.fullmatch(item.remedy or ""))]
-    if not found or INSTALL.fullmatch(run.left_out[0].remedy or "") is None:
+    installs = [match for item in run.left_out if (match := INSTALL.fullmatch(item.remedy or ""))]
+    if not installs or INSTALL.fullmatch(run.left_out[0].remedy or "") is None:
         return run.left_out[0].remedy
-    packages = dict.fromkeys(package for match in found for package in match[1].split())
+    packages = dict.fromkeys(package for match in installs for package in match[1].split())
     return f"apt-get install {' '.join(packages)}, then run this again"
 
 

@@ -9,7 +9,7 @@ import pytest
 
 from rtgauge.analysis.gate_options import GateOptions
 from rtgauge.cli.question import gate_question
-from rtgauge.cli.resume import asked_by
+from rtgauge.cli.resume import question_of_record
 from rtgauge.record.reader import Record
 from tests.support.records import Shape, write_record
 
@@ -37,10 +37,10 @@ def test_a_gate(tmp_path: Path, options: dict[str, object], says: str) -> None:
 def test_a_run_that_the_words_name_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_record(tmp_path, Shape(seconds=1, cpus=(0,), loads=("idle", "cpu"), verdict=None))
     says = "wakeup latency under idle, cpu, 2 steps"
-    assert asked_by(["--load", "memory", str(path)], tmp_path) == says
-    assert asked_by([f"{path}", "--duration=1s"], tmp_path) == says
+    assert question_of_record(["--load", "memory", str(path)], tmp_path) == says
+    assert question_of_record([f"{path}", "--duration=1s"], tmp_path) == says
     monkeypatch.chdir(tmp_path)
-    assert asked_by(["nowhere", "--load", "cpu"], tmp_path) is None
-    assert asked_by(["--duration=1s"], tmp_path) is None, "no record is unfinished"
+    assert question_of_record(["nowhere", "--load", "cpu"], tmp_path) is None
+    assert question_of_record(["--duration=1s"], tmp_path) is None, "no record is unfinished"
     path.rename(path.with_name(f"{path.name}.partial"))
-    assert asked_by(["--duration=1s"], tmp_path) == says
+    assert question_of_record(["--duration=1s"], tmp_path) == says

@@ -29,7 +29,7 @@ from rtgauge.target import guard, local
 local.LOOK_EVERY_S = 1e6
 with Interrupt() as interrupt:
     program = local.LocalGuarded(["a program"], "run", guard.LeaseKeeper(), None, lambda: None)
-    interrupt.stop_by(lambda: program.say("stop"))
+    interrupt.stop_by(lambda: program.send("stop"))
     {imports}
     for line in program.lines():
         print(line.decode(), end="", flush=True)

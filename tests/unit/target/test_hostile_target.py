@@ -153,7 +153,7 @@ def test_a_program_falls_silent_as_its_guard_is_gone(connection, monkeypatch):
 
     monkeypatch.setattr(guard, "STOP_S", 0.0)
     program, end = follow(connection, "echo first; exec sleep 100")
-    program.watch = GuardWatch(check, lambda: program.say("stop"))
+    program.watch = GuardWatch(check, lambda: program.send("stop"))
     lines = program.lines()
     assert next(lines) == b"first\n"
     with pytest.raises(MeasureError, match=r"guard .* rtgauge restore --target ssh://board"):

@@ -123,7 +123,7 @@ def test_while_its_reader_is_busy_a_program_is_not_silent(
         lines = program.lines(silence_s=60)
         assert next(lines) == b"first\n"
         monkeypatch.setattr(time, "monotonic", lambda: clock() + 3600)
-        program.say("go")
+        program.send("go")
         assert next(lines) == b"second\n"
         monkeypatch.undo()
 

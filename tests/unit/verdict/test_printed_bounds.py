@@ -103,7 +103,7 @@ def test_differences_of_a_comparison(one: list[np.ndarray], two: list[np.ndarray
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(-3, 3), min_size=2, max_size=24), st.booleans())
 def test_gate_and_tune(log_ratios: list[float], one_error: bool):
-    decision = gate.decide(log_ratios, larger_than=0.1, max_pairs=24, one_error=one_error)
+    decision = gate.decide(log_ratios, larger_than=0.1, max_pairs=24, same_error=one_error)
     assert decision.low is not None
     assert decision.high is not None
     assert decision.low <= decision.change <= decision.high

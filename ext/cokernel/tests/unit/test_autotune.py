@@ -43,7 +43,7 @@ class Program:
     def lines(self, silence_s: float | None = None) -> Iterator[bytes]:
         return iter(self._printed.splitlines(keepends=True))
 
-    def say(self, word: str) -> None:
+    def send(self, word: str) -> None:
         pass
 
     def wait(self, timeout_s: float | None = None) -> int:

@@ -194,7 +194,7 @@ def test_a_loop_that_is_stopped_does_not_blame_the_far_end(engine: Path, both: T
     program, *before = both.near
     with Live(Path(program), *before, str(engine), "path", PATIENT, *words) as live:
         live.read_until("armed")
-        live.say("go\n")
+        live.send("go\n")
         live.read_until("started")
         live.process.send_signal(signal.SIGSTOP)
         time.sleep(0.5)  # ten releases pass

@@ -155,7 +155,7 @@ def test_an_ordinary_process_lives_beside_an_overload(engine):
         "--duration-ns=2000000000",
     ) as live:
         live.read_until("armed")
-        live.say("go\n")
+        live.send("go\n")
         live.read_until("started")
         assert (
             subprocess.run(
@@ -177,9 +177,9 @@ def test_stop_ends_busy_loops_at_once(engine):
         "--duration-ns=60000000000",
     ) as live:
         live.read_until("armed")
-        live.say("go\n")
+        live.send("go\n")
         live.read_until("started")
-        live.say("stop\n")
+        live.send("stop\n")
         stream = live.finish()
     assert stream.reason == "stopped"
     assert by_task(stream)["long"]["response"]["count"] == 0  # its 5 s were cut short
@@ -208,7 +208,7 @@ def test_many_signals_start_no_activation_early(engine):
         f"--duration-ns={800 * MS}",
     ) as live:
         live.read_until("armed")
-        live.say("go\n")
+        live.send("go\n")
         live.storm(60)
         stream = live.finish()
     assert stream.reason == "duration"

@@ -68,7 +68,7 @@ def test_a_miss_at_the_end_of_the_warm_up_is_counted_once(engine: Path) -> None:
     words = ("--path=loop:eventfd", "--warm-up-ns=100000000", "--count=300", "--period-ns=2000000")
     with Live(engine, "periodic", f"--policy={POLICY}", *words) as live:
         live.read_until("armed")
-        live.say("go\n")
+        live.send("go\n")
         live.read_until("started")
         live.signal(signal.SIGSTOP)
         time.sleep(0.25)
@@ -119,7 +119,7 @@ def test_roles_that_are_alone(engine: Path) -> None:
             f"--cpu={CPUS[-1]}",
         ) as observer:
             observer.read_until("armed")
-            observer.say("go\n")
+            observer.send("go\n")
             observer.read_until("started")
             stream = periodic(
                 engine, path, "--role=master", "--count=100", "--period-ns=2000000", f"--cpu={CPUS[0]}"
@@ -146,7 +146,7 @@ def test_an_observer_that_dies_is_told(engine: Path) -> None:
     with Live(engine, "periodic", f"--policy={POLICY}", "--period-ns=2000000", "--warm-up-ns=0") as live:
         live.read_until("armed")
         (child,) = children(live.process.pid)
-        live.say("go\n")
+        live.send("go\n")
         live.read_until("window")
         os.kill(child, signal.SIGKILL)
         stream = live.finish()
@@ -158,10 +158,10 @@ def test_an_observer_that_dies_is_told(engine: Path) -> None:
 def test_foreign_signals_and_a_stop(engine: Path) -> None:
     with Live(engine, "periodic", f"--policy={POLICY}", "--period-ns=20000000", "--warm-up-ns=0") as live:
         live.read_until("armed")
-        live.say("go\n")
+        live.send("go\n")
         live.read_until("started")
         live.storm(30)
-        live.say("stop\n")
+        live.send("stop\n")
         stream = live.finish()
     assert (stream.reason, stream.status) == ("stopped", 0)
     assert summaries(stream)["latency", "self"]["impossible"] == 0

@@ -130,7 +130,7 @@ def test_a_master_that_is_held_up_loses_no_answers(engine: Path) -> None:
         "--timeout-ns=60000000000",
     ) as live:
         live.read_until("armed")
-        live.say("go\n")
+        live.send("go\n")
         live.read_until("started")
         while not waits_for_its_time(live.process.pid):
             time.sleep(0.01)
@@ -208,10 +208,10 @@ def test_a_stop_ends_in_order_and_no_process_is_left(engine: Path) -> None:
     with Live(engine, "response", f"--policy={POLICY}", "--interval-ns=1000000") as live:
         live.read_until("armed")
         begun = children(live.process.pid)
-        live.say("go\n")
+        live.send("go\n")
         live.read_until("started")
         live.storm(20)  # foreign signals change nothing
-        live.say("stop\n")
+        live.send("stop\n")
         stream = live.finish()
     assert (stream.reason, stream.status) == ("stopped", 0)
     assert len(begun) == 1
@@ -242,7 +242,7 @@ def test_a_slave_that_dies_in_the_middle_is_told(engine: Path) -> None:
     ) as live:
         live.read_until("armed")
         (child,) = children(live.process.pid)
-        live.say("go\n")
+        live.send("go\n")
         live.read_until("window")
         os.kill(child, signal.SIGKILL)
         stream = live.finish()
@@ -345,7 +345,7 @@ def test_two_engines_over_udp_and_the_slave_ends_with_the_master(engine: Path) -
         engine, "response", f"--policy={POLICY}", "--role=slave", path, "--warm-up-ns=0", f"--cpu={CPUS[-1]}"
     ) as slave:
         slave.read_until("armed")
-        slave.say("go\n")
+        slave.send("go\n")
         slave.read_until("started")
         stream = response(
             engine,

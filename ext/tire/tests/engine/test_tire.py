@@ -281,10 +281,10 @@ def test_it_is_stopped_in_order(engine: Path, period: int) -> None:
         engine, "tire", f"--policy={POLICY}", f"--period-ns={period}", "--threads=3", "--nodes=400"
     ) as live:
         live.read_until("armed")
-        live.say("go\n")
+        live.send("go\n")
         live.read_until("window")
         live.storm(5)
-        live.say("stop\n")
+        live.send("stop\n")
         stream = live.finish()
     assert (stream.reason, stream.status) == ("stopped", 0)
     found = values(stream)
@@ -423,10 +423,10 @@ def frames_of(stream: Stream) -> list[dict[str, Any]]:
 def watch(engine: Path, count: int, *words: str) -> Stream:
     """The stream of a tire that somebody watches for so many frames and then stops."""
     with Live(engine, "tire", f"--policy={POLICY}", "--warm-up-ns=5000000", *words) as live:
-        live.say("watch\ngo\n")
+        live.send("watch\ngo\n")
         while live.text.count(b'{"type":"frame",') < count:
             live.read_more()
-        live.say("stop\n")
+        live.send("stop\n")
         return live.finish()
 
 
@@ -471,12 +471,12 @@ def test_frames_come_only_between_watch_and_unwatch(engine: Path) -> None:
     assert not unwatched.all("frame")
     assert (values(unwatched)["frames"], values(unwatched)["frames_late"]) == (0, 0)
     with Live(engine, "tire", f"--policy={POLICY}", "--period-ns=5000000") as live:
-        live.say("watch\ngo\n")
+        live.send("watch\ngo\n")
         live.read_until("frame")
-        live.say("unwatch\n")
+        live.send("unwatch\n")
         while b'"window"' not in live.text.rpartition(b'{"type":"frame"')[2].partition(b"\n")[2]:
             live.read_more()
-        live.say("stop\n")
+        live.send("stop\n")
         stream = live.finish()
     kinds = [line["type"] for line in stream.lines]
     assert stream.reason == "stopped"
@@ -498,7 +498,7 @@ def test_frames_change_no_result(engine: Path, tmp_path: Path) -> None:
         f"--policy={POLICY}",
         f"--state={tmp_path / 'watched'}",
     ) as live:
-        live.say("watch\ngo\n")
+        live.send("watch\ngo\n")
         stream = live.finish()
     assert stream.reason == "count"
     assert (tmp_path / "watched").read_bytes() == expected

@@ -133,10 +133,14 @@ def operation_chapters(
     return chapters
 
 
-def timing_chapter(found: HowOften) -> ComparisonChapter:
+def timing_chapter(how_often: HowOften) -> ComparisonChapter:
     """Return the chapter with tables and figures of frequencies, responses and searches over the period."""
-    answer = AnswerBox(" ".join(f"{sentence}." for sentence in found.sentences)) if found.sentences else None
-    return ComparisonChapter("How often", [], list(found.tables), list(found.figures), answer=answer)
+    answer = (
+        AnswerBox(" ".join(f"{sentence}." for sentence in how_often.sentences))
+        if how_often.sentences
+        else None
+    )
+    return ComparisonChapter("How often", [], list(how_often.tables), list(how_often.figures), answer=answer)
 
 
 def html(
@@ -178,7 +182,7 @@ def write(
     *,
     page: Path | None,
     figures: Path | None,
-    say: Callable[[str], object],
+    notify: Callable[[str], object],
     title: str = "Comparison",
 ) -> None:
     """Write the page (with any verdicts) and the figures, if their paths are given. Call `say` with a line
@@ -188,8 +192,8 @@ def write(
     """
     if page is not None:
         write_page(html(chapters, records, verdicts, title), page)
-        say(f"page     {page}")
+        notify(f"page     {page}")
     if figures is not None:
         drawn = [figure for chapter in chapters for figure in chapter.figures]
         for path in write_figures(drawn, figures, "\n".join(lines_of_all(records))):
-            say(f"figure   {path}")
+            notify(f"figure   {path}")

@@ -196,7 +196,7 @@ def _side_by_side(machines: _Machines) -> Table:
     return Table(MACHINES, [*texts(""), *numbers(*machines.kernels)], rows, [IN_US])
 
 
-def _one_below_another(machines: _Machines, about: dict[str, dict[str, str]]) -> Table:
+def _stacked(machines: _Machines, about: dict[str, dict[str, str]]) -> Table:
     """Return a row per machine and condition. `about`: column -> machine -> text."""
     about_each = {name: [column[name] for column in about.values()] for name in machines.kernels}
     rows = [
@@ -219,11 +219,11 @@ def machines_grids(result: Comparison, width: int) -> list[Table]:
     about = {"kernel": machines.kernels}
     if machines.processors:
         about["processor"] = machines.processors
-    for grid in (_side_by_side(machines), _one_below_another(machines, about)):
+    for grid in (_side_by_side(machines), _stacked(machines, about)):
         if grid.natural_width <= width:
             return [grid]
     which = [[name, *(column[name] for column in about.values())] for name in machines.kernels]
-    figures = _one_below_another(machines, {})
+    figures = _stacked(machines, {})
     return [Table(MACHINES, texts("", *about), which), replace(figures, title="Machine by machine")]
 
 
@@ -354,8 +354,8 @@ def quantile_grid(result: Comparison) -> Table:
         ours = us(row.side_ns, lower_bound=row.side_is_at_least)
         theirs = us(row.baseline_ns, lower_bound=row.baseline_is_at_least)
         difference = NONE if row.difference_ns is None else _signed(row.difference_ns)
-        found = [_interval(row), _probability(row.p_different), _shows(row, result)]
-        rows.append([row.side, row.quantile, ours, theirs, difference, *found])
+        statistics = [_interval(row), _probability(row.p_different), _shows(row, result)]
+        rows.append([row.side, row.quantile, ours, theirs, difference, *statistics])
     notes += _missing(result.quantiles)
     tested = [row for row in result.quantiles if row.p_different is not None]
     if tested:
@@ -380,8 +380,8 @@ def quantile_grid(result: Comparison) -> Table:
         notes.append("≥: samples lie above the histogram, so the value may be larger.")
     figures = numbers("side", "baseline", "difference", confidence, "p")
     columns = [*texts("", "quantile"), *figures, *texts("what it shows")]
-    one = len({(row.side, row.baseline) for row in result.quantiles}) == 1
-    name = [columns[0].title] if one else []  # the title of the page names it
+    single_pair = len({(row.side, row.baseline) for row in result.quantiles}) == 1
+    name = [columns[0].title] if single_pair else []  # the title of the page names it
     columns = ranked(columns, "p", confidence, "difference", *name, "baseline")
     return Table("Differences of quantiles", columns, rows, notes)
 

@@ -72,7 +72,7 @@ def fixed(value: object) -> Part:
 
 def tips(*fields: str | tuple[str, ...]) -> list[Part]:
     """Return the fields of a tooltip. Each is a field's name, or (name, title) or (name, title, format)."""
-    parts = [(one,) if isinstance(one, str) else one for one in fields]
+    parts = [(field,) if isinstance(field, str) else field for field in fields]
     return [shown(part[0], **dict(zip(("title", "format"), part[1:], strict=False))) for part in parts]
 
 
