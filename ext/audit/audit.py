@@ -78,10 +78,10 @@ class AuditDocument(Model):
         counts = {word: sum(finding.severity == word for finding in differing) for word in SEVERITIES}
         parts = [f"{count} {severity}" for severity, count in counts.items() if count]
         noun = "difference" if len(differing) == 1 else "differences"
-        found = (
+        result = (
             f"{', '.join(parts)} {noun} from what {self.purpose} needs" if differing else "nothing differs"
         )
-        return f"{found}; {self.counts['unknown']} unknown, {self.counts['ok']} as wanted"
+        return f"{result}; {self.counts['unknown']} unknown, {self.counts['ok']} as wanted"
 
 
 def purpose_of(facts: Facts) -> Purpose:
@@ -97,12 +97,12 @@ def architecture_of(facts: Facts) -> str:
     return ARCHITECTURES.get(name, name)
 
 
-def wanted(rule: Rule) -> str:
+def expected_text(rule: Rule) -> str:
     """Describe in words what the rule's checks expect."""
-    return (" or " if rule.enough == "any" else "; ").join(_wanted_by(check) for check in rule.checks)
+    return (" or " if rule.enough == "any" else "; ").join(_expected_of(check) for check in rule.checks)
 
 
-def _wanted_by(check: Check) -> str:
+def _expected_of(check: Check) -> str:
     kind, name = check.subject
     test, expected = check.test
     choices = " or ".join(as_text(choice) for choice in check.expected)
@@ -177,7 +177,7 @@ def judge(rule: Rule, purpose: Purpose, machine: CheckedMachine) -> Finding:
         **from_rule,
         rule=rule.id,
         result=result,
-        wanted=wanted(rule),
+        wanted=expected_text(rule),
         found="; ".join(dict.fromkeys(check.text for check in decisive)),
         where=list(dict.fromkeys(check.where for check in decisive if check.where)),
     )

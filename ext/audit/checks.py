@@ -135,13 +135,13 @@ def _test(check: Check, value: Any, machine: CheckedMachine) -> _Tested:
     """Test a known value."""
     kind, expected = check.test
     text = as_text(value)
-    wanted = [as_text(choice) for choice in check.expected]
+    allowed = [as_text(choice) for choice in check.expected]
     number = integer(text)
     match kind:
         case "is":
-            return _Tested.that(text in wanted)
+            return _Tested.that(text in allowed)
         case "is-not":
-            return _Tested.that(text not in wanted)
+            return _Tested.that(text not in allowed)
         case "has":
             return _Tested.that(expected in _words(value))
         case "has-not":
@@ -149,10 +149,10 @@ def _test(check: Check, value: Any, machine: CheckedMachine) -> _Tested:
         case "at-least" | "at-most":
             if number is None:
                 return _Tested("unknown", "not a number")
-            bound = int(wanted[0])
+            bound = int(allowed[0])
             return _Tested.that(number >= bound if kind == "at-least" else number <= bound)
         case "covers" | "avoids":
-            return _compare_cpus(kind, value, wanted[0], machine)
+            return _compare_cpus(kind, value, allowed[0], machine)
         case _:
             return _Tested("unknown")
 

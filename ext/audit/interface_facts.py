@@ -87,9 +87,9 @@ def facts(name: str, files: Files, lines: Mapping[str, InterruptLine]) -> Networ
     link = _nest(files, f"netlink:link:{name}", LINK_BYTES)
     kind = link.nest(18).text(1)  # IFLA_LINKINFO, IFLA_INFO_KIND
     driver = PurePosixPath(str(files.get(f"{folder}/device/driver", {}).get("link", ""))).name
-    features = _asked(files, "features", name)
-    channels, rings = _asked(files, "channels", name), _asked(files, "rings", name)
-    pause, stamping = _asked(files, "pause", name), _asked(files, "stamping", name)
+    features = _answer(files, "features", name)
+    channels, rings = _answer(files, "channels", name), _answer(files, "rings", name)
+    pause, stamping = _answer(files, "pause", name), _answer(files, "stamping", name)
     napi = _napi(files, name)
     irqs = _irqs(files, name, napi, lines)
     active = None if features is None else features.bits(4)
@@ -138,7 +138,7 @@ def _nest(files: Files, name: str, header: int) -> Nest:
     return Nest(next(messages(_content(files, name)), b"")[header:])
 
 
-def _asked(files: Files, kind: str, name: str) -> Nest | None:
+def _answer(files: Files, kind: str, name: str) -> Nest | None:
     """Return the attributes of an answer; None if there is none."""
     question = f"netlink:{kind}:{name}"
     return _nest(files, question, GENERIC_BYTES) if _content(files, question) else None
@@ -158,7 +158,7 @@ NO: Literal["none"] = "none"
 
 
 def _coalescing(files: Files, name: str) -> Coalescing:
-    answer = _asked(files, "coalesce", name)
+    answer = _answer(files, "coalesce", name)
     if answer is None:
         each = NO if _lacks(files, "coalesce", name) else None
         return Coalescing(
@@ -184,7 +184,7 @@ def _coalescing(files: Files, name: str) -> Coalescing:
 
 
 def _energy_efficient(files: Files, name: str) -> bool | Literal["none"] | None:
-    answer = _asked(files, "eee", name)
+    answer = _answer(files, "eee", name)
     return NO if answer is None and _lacks(files, "eee", name) else answer and answer.switch(5)
 
 
@@ -279,15 +279,15 @@ def _cpus_of(irqs: list[str], lines: Mapping[str, InterruptLine]) -> str | None:
 def _steered(files: Files, folder: str, side: str, kind: str) -> str | None:
     """Return the CPUs in the masks of the interface's queues; None if no queue has a mask."""
     cpus: set[int] = set()
-    found = False
+    has_mask = False
     pattern = rf"{re.escape(folder)}/queues/{side}-[0-9]{{1,4}}/{kind}_cpus"
     for _, text in files.matching(pattern):
         try:
             cpus |= {*parse_cpu_mask(text)}
         except ValueError:
             continue
-        found = True
-    return format_cpu_list(sorted(cpus)) if found else None
+        has_mask = True
+    return format_cpu_list(sorted(cpus)) if has_mask else None
 
 
 def _most(files: Files, pattern: str) -> int | None:

@@ -81,7 +81,7 @@ class Check(RuleEntry):
     """The result if the file does not exist."""
 
     @model_validator(mode="after")
-    def _one_of_each(self) -> Check:
+    def _check_keys(self) -> Check:
         """Check that there is one subject, one test, and only keys that fit the subject."""
         given = self.model_fields_set
         for keys, role in ((SUBJECTS, "subject"), (TESTS, "test")):
@@ -152,7 +152,7 @@ class TrialSetting(RuleEntry):
     """A file in the same folder that lists the allowed values."""
 
     @model_validator(mode="after")
-    def _one_subject(self) -> TrialSetting:
+    def _check_subject(self) -> TrialSetting:
         if (self.file is None) == (self.threads is None):
             raise ValueError("a setting needs exactly one of 'file' and 'threads'")
         if (self.to is None) == (self.to_file is None) or (self.to is None and self.file is None):
@@ -199,7 +199,7 @@ class Trial(RuleEntry):
     """Daemons that change the setting back. They are stopped during the trial."""
 
     @model_validator(mode="after")
-    def _one_way(self) -> Trial:
+    def _check_method(self) -> Trial:
         if bool(self.set) + (self.deployment is not None) != 1 and not self.boot:
             raise ValueError(
                 "a trial needs 'set', 'deployment' or 'boot', but not both 'set' and 'deployment'"

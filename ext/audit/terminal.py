@@ -142,13 +142,13 @@ def mend_script(document: AuditDocument) -> str:
     )
     care = "Read this script before you run it as root. Its changes last until the next boot; rtgauge does "
     lines = ["#!/bin/sh", *_comment(about), *_comment(f"{care}not undo them.")]
-    done: set[str] = set()
+    written: set[str] = set()
     for finding in differing:
         lines += ["", *_comment(f"{finding.severity}, wanted: {finding.title} ({finding.rule})")]
         if finding.commands or finding.boot is None:
             lines += _comment(finding.remedy)
-        lines += [command for command in finding.commands if command not in done]
-        done |= {*finding.commands}
+        lines += [command for command in finding.commands if command not in written]
+        written |= {*finding.commands}
     boots = (finding.boot.split() for finding in differing if finding.boot is not None)
     if words := dict.fromkeys(itertools.chain.from_iterable(boots)):
         where = "add these to GRUB_CMDLINE_LINUX in /etc/default/grub, run update-grub, and reboot:"

@@ -63,7 +63,9 @@ def trial_settings(
     daemons: list[str] = []
     made: list[Setting] = []
     for trial in _trials(names):
-        wanted = [each for setting in trial.set for each in _wanted(setting, machine, cpus, pid, interface)]
+        wanted = [
+            each for setting in trial.set for each in _settings_of(setting, machine, cpus, pid, interface)
+        ]
         made += wanted
         daemons += trial.fought_by if wanted else []
     return [*paused(daemons, machine), *made]
@@ -94,7 +96,7 @@ def _trials(names: Iterable[str]) -> list[Trial]:
     return trials
 
 
-def _wanted(
+def _settings_of(
     setting: TrialSetting, machine: Machine, cpus: set[int], pid: int | None, interface: str | None
 ) -> Iterable[Setting]:
     others = [cpu for cpu in machine.online if cpu not in cpus]

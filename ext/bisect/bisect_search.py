@@ -100,29 +100,29 @@ def run_search(folder: Path, state: BisectState, waits_s: float, *, fresh: bool,
         own = OwnFolder.made(folder)
     _keep(own, state)
     runs = _Runs(own, state, clone, chosen, waits_s)
-    search = CommitSearch(options, BisectedCommits(clone, options.good, options.bad), runs.run, _say)
+    search = CommitSearch(options, BisectedCommits(clone, options.good, options.bad), runs.run, _notify)
     try:
         result = search.result()
     except KeyboardInterrupt:
-        _say(f"continue: rtgauge resume {folder}")
+        _notify(f"continue: rtgauge resume {folder}")
         raise
     finally:
         clone.put_back(options.before)
-    found = [FirstBad(commit=commit, subject=clone.subject(commit)) for commit in result.first_bad]
-    state.found = _document(found, result, len(state.runs))
+    commits = [FirstBad(commit=commit, subject=clone.subject(commit)) for commit in result.first_bad]
+    state.found = _document(commits, result, len(state.runs))
     _keep(own, state)
-    print_found(state.found, folder, json=json)
+    print_result(state.found, folder, json=json)
 
 
-def _document(found: Sequence[FirstBad], result: BisectResult, runs: int) -> BisectDocument:
-    one = len(found) == 1
+def _document(commits: Sequence[FirstBad], result: BisectResult, runs: int) -> BisectDocument:
+    is_single = len(commits) == 1
     return BisectDocument(
-        outcome=BisectOutcome.FIRST_BAD if one else BisectOutcome.ONE_OF_SEVERAL,
-        conclusion=f"{found[0].commit[:12]} {found[0].subject}"
-        if one
-        else f"the search could not choose between {len(found)} commits, because some commits could not be "
+        outcome=BisectOutcome.FIRST_BAD if is_single else BisectOutcome.ONE_OF_SEVERAL,
+        conclusion=f"{commits[0].commit[:12]} {commits[0].subject}"
+        if is_single
+        else f"the search could not choose between {len(commits)} commits, because some commits could not be "
         "measured",
-        first_bad=list(found),
+        first_bad=list(commits),
         change_of_ends=result.ends.change,
         pairs_of_ends=result.ends.pairs,
         placed={commit: place.value for commit, place in result.placed.items()},
@@ -132,7 +132,7 @@ def _document(found: Sequence[FirstBad], result: BisectResult, runs: int) -> Bis
     )
 
 
-def print_found(document: BisectDocument, folder: Path, *, json: bool) -> None:
+def print_result(document: BisectDocument, folder: Path, *, json: bool) -> None:
     """Print the result of the search in `folder`."""
     if json:
         typer.echo(document.model_dump_json(indent=1))
@@ -153,7 +153,7 @@ def show_search(folder: Path, json: bool) -> None:
         raise InputError(
             f"this search has not ended ({runs} so far); continue it with: rtgauge resume {folder}"
         )
-    print_found(state.found, folder, json=json)
+    print_result(state.found, folder, json=json)
 
 
 def new_search(
@@ -230,13 +230,13 @@ class _Runs:
                     f"{self._folder.path / STATE} has runs of another search; search in another folder (-o)"
                 )
             return kept
-        found = self._measured(commit, why)
-        self._state.runs.append(found)
+        measured = self._measured(commit, why)
+        self._state.runs.append(measured)
         _keep(self._folder, self._state)
-        return found
+        return measured
 
     def _measured(self, commit: str, why: str) -> BisectRun:
-        _say(f"{commit[:12]} {self._clone.subject(commit)} ({why})")
+        _notify(f"{commit[:12]} {self._clone.subject(commit)} ({why})")
         try:
             self._clone.check_out(commit)
         except GitError as error:
@@ -264,12 +264,12 @@ class _Runs:
         for _ in range(3):
             path = self._record()
             try:
-                found = run_value(Record.open(path), self._state.decides)
+                value = run_value(Record.open(path), self._state.decides)
             except CannotGate as error:
                 raise MeasureError(str(error)) from None
-            if found.value_ns is not None and found.why_not is None:
-                return BisectRun(commit=commit, value_ns=found.value_ns, record=path.name)
-            why = found.why_not
+            if value.value_ns is not None and value.why_not is None:
+                return BisectRun(commit=commit, value_ns=value.value_ns, record=path.name)
+            why = value.why_not
         raise MeasureError(
             f"{commit[:12]} did not give a value in three runs: {why}; to count runs with a mark, give "
             f"--allow-mark NAME"
@@ -336,7 +336,7 @@ def _out(line: str, *, err: bool = False) -> None:
     typer.echo(printable(line), err=err)
 
 
-def _say(line: str) -> None:
+def _notify(line: str) -> None:
     _out(line, err=True)
 
 
@@ -346,11 +346,11 @@ def _resume(folder: Path, options: ResumeOptions) -> None:
     run_search(folder, state, options.wait_s, fresh=False, json=options.json)
 
 
-def _asks(folder: Path) -> str:
+def _question(folder: Path) -> str:
     state = kept_search(folder)
     ends = f"{state.options.good[:12]} and {state.options.bad[:12]}"
     decides = state.decides.model_copy(update={"max_pairs": state.options.max_pairs})
     return f"{gate_question(decides, _plan(state).steps)}, between commits {ends}"
 
 
-BISECTION = Resumer("a bisection", _asks, frozenset({"max_pairs", "json"}), _resume, show_search)
+BISECTION = Resumer("a bisection", _question, frozenset({"max_pairs", "json"}), _resume, show_search)

@@ -93,14 +93,14 @@ messages, such as "candidate".
 
 @dataclass
 class CommitSearch:
-    """A search. `measure` builds, boots and measures a commit. `tell` prints a line for each decision.
+    """A search. `measure` builds, boots and measures a commit. `notify` prints a line for each decision.
     `pairs`: (good, bad) in ns of each pair of runs of the ends.
     """
 
     options: BisectionOptions
     commits: Commits
     measure: Measure
-    tell: Callable[[str], None]
+    notify: Callable[[str], None]
     pairs: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])
 
     def result(self) -> BisectResult:
@@ -114,21 +114,21 @@ class CommitSearch:
         placed: dict[str, Placement] = {}
         skipped: dict[str, str] = {}
         while (commit := self.commits.next()) is not None:
-            found = self._place(commit, error)
-            if not isinstance(found, Placement):
-                skipped[commit] = found
+            placement = self._place(commit, error)
+            if not isinstance(placement, Placement):
+                skipped[commit] = placement
                 self.commits.mark(commit, "skip")
-                self.tell(f"{commit[:12]} skipped: {found}")
+                self.notify(f"{commit[:12]} skipped: {placement}")
                 continue
-            placed[commit] = found
-            if found is Placement.BETWEEN:
+            placed[commit] = placement
+            if placement is Placement.BETWEEN:
                 raise RtgaugeError(
                     f"the value of {commit[:12]} lies between the values of the two ends, so more than one "
                     "commit made the change; search on each side of it with --good or --bad",
                     EXIT_CANNOT_TELL,
                 )
-            self.commits.mark(commit, found.value)
-            self.tell(f"{commit[:12]} is {found.value}")
+            self.commits.mark(commit, placement.value)
+            self.notify(f"{commit[:12]} is {placement.value}")
         return BisectResult(self.commits.first_bad(), ends, placed, skipped)
 
     def _ends(self) -> Decision:
@@ -151,15 +151,15 @@ class CommitSearch:
                 order = ends[::-1] if first_side(options.seed, pair) else ends
                 values = {commit: self._value_of_end(commit) for commit in order}
                 self.pairs.append((values[options.good], values[options.bad]))
-        seen = f"{format_change(decision.change)} in {decision.pairs} pairs"
+        change_text = f"{format_change(decision.change)} in {decision.pairs} pairs"
         if decision.outcome is not Outcome.WORSE:
             raise RtgaugeError(
                 f"the ends do not differ enough to search between them: {options.bad[:12]} differs from "
-                f"{options.good[:12]} by {seen}; name other ends or another series, or measure for longer "
-                f"(--duration)",
+                f"{options.good[:12]} by {change_text}; name other ends or another series, or measure "
+                f"for longer (--duration)",
                 EXIT_CANNOT_TELL,
             )
-        self.tell(f"the ends differ: {seen}")
+        self.notify(f"the ends differ: {change_text}")
         return decision
 
     def _place(self, commit: str, error: float) -> Placement | str:
@@ -177,17 +177,17 @@ class CommitSearch:
                 if run.value_ns is None:
                     return run.why_not or "no value"
                 values[each] = run.value_ns
-                self.tell(f"{commit[:12]}: {format_time(round(run.value_ns))}")
+                self.notify(f"{commit[:12]}: {format_time(round(run.value_ns))}")
             rounds.append(Round(values[commit], values[options.good], values[options.bad]))
-            found = place(self.pairs, rounds, error)
-            if found is not Placement.OPEN:
+            placement = place(self.pairs, rounds, error)
+            if placement is not Placement.OPEN:
                 self.pairs += [(each.good, each.bad) for each in rounds]
-                return found
+                return placement
 
     def _value_of_end(self, commit: str) -> float:
         word = "good" if commit == self.options.good else "bad"
         run = self.measure(commit, f"the {word} end")
         if run.value_ns is None:
             raise RtgaugeError(f"the {word} end {commit[:12]} could not be measured: {run.why_not}")
-        self.tell(f"{commit[:12]}, the {word} end: {format_time(round(run.value_ns))}")
+        self.notify(f"{commit[:12]}, the {word} end: {format_time(round(run.value_ns))}")
         return run.value_ns

@@ -29,7 +29,7 @@ GRAVITY = re.compile(
     r"^ *gravity: irq=(-?[0-9]{1,15}) kernel=(-?[0-9]{1,15}) user=(-?[0-9]{1,15})$", re.MULTILINE
 )
 DEVICES = re.compile(r"^ *devices: timer=([^,\n]{1,60}), clock=([^\n]{1,60})$", re.MULTILINE)
-FOUND = re.compile(r"^(irq|kernel|user) gravity\.\.\. ([0-9]{1,10}) ns$", re.MULTILINE)
+GRAVITY_LINE = re.compile(r"^(irq|kernel|user) gravity\.\.\. ([0-9]{1,10}) ns$", re.MULTILINE)
 BEGUN = re.compile(r"^(irq|kernel|user) gravity\.\.\. ?$", re.MULTILINE)
 CONTEXTS = ("irq", "kernel", "user")
 WATCHDOG = re.compile(r"^ *watchdog: (on|off)$", re.MULTILINE)
@@ -81,7 +81,7 @@ def gravity_of(clock: str) -> dict[str, int] | None:
 
 def autotuned(printed: str) -> dict[str, int]:
     """Return the gravities that Xenomai's autotune has printed up to now, in the form of `gravity_of`."""
-    return {f"{match[1]}_ns": int(match[2]) for match in FOUND.finditer(printed)}
+    return {f"{match[1]}_ns": int(match[2]) for match in GRAVITY_LINE.finditer(printed)}
 
 
 def autotune_looks_for(printed: str) -> str | None:

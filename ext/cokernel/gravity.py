@@ -23,8 +23,8 @@ def _results(step: Step, name: str) -> list[Result]:
 
 def _gravity(step: Step, role: str) -> str:
     """Return the gravity in words: "1.0 us irq, 4.0 us kernel, 4.5 us user"."""
-    found = [result for result in _results(step, "gravity") if result.labels.get("role") == role]
-    values = [pair for result in found for pair in result.values.items()]
+    of_role = [result for result in _results(step, "gravity") if result.labels.get("role") == role]
+    values = [pair for result in of_role for pair in result.values.items()]
     known = [(name.removesuffix("_ns"), ns if isinstance(ns, int) else None) for name, ns in values]
     return ", ".join(f"{us(ns)} us {name}" for name, ns in known)
 

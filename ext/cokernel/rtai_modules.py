@@ -62,9 +62,9 @@ def rtai_modules(
             "boot the kernel that RTAI was built for, or leave --rt rtai out",
         )
     ModuleKernel.of(target, "leave --rt rtai out")
-    wanted = [*more] if loaded.issuperset(NEEDED) else [*ALWAYS, *more]
+    needed = [*more] if loaded.issuperset(NEEDED) else [*ALWAYS, *more]
     folder, present = _folder(target)
-    missing = [name for name in ORDER if name in wanted and f"{name}.ko" in present and name not in loaded]
+    missing = [name for name in ORDER if name in needed and f"{name}.ko" in present and name not in loaded]
     parameters = {**more, "rtai_sched": _parameters(lead)}
     return [f"{folder}/{name}.ko {parameters.get(name, '')}".rstrip() for name in missing]
 
@@ -76,11 +76,11 @@ def check_loaded(target: Target, lead: TimerLead) -> None:
     files = target.read([LIST, SCHEDULER])
     if not any(line.startswith("rtai_sched ") for line in (files.text(LIST) or "").splitlines()):
         return
-    found = loaded_calibration(files)
-    if (found.user_latency_ns, found.kernel_latency_ns) != lead:
+    current = loaded_calibration(files)
+    if (current.user_latency_ns, current.kernel_latency_ns) != lead:
         raise NoModules(
-            f"RTAI's modules are loaded already with the latencies {_words(found.user_latency_ns)} and "
-            f"{_words(found.kernel_latency_ns)}, not {_words(lead.user_ns)} and {_words(lead.kernel_ns)}",
+            f"RTAI's modules are loaded already with the latencies {_words(current.user_latency_ns)} and "
+            f"{_words(current.kernel_latency_ns)}, not {_words(lead.user_ns)} and {_words(lead.kernel_ns)}",
             "unload the modules (rmmod rtai_sched), or leave rtai-latency out",
         )
 
@@ -129,6 +129,6 @@ def calibration_for(given: str | None, facts: Facts) -> TimerLead | None:
     if given is not None:
         user, kernel = (int(part.removesuffix("ns")) for part in given.split(","))
         return TimerLead(user, kernel)
-    found = facts.kernel.extension.calibration
-    user, kernel = found.user_latency_ns, found.kernel_latency_ns
+    calibration = facts.kernel.extension.calibration
+    user, kernel = calibration.user_latency_ns, calibration.kernel_latency_ns
     return None if user is None or kernel is None else TimerLead(user, kernel)

@@ -86,9 +86,11 @@ def program_folder(target: Target, tool: str, *, in_kernel: bool) -> str | None:
     """Return the target's folder with the tool's programs; None if they, or a module that they need, are not
     installed.
     """
-    found = (place for place in places(target, tool, in_kernel=in_kernel) if target.which(place) is not None)
+    existing = (
+        place for place in places(target, tool, in_kernel=in_kernel) if target.which(place) is not None
+    )
     folders = module_folders(target) if in_kernel else []
     listed = target.read(folders)
     if in_kernel and not any(f"{IN_KERNEL}.ko" in listed.entries(folder) for folder in folders):
         return None
-    return next((str(PurePosixPath(place).parent) for place in found), None)
+    return next((str(PurePosixPath(place).parent) for place in existing), None)

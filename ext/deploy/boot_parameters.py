@@ -130,8 +130,8 @@ def boot_words(deployment: Deployment, machine: Machine, architecture: str) -> l
     Raises InputError if boot parameters cannot make this deployment. If the processor has no C-states, no
     parameters disable them: idle=poll would only keep every emulated CPU busy.
     """
-    wanted = deployment if machine.idle_states else replace(deployment, c_states=None)
-    return command_line(wanted, machine, architecture=architecture)
+    adapted = deployment if machine.idle_states else replace(deployment, c_states=None)
+    return command_line(adapted, machine, architecture=architecture)
 
 
 def other_words(words: Sequence[str]) -> list[str]:
@@ -188,8 +188,8 @@ def differs(deployment: Deployment, before: Machine, cpu: Processors) -> str | N
             return "rtgauge cannot tell which CPUs are isolated"
         if cpu.isolated != format_cpu_list(isolated):
             now = f"the isolated CPUs are {cpu.isolated}" if cpu.isolated else "no CPU is isolated"
-            wanted = format_cpu_list(isolated)
-            return f"{now}, but the deployment {f'isolates {wanted}' if wanted else 'does not isolate any'}"
+            cpus = format_cpu_list(isolated)
+            return f"{now}, but the deployment {f'isolates {cpus}' if cpus else 'does not isolate any'}"
     deepest = cpu.idle.deepest_latency_us
     if deployment.c_states == "off" and isinstance(deepest, int) and deepest > 0:
         return f"its processors still enter a C-state with an exit latency of {deepest} us"

@@ -75,8 +75,8 @@ def refusals(report: DeploymentReport) -> list[str]:
 def print_applied(applied: Applied, console: Console, where: str = "") -> None:
     """Print the settings in force, refusals, and what to do next. `where`: " --target NAME", or empty."""
     report = applied.report
-    done = [setting for setting in report.settings if setting.error is None]
-    made = f"{plural(len(done), 'setting')}, {plural(report.moved, 'task')} moved"
+    accepted = [setting for setting in report.settings if setting.error is None]
+    made = f"{plural(len(accepted), 'setting')}, {plural(report.moved, 'task')} moved"
     print_line(console, f"{report.name} is applied ({made}). Undo it with: rtgauge restore --applied{where}")
     for line in refusals(report):
         print_line(console, f"  {line}")

@@ -33,7 +33,7 @@ def trace_dat(record: Record) -> bytes:
 
     Raises InputError unless exactly one step has a trace, RecordError for a damaged record.
     """
-    file = _one(record)
+    file = _only_trace(record)
     return trace_dat_file(
         TraceFormats.read(file.formats), (raw_pages(moment_line(document)) for document in file.moments())
     )
@@ -44,12 +44,12 @@ def perfetto(record: Record) -> bytes:
 
     Raises InputError unless exactly one step has a trace, RecordError for a damaged record.
     """
-    file = _one(record)
+    file = _only_trace(record)
     formats = TraceFormats.read(file.formats)
     return perfetto_json(formats, (read_moment(formats, document) for document in file.moments()))
 
 
-def _one(record: Record) -> MomentFile:
+def _only_trace(record: Record) -> MomentFile:
     files = {step.id: file for step in record.steps if (file := record.moments(step)) is not None}
     if not files:
         raise InputError("none of this record's steps has a trace; measure with --explain")

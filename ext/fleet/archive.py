@@ -138,7 +138,7 @@ def _files(folder: RecordFolder) -> list[str]:
     """Return the name of every file of a record, except what a killed writer left. Raises OSError; InputError
     for a name or a kind that no record has.
     """
-    found: list[str] = []
+    listed: list[str] = []
 
     def look(inside: str) -> None:
         for each in folder.names(inside or None):
@@ -151,7 +151,7 @@ def _files(folder: RecordFolder) -> list[str]:
                     f"{folder.path} was not sent, because {name[:80]!r} does not belong to a record; move it "
                     "out of that folder"
                 )
-            if len(found) > MOST_FILES:
+            if len(listed) > MOST_FILES:
                 raise InputError(
                     f"{folder.path} was not sent, because it has more than {MOST_FILES:,} files; copy it "
                     "without rtgauge"
@@ -159,14 +159,14 @@ def _files(folder: RecordFolder) -> list[str]:
             if stat.S_ISDIR(kind):
                 look(name)
             elif stat.S_ISREG(kind):
-                found.append(name)
+                listed.append(name)
             else:
                 raise InputError(
                     f"{folder.path} was not sent, because {name} is not a regular file; remove it"
                 )
 
     look("")
-    return found
+    return listed
 
 
 @dataclass(frozen=True)
@@ -196,9 +196,13 @@ class Archive:
     def _run(self, script: str, parcel: Parcel, write: Writing) -> subprocess.CompletedProcess[bytes]:
         words = ["sh", "-c", script, "sh", self.folder, parcel.name, secrets.token_hex(8)]
         command = [*self.before, shlex.join(words)] if self.before else words
-        with TemporaryFile() as said:
+        with TemporaryFile() as errors:
             process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL, stderr=said, start_new_session=True
+                command,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.DEVNULL,
+                stderr=errors,
+                start_new_session=True,
             )
             assert process.stdin is not None  # noqa: S101
             try:
@@ -211,8 +215,8 @@ class Archive:
                 raise
             finally:
                 status = process.wait()
-            said.seek(0)
-            return subprocess.CompletedProcess(command, status, b"", said.read()[-4096:])
+            errors.seek(0)
+            return subprocess.CompletedProcess(command, status, b"", errors.read()[-4096:])
 
 
 class Writing(Protocol):
@@ -230,8 +234,8 @@ def _other(parcel: Parcel, shown: str) -> str:
     )
 
 
-def _failed(parcel: Parcel, shown: str, said: bytes) -> str:
-    lines = [line.strip() for line in said.decode(errors="replace").splitlines() if line.strip()]
+def _failed(parcel: Parcel, shown: str, error_output: bytes) -> str:
+    lines = [line.strip() for line in error_output.decode(errors="replace").splitlines() if line.strip()]
     reason = f" ({lines[-1][:300]})" if lines else ""
     remedy = "remove the cause, then try again" if lines else "try again"
     return f"{parcel.name} could not be sent to {shown}{reason}, and no part of it arrived; {remedy}"

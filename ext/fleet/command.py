@@ -53,14 +53,14 @@ def fleet(
     folder = plan.with_suffix("") if out is None else out
     if folder == plan:
         raise InputError(f"the name of {plan} does not end in .toml; give the fleet's folder with --out")
-    running = Fleet(read, folder, say=lambda line: typer.echo(one_line(line)), again=again)
+    running = Fleet(read, folder, notify=lambda line: typer.echo(one_line(line)), again=again)
     with clear_errors(folder, option="--out"):
         try:
             status = running.run()
         except KeyboardInterrupt:
             status = EXIT_INTERRUPTED
-    done = f"{len(running.statuses)} of {plural(len(running.tasks), 'job')} done"
-    typer.echo(f"{done} on {plural(len(read.boards), 'board')}; records in {folder}")
+    summary = f"{len(running.statuses)} of {plural(len(running.tasks), 'job')} done"
+    typer.echo(f"{summary} on {plural(len(read.boards), 'board')}; records in {folder}")
     if read.site is not None and read.store is not None and status != EXIT_INTERRUPTED:
         page = store_site(
             Path(read.site), Store.open(read.store, make=True), RecordFilter(), "*", "p99", "kernel"

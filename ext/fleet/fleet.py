@@ -77,13 +77,13 @@ class JobState(BaseModel):
 
 @dataclass
 class Fleet:
-    """A fleet in its folder. `say`: prints a line of progress. `command`: the command that runs a job.
+    """A fleet in its folder. `notify`: prints a line of progress. `command`: the command that runs a job.
     `again`: whether to try boards that were put aside.
     """
 
     plan: FleetPlan
     folder: Path
-    say: Callable[[str], None]
+    notify: Callable[[str], None]
     command: Sequence[str] = COMMAND
     again: bool = False
     statuses: dict[tuple[str, str], int] = field(default_factory=dict[tuple[str, str], int])
@@ -142,7 +142,7 @@ class Fleet:
         self._stopped.set()
         with self._lock:
             if self._running:
-                self.say(f"stopping; waiting for {plural(len(self._running), 'job')} to end")
+                self.notify(f"stopping; waiting for {plural(len(self._running), 'job')} to end")
             for process in self._running:
                 process.send_signal(signal.SIGINT)
 
@@ -154,7 +154,7 @@ class Fleet:
             reason = f"its folder {self.folder / board.name} cannot be used: {error.strerror or error}"
             with self._lock:
                 self.aside[board.name] = reason
-                self.say(f"{board.name}: {reason}")
+                self.notify(f"{board.name}: {reason}")
 
     def _jobs(self, folder: OwnFolder, board: Board) -> None:
         if self.again and folder.has(ASIDE):
@@ -165,26 +165,26 @@ class Fleet:
             while not self._stopped.is_set():
                 if folder.has(ASIDE):
                     self.aside[board.name] = folder.read_own(ASIDE, MIB).decode(errors="replace").strip()
-                    self._say(task, f"put aside: {self.aside[board.name]}")
+                    self._print_progress(task, f"put aside: {self.aside[board.name]}")
                     return
                 status, reason = self._job(folder.inner(task.name), task)
                 if status in WORDS:
                     failures = 0
                     with self._lock:
                         self.statuses[board.name, task.name] = status
-                    self._say(task, reason)
+                    self._print_progress(task, reason)
                     break
                 if self._stopped.is_set() or status == EXIT_INTERRUPTED:
                     return
                 failures += 1
-                self._say(task, f"failed ({failures} of {self.plan.tries}): {reason}")
+                self._print_progress(task, f"failed ({failures} of {self.plan.tries}): {reason}")
                 if failures >= self.plan.tries:
                     folder.write(ASIDE, f"{task.name}: {reason}\n".encode(errors="replace"))
 
-    def _say(self, task: BoardTask, what: str) -> None:
+    def _print_progress(self, task: BoardTask, what: str) -> None:
         with self._lock:
-            done = len(self.statuses)
-            self.say(f"[{done}/{len(self.tasks)}] {task.board.name} {task.name}: {what}{self._left()}")
+            finished = len(self.statuses)
+            self.notify(f"[{finished}/{len(self.tasks)}] {task.board.name} {task.name}: {what}{self._left()}")
 
     def _left(self) -> str:
         """Return in words how long the rest will take; empty until a job has ended since this start."""
@@ -222,7 +222,9 @@ class Fleet:
                 return stack.enter_context(folder.lock(LOCK, wait=False))
             except BlockingIOError:
                 if not waits:
-                    self._say(task, "waiting for the end of its run, which an earlier rtgauge fleet started")
+                    self._print_progress(
+                        task, "waiting for the end of its run, which an earlier rtgauge fleet started"
+                    )
                 waits = True
                 self._stopped.wait(RETRY_S)
         return None
@@ -235,7 +237,9 @@ class Fleet:
             state = JobState.model_validate_json(folder.read_own(STATE, MIB), strict=True)
             if state.status in WORDS:
                 return state
-        self._say(task, f"{folder.path / STATE} is damaged; rtgauge reads the result from the record")
+        self._print_progress(
+            task, f"{folder.path / STATE} is damaged; rtgauge reads the result from the record"
+        )
         return None
 
     def _measure(self, folder: OwnFolder, task: BoardTask, lock: int) -> JobState | tuple[int, str]:
@@ -253,7 +257,7 @@ class Fleet:
         if wrong is not None:
             return EXIT_CANNOT_MEASURE, wrong
         state = JobState(
-            status=status, said=GATE_WORDS[status] if task.job.is_gate else _said(folder, status)
+            status=status, said=GATE_WORDS[status] if task.job.is_gate else _verdict_text(folder, status)
         )
         folder.write(STATE, state.model_dump_json().encode())
         return state
@@ -358,7 +362,7 @@ def _wrong_kernel(folder: OwnFolder, image: BoardImage | None) -> str | None:
     return None
 
 
-def _said(folder: OwnFolder, status: int) -> str:
+def _verdict_text(folder: OwnFolder, status: int) -> str:
     """Return in words the run's verdict, or that there was no requirement, and the loads that it left out."""
     runs = [read_run(record) for record in _complete(folder)]
     judged = status != EXIT_OK or any(verdict.step is None for run in runs for verdict in run.verdicts)

@@ -188,9 +188,9 @@ class FleetPlan(_Part):
         if plan.site is not None and plan.store is None:
             raise InputError(f"{path}: a site needs a store; name one with the key store")
         for job in plan.jobs:
-            one_side = (job.baseline is None) != (job.candidate is None)
+            single_side = (job.baseline is None) != (job.candidate is None)
             of_gates = job.max_pairs or job.pause_between
-            if one_side or (job.is_gate and job.require) or (of_gates and not job.is_gate):
+            if single_side or (job.is_gate and job.require) or (of_gates and not job.is_gate):
                 raise InputError(
                     f"{path}: job {job.name}: a gate needs baseline and candidate, and does not take "
                     f"require; only a gate takes max-pairs and pause-between"

@@ -14,7 +14,7 @@ def _resume(plan: Path, options: ResumeOptions) -> None:  # noqa: ARG001 - a fle
     fleet(plan)
 
 
-def _asks(plan: Path) -> str:
+def _question(plan: Path) -> str:
     from rtgauge.units import plural
     from rtgauge_ext.fleet.plan import FleetPlan
 
@@ -23,4 +23,4 @@ def _asks(plan: Path) -> str:
     return f"the jobs {jobs} on {plural(len(read.boards), 'board')}"
 
 
-FLEET = Resumer("a fleet", _asks, frozenset(), _resume)
+FLEET = Resumer("a fleet", _question, frozenset(), _resume)

@@ -475,8 +475,8 @@ def _runs(numbered: Iterable[tuple[int, str]], name: str) -> list[ScreenText]:
 def _measurement(text: ScreenText, unit_ns: int | None) -> Measurement:
     """Make the measurement of a run; see `parse_text`."""
     name = text.name
-    told = text.units_ns.pop() if unit_ns is None and len(text.units_ns) == 1 else unit_ns
-    unit = told or 1000
+    known_unit = text.units_ns.pop() if unit_ns is None and len(text.units_ns) == 1 else unit_ns
+    unit = known_unit or 1000
     marks: list[Mark] = []
     if text.rows or "Histogram Overflows" in text.figures:
         series = _with_histogram(text, unit)
@@ -509,7 +509,7 @@ def _measurement(text: ScreenText, unit_ns: int | None) -> Measurement:
         source=name,
         series=series,
         resolution_ns=unit,
-        unit_known=told is not None,
+        unit_known=known_unit is not None,
         parameters=parameters,
         marks=marks,
         results=[*_overflow_cycles(text), *smi_results(text.smi)],

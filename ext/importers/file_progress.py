@@ -21,7 +21,7 @@ def file_progress(text: str) -> Generator[Callable[[int, int], None]]:
 
     console = Console(stderr=True)
     if not sys.stderr.isatty() or console.is_dumb_terminal:
-        yield lambda _done, _size: None
+        yield lambda _read_bytes, _size: None
         return
     with Progress(
         TextColumn("{task.description}"),
@@ -31,4 +31,4 @@ def file_progress(text: str) -> Generator[Callable[[int, int], None]]:
         transient=True,
     ) as bar:
         task = bar.add_task(Text(text).plain, total=None)
-        yield lambda done, size: bar.update(task, completed=done, total=size)
+        yield lambda read_bytes, size: bar.update(task, completed=read_bytes, total=size)

@@ -124,10 +124,10 @@ def _measurement(report: _Report, source: str) -> Measurement:
             f"{source} is cut short: it has a report of hwlatdetect with neither samples nor a result"
         )
     recorded = settings.get("Samples recorded")
-    found = sum(sum(histogram.values()) for histogram in gaps.values())
+    gap_count = sum(sum(histogram.values()) for histogram in gaps.values())
     marks: list[Mark] = []
-    if recorded is not None and recorded != found:
-        detail = f"hwlatdetect says that it recorded {recorded} samples, but the file has {found}"
+    if recorded is not None and recorded != gap_count:
+        detail = f"hwlatdetect says that it recorded {recorded} samples, but the file has {gap_count}"
         marks.append(ImportMarkKind.SAMPLES_MISSING.mark(detail))
     highest = settings.get("Max Latency")
     largest = max(map(max, gaps.values()), default=None)
@@ -173,13 +173,13 @@ def _measurement(report: _Report, source: str) -> Measurement:
     if not series and not highest:
         series.append(ImportedSeries(metric="gap", labels={}, count=0, minimum_ns=None, maximum_ns=None))
     if highest is not None and highest > (largest or 0):
-        series.append(_not_listed(max((recorded or 0) - found, 1), highest, threshold or 0))
+        series.append(_not_listed(max((recorded or 0) - gap_count, 1), highest, threshold or 0))
     times_us = {"window_ns": window, "width_ns": width, "threshold_ns": threshold}
     parameters: dict[str, Any] = {name: value * 1000 for name, value in times_us.items() if value}
     result = Result(
         name="hwlatdetect",
         values={
-            "samples": found,
+            "samples": gap_count,
             "above_threshold": settings.get("Samples exceeding threshold"),
             "smi": settings.get("SMIs during run"),
             **{f"smi of CPU {cpu}": count for cpu, count in smis.items()},

@@ -91,9 +91,9 @@ class _Measured:
         if self._last_ns - self._first_ns > LONGEST_NS:
             raise InputError("the file's times span more than a year; CSV needs seconds, VCD a time scale")
         if self._options.answer is not None:
-            found = self._pairing.add(block)
+            pairs = self._pairing.add(block)
             windows = self._builder.add(
-                found.stimulus_ns, found.response_ns, found.missed_ns, found.unanswered_ns
+                pairs.stimulus_ns, pairs.response_ns, pairs.missed_ns, pairs.unanswered_ns
             )
         else:
             times_ns, distances_ns = self._distances.add(block)

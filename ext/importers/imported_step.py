@@ -265,22 +265,22 @@ def _contradictions(measurement: Measurement) -> tuple[list[ImportedSeries], lis
     """Return the series, and marks for contradictory averages. In such series, samples outside the histogram
     may lie anywhere.
     """
-    found: list[str] = []
+    contradictions: list[str] = []
     series: list[ImportedSeries] = []
     for part in measurement.series:
         text = _contradiction(part, measurement.resolution_ns, cut=measurement.average_is_cut)
         if text is not None:
-            found.append(text)
+            contradictions.append(text)
             part = replace(part, limit_ns=part.minimum_ns if part.overflow else part.limit_ns)  # noqa: PLW2901 - the same series
         series.append(part)
-    if not found:
+    if not contradictions:
         return series, []
-    more = f" (and {len(found) - 1} more series)" if len(found) > 1 else ""
+    more = f" (and {len(contradictions) - 1} more series)" if len(contradictions) > 1 else ""
     why = (
         "the average or the histogram does not cover all samples, so a sample outside the bins may have any "
         "value"
     )
-    return series, [ImportMarkKind.AVERAGE_CONTRADICTS.mark(f"{found[0]}{more}: {why}")]
+    return series, [ImportMarkKind.AVERAGE_CONTRADICTS.mark(f"{contradictions[0]}{more}: {why}")]
 
 
 def _duration_ns(measurement: Measurement, intervals: Sequence[int | None]) -> int:

@@ -51,7 +51,7 @@ MAX_SECONDS = 10**6
 USER = {"space": "user"}
 IN_THREAD = {"space": "kernel", "context": "thread"}
 IN_HANDLER = {"space": "kernel", "context": "irq"}
-NOT_TOLD: dict[str, str] = {}
+UNKNOWN_SPACE: dict[str, str] = {}
 
 
 class Whole(NamedTuple):
@@ -111,7 +111,7 @@ def space_of(words: str) -> dict[str, str]:
     "kernel", "irq".
     """
     kinds = (("user", USER), ("irq", IN_HANDLER), ("handler", IN_HANDLER), ("kernel", IN_THREAD))
-    return dict(next((space for part, space in kinds if part in words.lower()), NOT_TOLD))
+    return dict(next((space for part, space in kinds if part in words.lower()), UNKNOWN_SPACE))
 
 
 def _begins_next(table: LatencyTable, text: str) -> bool:
@@ -311,14 +311,16 @@ def _missing(table: LatencyTable, low: int, high: int) -> Mark | None:
     """Return a mark if the lines of some seconds are missing."""
     if not table.seconds:
         return None
-    told = None if table.duration_ns is None else table.duration_ns // NS_PER_S
+    expected_seconds = None if table.duration_ns is None else table.duration_ns // NS_PER_S
     # The last second may be unfinished.
-    all_there = told is None or len(table.seconds) >= told - 1
+    all_there = expected_seconds is None or len(table.seconds) >= expected_seconds - 1
     lows = [second.minimum_ns for second in table.seconds]
     highs = [second.maximum_ns for second in table.seconds]
     if all_there and (min(lows), max(highs)) == (low, high):
         return None
-    number = f"{len(table.seconds)}" if told is None else f"{len(table.seconds)} of {told}"
+    number = (
+        f"{len(table.seconds)}" if expected_seconds is None else f"{len(table.seconds)} of {expected_seconds}"
+    )
     lines = f"the file has {number} lines, each for one second"
     if table.whole is not None:
         whole = "the figures are from the last line (RTS), which covers every second"

@@ -125,7 +125,7 @@ def xenomai_argv(program: str, key: StepKey, cpus: list[int]) -> list[str]:
     Raises InputError if the program does not support a setting.
     """
     p, interval_ns = key.parameters, _interval_ns(key) or 0
-    _check_one_cpu(key, cpus)
+    _check_single_cpu(key, cpus)
     if interval_ns % NS_PER_UNIT["us"]:
         raise InputError(
             f"--cross-check {LATENCY} measures only at periods of whole us; change the interval or period"
@@ -143,7 +143,7 @@ def xenomai_argv(program: str, key: StepKey, cpus: list[int]) -> list[str]:
     ]  # fmt: skip
 
 
-def _check_one_cpu(key: StepKey, cpus: list[int]) -> None:
+def _check_single_cpu(key: StepKey, cpus: list[int]) -> None:
     if len(cpus) != 1:
         raise InputError(
             f"--cross-check {key.tool} measures only one CPU, not {format_cpu_list(cpus)}; choose one "
@@ -156,7 +156,7 @@ def switchtest_argv(program: str, key: StepKey, cpus: list[int]) -> list[str]:
 
     Raises InputError if the step has more than one CPU.
     """
-    _check_one_cpu(key, cpus)
+    _check_single_cpu(key, cpus)
     return [program, "-T", str(_seconds(key) + 1), *[f"rtup{cpus[0]}"] * SWITCHING_THREADS]
 
 
@@ -247,7 +247,7 @@ class MeasuredByTool:
         begun = step.begun
         key = begun.key
         note = ImportMarkKind.OTHER_TOOL.mark(f"{key.tool} measured this step, as a check on rtgauge")
-        done, windows = imported_step(
+        imported, windows = imported_step(
             self.measurement,
             step_id=step.id,
             key=key,
@@ -263,8 +263,8 @@ class MeasuredByTool:
             ],
         )
         times = {"start_ns": self.begin_ns, "end_ns": self.end_ns}
-        done = done.model_copy(update={"end_reason": "count", "changes": step.changes, **times})
-        return StepResult(done, windows)
+        imported = imported.model_copy(update={"end_reason": "count", "changes": step.changes, **times})
+        return StepResult(imported, windows)
 
 
 def _other_period(key: StepKey, measurement: Measurement) -> list[Mark]:

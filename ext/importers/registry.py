@@ -20,11 +20,11 @@ def importers() -> tuple[Importer, ...]:
 
     Raises InputError if a package's importer cannot be used.
     """
-    found = [
+    usable = [
         cast("Importer", extension.load("importers", name, Importer))
         for name in extension.registered("importers")
     ]
-    return tuple(sorted(found, key=lambda importer: importer.by_shape))
+    return tuple(sorted(usable, key=lambda importer: importer.by_shape))
 
 
 def by_name() -> dict[str, Importer]:
@@ -40,12 +40,12 @@ def importer_of(path: Path, name: str | None = None) -> Importer:
             raise InputError(f"unknown format '{name}'{nearest(name, known)}")
         return known[name]
     start = head(path)
-    found = next((importer for importer in importers() if importer.recognises(start)), None)
-    if found is None:
+    recognised = next((importer for importer in importers() if importer.recognises(start)), None)
+    if recognised is None:
         raise InputError(
             f"{path} has none of the formats {', '.join(known)}; to read it as one of them, give --as FORMAT"
         )
-    return found
+    return recognised
 
 
 def read_file(path: Path, hints: Hints, name: str | None = None) -> list[Measurement]:

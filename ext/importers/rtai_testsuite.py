@@ -41,7 +41,7 @@ _SWITCHES = re.compile(
 
 def parse_rtai_latency(numbered: Iterable[tuple[int, str]], source: str) -> Measurement:
     """Parse the latencies, second by second. Raises InputError if the output is damaged or has no figures."""
-    told: int | None = None
+    printed_period: int | None = None
     of_scheduler: int | None = None
     parameters: dict[str, str | int] = {"space": "user"}
     rows: list[tuple[int, int, int, int]] = []
@@ -49,7 +49,7 @@ def parse_rtai_latency(numbered: Iterable[tuple[int, str]], source: str) -> Meas
     for number, line in numbered:
         text = line.strip()
         if match := _PERIOD.match(text):
-            told = int(match[1])
+            printed_period = int(match[1])
         if match := _AVERAGE.match(text):
             if match[1] != "1":
                 raise InputError(
@@ -75,7 +75,7 @@ def parse_rtai_latency(numbered: Iterable[tuple[int, str]], source: str) -> Meas
             raise damaged(source, f"line {number}: '{text[:90]}'")
     if not rows:
         raise InputError(f"{source} has no line with figures (RTD)")
-    period_ns = of_scheduler or told or DEFAULT_PERIOD_NS
+    period_ns = of_scheduler or printed_period or DEFAULT_PERIOD_NS
     if period_ns > NS_PER_S:
         longer = (
             f"the period is {format_duration(period_ns)}, but each RTD line covers only 1 s; use a period of "
@@ -101,13 +101,13 @@ def parse_rtai_latency(numbered: Iterable[tuple[int, str]], source: str) -> Meas
         series=[series],
         resolution_ns=1,
         parameters=parameters,
-        marks=_marks(told, of_scheduler, lowest, rows[-1][3]),
+        marks=_marks(printed_period, of_scheduler, lowest, rows[-1][3]),
         duration_ns=len(rows) * NS_PER_S,
         counts_missed=rows[-1][3] == 0,
     )
 
 
-def _marks(told: int | None, of_scheduler: int | None, lowest: int, overruns: int) -> list[Mark]:
+def _marks(printed_period: int | None, of_scheduler: int | None, lowest: int, overruns: int) -> list[Mark]:
     marks: list[Mark] = []
     if overruns:
         text = (
@@ -118,16 +118,16 @@ def _marks(told: int | None, of_scheduler: int | None, lowest: int, overruns: in
     if lowest < 0:
         early = f"some activations were up to {-lowest} ns early"
         marks.append(MarkKind.EARLY.mark(f"{early}, because RTAI's calibration sets its timer early"))
-    if told is None and of_scheduler is None:
+    if printed_period is None and of_scheduler is None:
         assumed = f"rtgauge assumes {format_duration(DEFAULT_PERIOD_NS)} to count the samples"
         detail = (
             "the period is neither in the output of RTAI's latency program nor in RTAI's list of tasks; "
             f"{assumed}"
         )
         marks.append(ImportMarkKind.PERIOD_ASSUMED.mark(detail))
-    elif told is not None and of_scheduler is not None and abs(told - of_scheduler) > 1:
+    elif printed_period is not None and of_scheduler is not None and abs(printed_period - of_scheduler) > 1:
         # display prints a constant instead
-        printed, used = format_duration(told), format_duration(of_scheduler)
+        printed, used = format_duration(printed_period), format_duration(of_scheduler)
         detail = f"RTAI's latency program prints a period of {printed}, but its task's period is {used}"
         marks.append(ImportMarkKind.PERIOD_OF_THE_TASK.mark(detail))
     return marks

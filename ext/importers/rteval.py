@@ -153,8 +153,8 @@ def parse_summary(data: bytes, source: str) -> list[Measurement]:
         command = (measured.get("command_line") or "")[:1000]
         if measured.tag == "cyclictest" and command:
             series = [
-                replace(one, interval_ns=1000 * us if (us := interval_us(command, thread)) else None)
-                for thread, one in enumerate(series)
+                replace(of_thread, interval_ns=1000 * us if (us := interval_us(command, thread)) else None)
+                for thread, of_thread in enumerate(series)
             ]
         if measured.tag == "timerlat":
             detail = "rteval adds rtla's counts of interrupt, thread and user context into one histogram"

@@ -292,9 +292,9 @@ def _timerlat_top(table: _Table, source: str) -> dict[str, Any]:
                     average_ns=Fraction(average),
                 )
             )
-    one_count = "rtla top counts only the timer interrupts of each CPU"
+    limitation = "rtla top counts only the timer interrupts of each CPU"
     mark = ImportMarkKind.COUNT_OF_IRQ.mark(
-        f"{one_count}; the thread has as many wake-ups, unless rtla lost some"
+        f"{limitation}; the thread has as many wake-ups, unless rtla lost some"
     )
     return {"series": series, "resolution_ns": unit_ns, "marks": [mark]}
 

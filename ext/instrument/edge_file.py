@@ -69,9 +69,9 @@ class EdgeFile:
         """
         whole = [channel.lower() for channel in self.channels]
         last = [channel.rpartition(".")[2] for channel in whole]
-        wanted = name.lower()
+        lower_name = name.lower()
         for names in (whole, last):
-            places = [place for place, channel in enumerate(names) if channel == wanted]
+            places = [place for place, channel in enumerate(names) if channel == lower_name]
             if len(places) == 1:
                 return places[0]
         if name.isascii() and name.isdigit() and len(name) < 9:
@@ -109,15 +109,15 @@ class EdgeFile:
         """
         size = self.path.stat().st_size
 
-        def report_bytes(done: int) -> None:
+        def report_bytes(read_bytes: int) -> None:
             if progress is not None:
-                progress(done, size)
+                progress(read_bytes, size)
 
         if self.header is None:
-            found = self._csv_edges(channels, block_bytes, report_bytes)
+            blocks = self._csv_edges(channels, block_bytes, report_bytes)
         else:
             codes = [self.header.signals[channel][1] for channel in channels]
-            found = (
+            blocks = (
                 EdgeBlock(
                     np.asarray(times, dtype=np.int64),
                     np.asarray(which, dtype=np.int8),
@@ -125,7 +125,7 @@ class EdgeFile:
                 )
                 for times, which, high in read_changes(self.path, self.header, codes, progress=report_bytes)
             )
-        for times_ns, line, high in found:
+        for times_ns, line, high in blocks:
             # Of simultaneous changes, the change of the first channel comes first.
             order = np.lexsort((line, times_ns))
             yield EdgeBlock(times_ns[order], line[order], high[order])

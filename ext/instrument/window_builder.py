@@ -92,11 +92,11 @@ class WindowBuilder:
 
         No sample may be from an earlier second than the last one that was added.
         """
-        done: list[Window] = []
+        completed: list[Window] = []
         seconds = (times_ns - self._start_ns) // NS_PER_S
         missed_seconds = (missed_times_ns - self._start_ns) // NS_PER_S
         for second in np.union1d(seconds, missed_seconds).tolist():
-            done += self._advance(max(int(second), self._open.index))
+            completed += self._advance(max(int(second), self._open.index))
             self._add_here(values_ns[seconds == second], missed_values_ns[missed_seconds == second])
         for times in (times_ns, missed_times_ns):
             if len(times):
@@ -104,14 +104,14 @@ class WindowBuilder:
         if self._phase == "measure" and len(values_ns):
             every = np.concatenate([self._largest, np.stack([times_ns, values_ns], axis=1)])
             self._largest = every[np.argsort(-np.abs(every[:, 1]), kind="stable")[:OUTLIERS]]
-        return done
+        return completed
 
     def close(self, end_ns: int | None = None) -> list[Window]:
         """Close the phase at `end_ns`, or at its last sample if not given; return its last windows."""
         end = max(self._last_ns + 1, self._start_ns + 1 if end_ns is None else end_ns)
-        done = self._advance((end - 1 - self._start_ns) // NS_PER_S)
-        done.append(self._window(self._open, end))
-        return done
+        completed = self._advance((end - 1 - self._start_ns) // NS_PER_S)
+        completed.append(self._window(self._open, end))
+        return completed
 
     @property
     def outliers(self) -> list[Outlier]:
@@ -132,14 +132,14 @@ class WindowBuilder:
 
     def _advance(self, index: int) -> list[Window]:
         """Open the window `index`; return the windows before it."""
-        done: list[Window] = []
+        completed: list[Window] = []
         while self._open.index < index:
             if index - self._open.index > LONGEST_GAP and not self._open.count and not self._open.missed:
                 self._open = _Open(index=index)
                 break
-            done.append(self._window(self._open, self._start_ns + (self._open.index + 1) * NS_PER_S))
+            completed.append(self._window(self._open, self._start_ns + (self._open.index + 1) * NS_PER_S))
             self._open = _Open(index=self._open.index + 1)
-        return done
+        return completed
 
     def _add_here(self, values: Integers, missed_values: Integers) -> None:
         window = self._open

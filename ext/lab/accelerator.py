@@ -32,8 +32,8 @@ KVM = "/dev/kvm"
 READY = b"rtgauge-lab: ready "
 
 
-def choose(guest: Guest, image: Image, say: Callable[[str], None]) -> Accelerator:
-    """Return kvm if a trial boot succeeds, else tcg (emulation). `say` gets progress messages."""
+def choose(guest: Guest, image: Image, notify: Callable[[str], None]) -> Accelerator:
+    """Return kvm if a trial boot succeeds, else tcg (emulation). `notify` gets progress messages."""
     if not same_architecture(guest.architecture) or not os.access(KVM, os.R_OK | os.W_OK):
         return "tcg"
     cache = paths.cache() / "kvm.json"
@@ -46,12 +46,12 @@ def choose(guest: Guest, image: Image, say: Callable[[str], None]) -> Accelerato
     except (OSError, ValueError, TypeError):
         results = {}
     if key not in results:
-        say(f"testing {KVM} (once, at most {TRIAL_S:g} s)")
+        notify(f"testing {KVM} (once, at most {TRIAL_S:g} s)")
         results[key] = _trial_boot(guest, image)
         private_folder(cache.parent)
         write_whole(cache, (json.dumps(results) + "\n").encode())
         if not results[key]:
-            say(f"the guest is emulated, because its kernel does not boot with {KVM}")
+            notify(f"the guest is emulated, because its kernel does not boot with {KVM}")
     return "kvm" if results[key] else "tcg"
 
 
@@ -67,14 +67,14 @@ def _trial_boot(guest: Guest, image: Image) -> bool:
             arguments, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
         )
         try:
-            return _says_ready(folder / "console.log", process)
+            return _becomes_ready(folder / "console.log", process)
         finally:
             process.kill()
             with contextlib.suppress(subprocess.TimeoutExpired):
                 process.wait(KILL_S)
 
 
-def _says_ready(console: Path, process: subprocess.Popen[bytes]) -> bool:
+def _becomes_ready(console: Path, process: subprocess.Popen[bytes]) -> bool:
     deadline = time.monotonic() + TRIAL_S
     while process.poll() is None and time.monotonic() < deadline:
         if console.exists() and READY in console.read_bytes():

@@ -54,7 +54,12 @@ class QemuEndedError(BootError):
 
 
 def boot(
-    guest: Guest, image: Image, options: BootOptions, say: Callable[[str], None], *, or_running: bool = False
+    guest: Guest,
+    image: Image,
+    options: BootOptions,
+    notify: Callable[[str], None],
+    *,
+    or_running: bool = False,
 ) -> BootedGuest:
     """Boot a guest and wait until its SSH server answers.
 
@@ -74,14 +79,14 @@ def boot(
                 f"stop {name}"
             )
         kill(name)  # a killed boot may have left a QEMU
-        return _boot(guest, image, options, say)
+        return _boot(guest, image, options, notify)
 
 
-def _boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str], None]) -> BootedGuest:
+def _boot(guest: Guest, image: Image, options: BootOptions, notify: Callable[[str], None]) -> BootedGuest:
     name, folder = guest.name, folder_of(guest.name)
     _check_memory(name, options.memory_mib)
     smp = cpus(guest, options)
-    accelerator = options.accelerator or ("tcg" if options.icount else choose(guest, image, say))
+    accelerator = options.accelerator or ("tcg" if options.icount else choose(guest, image, notify))
     if options.icount and accelerator != "tcg":
         raise InputError("--icount works only with an emulated processor; leave out --accel kvm")
     disk = folder / "disk"
@@ -93,7 +98,7 @@ def _boot(guest: Guest, image: Image, options: BootOptions, say: Callable[[str],
     if with_engines(guest, options):
         write_initrd_with(image, options.engines, folder / INITRD)
     start = time.monotonic()
-    port, key = _start_and_wait(guest, image, options, accelerator, say)
+    port, key = _start_and_wait(guest, image, options, accelerator, notify)
     trust(folder, key)
     running = BootedGuest(
         name=name,
@@ -133,10 +138,12 @@ def _open_line(running: BootedGuest) -> None:
         raise error
 
 
-def boot_again(guest: Guest, image: Image, options: BootOptions, say: Callable[[str], None]) -> BootedGuest:
+def boot_again(
+    guest: Guest, image: Image, options: BootOptions, notify: Callable[[str], None]
+) -> BootedGuest:
     """Shut the guest down if it runs, and boot it with other options. Raises MeasureError as `boot` does."""
     stop(guest.name)
-    return boot(guest, image, options, say)
+    return boot(guest, image, options, notify)
 
 
 class _Started(NamedTuple):
@@ -147,7 +154,7 @@ class _Started(NamedTuple):
 
 
 def _start_and_wait(
-    guest: Guest, image: Image, options: BootOptions, accelerator: Accelerator, say: Callable[[str], None]
+    guest: Guest, image: Image, options: BootOptions, accelerator: Accelerator, notify: Callable[[str], None]
 ) -> _Started:
     """Start the guest and wait until it is up; retry if QEMU crashes. Raises MeasureError if the guest does
     not come up.
@@ -159,7 +166,7 @@ def _start_and_wait(
         except QemuEndedError as error:
             if last:
                 raise
-            say(f"{error}; trying once more")
+            notify(f"{error}; trying once more")
         except BaseException:
             kill(guest.name)
             raise
@@ -260,27 +267,29 @@ def ready_guest(name: str, engines: Callable[[], tuple[Path, ...]]) -> BootedGue
     if running is not None:
         return running
     image = image_of(guest)
-    _say(f"lab:{name} is not running, so rtgauge boots it")
+    _notify(f"lab:{name} is not running, so rtgauge boots it")
     running = boot(
-        guest, image, BootOptions(engines=engines() if guest.serial else ()), _say, or_running=True
+        guest, image, BootOptions(engines=engines() if guest.serial else ()), _notify, or_running=True
     )
-    _say(f"lab:{name} booted in {running.boot_s} s and keeps running; stop it with: rtgauge lab stop {name}")
+    _notify(
+        f"lab:{name} booted in {running.boot_s} s and keeps running; stop it with: rtgauge lab stop {name}"
+    )
     return running
 
 
-def _say(text: str) -> None:
+def _notify(text: str) -> None:
     sys.stderr.write(f"{text}\n")
 
 
 class GuestReboots:
     """Reboots a running guest with other kernel parameters, and at the end with the original parameters."""
 
-    def __init__(self, name: str, engines: tuple[Path, ...], say: Callable[[str], None]) -> None:
+    def __init__(self, name: str, engines: tuple[Path, ...], notify: Callable[[str], None]) -> None:
         """Find the running guest. `engines`: as in `BootOptions`. Raises InputError if it is not running."""
         self._guest = find_guest(name)
         self._engines = engines
         self._image = image_of(self._guest)
-        self._say = say
+        self._notify = notify
         self._original = running_guest(name)
 
     @property
@@ -305,7 +314,7 @@ class GuestReboots:
             icount=original.icount,
             engines=self._engines,
         )
-        boot_again(self._guest, self._image, options, self._say)
+        boot_again(self._guest, self._image, options, self._notify)
 
     def console(self) -> bytes:
         """Return the end of the guest's console since the last boot; empty if the console cannot be read."""

@@ -13,7 +13,9 @@ from rtgauge_ext.lab.headers import headers_tree
 from rtgauge_ext.lab.packages import DEBIAN
 
 
-def build_modules(name: str, release: str, sources: Path, folder: Path, say: Callable[[str], None]) -> None:
+def build_modules(
+    name: str, release: str, sources: Path, folder: Path, notify: Callable[[str], None]
+) -> None:
     """Build the modules in `sources` for the guest's kernel `release` into `folder`.
 
     Raises NoModules, with cause and remedy, if that is impossible.
@@ -27,9 +29,9 @@ def build_modules(name: str, release: str, sources: Path, folder: Path, say: Cal
     if not release.endswith(f"-{DEBIAN[architecture]}"):
         raise none  # not a kernel of Debian: to fetch its headers would take minutes, for nothing
     try:
-        tree = headers_tree(architecture, say)
+        tree = headers_tree(architecture, notify)
         if release not in tree.releases():
-            tree = headers_tree(architecture, say, fresh=True)
+            tree = headers_tree(architecture, notify, fresh=True)
         if release not in tree.releases():
             raise none
         tree.make(release, sources, folder)

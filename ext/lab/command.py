@@ -69,7 +69,7 @@ def _is_riscv(kernel: Path) -> bool:
         return False
 
 
-def _say(text: str) -> None:
+def _notify(text: str) -> None:
     typer.echo(text, err=True)
 
 
@@ -143,10 +143,10 @@ def build(
     guest = find_guest(name)
     if kernel or suite:
         guest = of_version(guest, kernel, suite)
-    image = build_image(guest, _say, fresh=fresh)
+    image = build_image(guest, _notify, fresh=fresh)
     if kernel or suite:
         save_guest(guest)
-    _say(f"lab:{guest.name} is built, kernel {image.release} ({image.folder})")
+    _notify(f"lab:{guest.name} is built, kernel {image.release} ({image.folder})")
 
 
 @app.command()
@@ -202,15 +202,15 @@ def boot(
     guest = find_guest(name)
     if guest.serial:
         options = replace(options, engines=installed_engines())
-    image = build_image(guest, _say)
-    _say(f"booting lab:{name}, kernel {image.release}")
-    running = boot_guest(guest, image, options, _say)
+    image = build_image(guest, _notify)
+    _notify(f"booting lab:{name}, kernel {image.release}")
+    running = boot_guest(guest, image, options, _notify)
     how = (
         "; it is emulated, so its latencies say nothing about a real machine"
         if running.accelerator == "tcg"
         else " with KVM"
     )
-    _say(f"lab:{name} is up after {running.boot_s} s{how}")
+    _notify(f"lab:{name} is up after {running.boot_s} s{how}")
 
 
 def _options(
@@ -250,7 +250,7 @@ def stop(name: Name) -> None:
     Examples:
       rtgauge lab stop debian-rt
     """
-    _say(f"lab:{name} is off" if stop_guest(find_guest(name).name) else f"lab:{name} was not running")
+    _notify(f"lab:{name} is off" if stop_guest(find_guest(name).name) else f"lab:{name} was not running")
 
 
 @app.command()
@@ -262,7 +262,7 @@ def reset(name: Name) -> None:
       rtgauge lab reset debian-rt
     """
     cut_power(running_guest(name))
-    _say(f"lab:{name} is rebooting")
+    _notify(f"lab:{name} is rebooting")
 
 
 @app.command("rm")
@@ -274,7 +274,7 @@ def remove(name: Name) -> None:
       rtgauge lab rm debian-rt
     """
     removed = remove_guest(find_guest(name))
-    _say(f"lab:{name}: removed {', '.join(removed)}" if removed else f"lab:{name}: nothing to remove")
+    _notify(f"lab:{name}: removed {', '.join(removed)}" if removed else f"lab:{name}: nothing to remove")
 
 
 @app.command()
@@ -321,7 +321,7 @@ def add(
     )
     replaces = name in guests()
     add_guest(guest)
-    _say(
+    _notify(
         f"lab:{name} added{', replacing the guest with that name' if replaces else ''}; boot it with: "
         f"rtgauge lab boot {name}"
     )
@@ -344,20 +344,20 @@ def doctor(name: Name, json: Json = False) -> None:
 
     with reader(f"lab:{find_guest(name).name}") as (_, read):
         files = read(list(dict.fromkeys(path for runtime in runtimes() for path in runtime.need_paths)))
-    found = [need for runtime in runtimes() for need in runtime.needs(files)]
+    all_needs = [need for runtime in runtimes() for need in runtime.needs(files)]
     able = [
         runtime.name
         for runtime in runtimes()
-        if all(need.met or need.only_for is not None for need in found if need.cokernel == runtime.name)
+        if all(need.met or need.only_for is not None for need in all_needs if need.cokernel == runtime.name)
     ]
     if json:
-        typer.echo(dumps({"rt": able, "needs": [asdict(need) for need in found]}, indent=1))
+        typer.echo(dumps({"rt": able, "needs": [asdict(need) for need in all_needs]}, indent=1))
     else:
-        _say_needs(name, able, found)
+        _print_needs(name, able, all_needs)
     raise typer.Exit(0 if able else 1)
 
 
-def _say_needs(name: str, able: list[str], found: list[Need]) -> None:
+def _print_needs(name: str, able: list[str], needs: list[Need]) -> None:
     """Print the answer, then the needs of each co-kernel that can be measured, or of all if none can."""
     from rich.table import Table
 
@@ -366,7 +366,7 @@ def _say_needs(name: str, able: list[str], found: list[Need]) -> None:
     how = f"can measure with --rt {' or '.join(able)}" if able else "cannot measure on a co-kernel"
     typer.echo(f"lab:{name} {how}")
     table = Table("rt", "needs", "there", "remedy", box=None, pad_edge=False)
-    for need in found:
+    for need in needs:
         if not able or need.cokernel in able:
             what = need.what if need.only_for is None else f"{need.what}, for {need.only_for}"
             table.add_row(need.cokernel, what, "yes" if need.met else "no", "" if need.met else need.remedy)

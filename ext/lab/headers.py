@@ -195,7 +195,7 @@ def _fetch_tree(suite: str, architecture: Architecture, place: Path) -> None:
 
 
 def headers_tree(
-    architecture: Architecture, say: Callable[[str], None], *, suite: str = SUITE, fresh: bool = False
+    architecture: Architecture, notify: Callable[[str], None], *, suite: str = SUITE, fresh: bool = False
 ) -> HeadersTree:
     """Return the tree for a Debian release. Fetch it if it is missing, or if `fresh` asks for the newest.
 
@@ -208,23 +208,23 @@ def headers_tree(
     with paths.open_lock(place.parent / ".lock") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if fresh or not place.is_dir():
-            say(f"headers and compiler: {suite}, {architecture}")
+            notify(f"headers and compiler: {suite}, {architecture}")
             _fetch_tree(suite, architecture, place)
     return HeadersTree(place, architecture)
 
 
-def headers_for_guests(architecture: Architecture, say: Callable[[str], None]) -> HeadersTree:
+def headers_for_guests(architecture: Architecture, notify: Callable[[str], None]) -> HeadersTree:
     """Return the tree for the built-in guests' kernels; missing guests are built first.
 
     If the tree lacks a guest's kernel, both are fetched again. Raises MeasureError if this fails.
     """
     guests = [guest for guest in built_in().values() if guest.architecture == architecture]
-    tree = headers_tree(architecture, say)
-    if any(build(guest, say).release not in tree.releases() for guest in guests):
-        tree = headers_tree(architecture, say, fresh=True)
+    tree = headers_tree(architecture, notify)
+    if any(build(guest, notify).release not in tree.releases() for guest in guests):
+        tree = headers_tree(architecture, notify, fresh=True)
     for guest in guests:
-        if build(guest, say).release not in tree.releases():
-            build(guest, say, fresh=True)
+        if build(guest, notify).release not in tree.releases():
+            build(guest, notify, fresh=True)
     return tree
 
 

@@ -24,7 +24,7 @@ from rtgauge_ext.lab.cpio import CpioWriter
 from rtgauge_ext.lab.disk import make_disk_of, unpack_disk
 from rtgauge_ext.lab.guest import NEWEST, SUITE, Guest
 from rtgauge_ext.lab.kernel_image import Architecture, bootable
-from rtgauge_ext.lab.modules import WANTED, find_modules, with_needs
+from rtgauge_ext.lab.modules import BASE_MODULES, find_modules, with_needs
 from rtgauge_ext.lab.packages import fetch, suites_with
 from rtgauge_ext.lab.paths import INITRD
 from rtgauge_ext.lab.ssh import public_key
@@ -139,14 +139,14 @@ def find_image(guest: Guest) -> Image | None:
 
 
 @contextmanager
-def _building(parent: Path, say: Callable[[str], None]) -> Generator[Path]:
+def _building(parent: Path, notify: Callable[[str], None]) -> Generator[Path]:
     """Yield a temporary folder. Builds run one at a time. Leftovers of killed builds are removed first."""
     private_folder(parent)
     with paths.open_lock(parent / ".lock") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            say("another image is being built; waiting until it is finished")
+            notify("another image is being built; waiting until it is finished")
             fcntl.flock(lock, fcntl.LOCK_EX)
         for leftover in parent.glob(f"{BUILDING}*"):
             shutil.rmtree(leftover, ignore_errors=True)
@@ -165,14 +165,16 @@ def _replace(place: Path, new: Path) -> None:
     new.rename(place)
 
 
-def _userland(architecture: Architecture, folder: Path, say: Callable[[str], None], *, fresh: bool) -> Path:
+def _userland(
+    architecture: Architecture, folder: Path, notify: Callable[[str], None], *, fresh: bool
+) -> Path:
     """Return the folder with the disk of programs and BusyBox, shared by all guests of an architecture."""
     place = _userland_place(architecture)
     if (place / USR).is_file() and not fresh:
         return check_private(place)
     packages = packages_of(architecture)
-    say(f"programs for {architecture}: {', '.join(packages)}")
-    tree = fetch(packages, architecture, private_folder(folder / "userland"), say)
+    notify(f"programs for {architecture}: {', '.join(packages)}")
+    tree = fetch(packages, architecture, private_folder(folder / "userland"), notify)
     picked, new = folder / "picked", private_folder(folder / "new")
     pick(tree, picked, architecture)
     make_disk_of(picked / "usr", new / USR)
@@ -187,29 +189,29 @@ def kernel_in(tree: Path) -> KernelFiles:
     Raises MeasureError if there is none.
     """
     files = [(name, path) for name in (VMLINUX, VMLINUZ) for path in (tree / "boot").glob(f"{name}*")]
-    found = {path.name.removeprefix(name): path for name, path in files}  # riscv64 has a vmlinux
-    found |= {path.parent.name: path for path in (tree / MODULES).glob("*/vmlinuz")}
-    if not found:
+    kernels = {path.name.removeprefix(name): path for name, path in files}  # riscv64 has a vmlinux
+    kernels |= {path.parent.name: path for path in (tree / MODULES).glob("*/vmlinuz")}
+    if not kernels:
         raise MeasureError("the packages do not contain a kernel, neither in /boot nor in /usr/lib/modules")
-    release = max(found)
+    release = max(kernels)
     places = (tree / "boot" / f"{CONFIG}{release}", tree / MODULES / release / "config")
-    return KernelFiles(release, found[release], next((path for path in places if path.is_file()), None))
+    return KernelFiles(release, kernels[release], next((path for path in places if path.is_file()), None))
 
 
 def _kernel_package(
-    guest: Guest, package: str, folder: Path, say: Callable[[str], None], *, fresh: bool
+    guest: Guest, package: str, folder: Path, notify: Callable[[str], None], *, fresh: bool
 ) -> Path:
     """Return the folder with Debian's kernel, its configuration and the needed modules, unpacked."""
     chosen = "".join(f"_{word}" for word in (guest.suite, guest.version) if word)
-    place = paths.cache() / "kernels" / f"{package}{chosen}-{_digest([SUITE, WANTED, CONFIG])}"
+    place = paths.cache() / "kernels" / f"{package}{chosen}-{_digest([SUITE, BASE_MODULES, CONFIG])}"
     if place.is_dir() and not fresh:
         return check_private(place)
-    say(f"kernel: {package}{f' ({guest.about})' if chosen else ''}")
+    notify(f"kernel: {package}{f' ({guest.about})' if chosen else ''}")
     suite = suites_with(guest.suite) if chosen else SUITE
     newest = guest.version in ("", NEWEST)
     pin = "release *" if newest else f"version {guest.version.replace('-rc', '~rc')}*"
     packages, into = [package, KERNEL_TOOLS[guest.architecture]], private_folder(folder / "package")
-    tree = fetch(packages, guest.architecture, into, say, suite, pin if chosen else "")
+    tree = fetch(packages, guest.architecture, into, notify, suite, pin if chosen else "")
     kernel = kernel_in(tree)
     # Debian's release of a candidate of 7.3 is 7.3-amd64, and of a kernel 7.3.4 is 7.3.4+deb13-amd64
     names = (guest.version, f"{guest.version.partition('-rc')[0]}-")
@@ -222,7 +224,7 @@ def _kernel_package(
     shutil.copy(kernel.path, new / f"{VMLINUZ}{kernel.release}")
     if kernel.configuration is not None:
         shutil.copy(kernel.configuration, new / f"{CONFIG}{kernel.release}")
-    for name, content in with_needs(find_modules(tree / MODULES), WANTED).items():
+    for name, content in with_needs(find_modules(tree / MODULES), BASE_MODULES).items():
         (new / f"{name}.ko").write_bytes(content)
     _replace(place, new)
     return place
@@ -275,9 +277,9 @@ def _write_initrd(
     cpio.close()
 
 
-def build(guest: Guest, say: Callable[[str], None], *, fresh: bool = False) -> Image:
+def build(guest: Guest, notify: Callable[[str], None], *, fresh: bool = False) -> Image:
     """Return the image of a guest. Build it if missing; with `fresh`, rebuild it with Debian's newest
-    packages. `say` gets progress messages.
+    packages. `notify` gets progress messages.
 
     Raises MeasureError if the image cannot be built.
     """
@@ -285,25 +287,27 @@ def build(guest: Guest, say: Callable[[str], None], *, fresh: bool = False) -> I
     if image is not None and not fresh:
         return image
     place = _place(guest)
-    with _building(place.parent, say) as folder:
+    with _building(place.parent, notify) as folder:
         if not fresh and (image := find_image(guest)) is not None:  # another process built this image
             return image
-        userland = _userland(guest.architecture, folder, say, fresh=fresh)
+        userland = _userland(guest.architecture, folder, notify, fresh=fresh)
         if guest.package is not None:
-            package = _kernel_package(guest, guest.package, folder, say, fresh=fresh)
+            package = _kernel_package(guest, guest.package, folder, notify, fresh=fresh)
             kernel = next(package.glob(f"{VMLINUZ}*"))
-            release, modules, wanted = kernel.name.removeprefix(VMLINUZ), package, WANTED
+            release, modules, base_modules = kernel.name.removeprefix(VMLINUZ), package, BASE_MODULES
             configuration = next(package.glob(f"{CONFIG}*"), None)
         else:
             assert guest.kernel is not None  # noqa: S101 - a guest has a package or a kernel
-            kernel, release, modules, wanted = guest.kernel, guest.kernel.name, guest.modules, ()
+            kernel, release, modules, base_modules = guest.kernel, guest.kernel.name, guest.modules, ()
             configuration = None
-        say("building the image")
+        notify("building the image")
         new = private_folder(folder / "image")
         bootable(kernel, guest.architecture, new / KERNEL)
         available = find_modules(modules) if modules is not None else {}
         with (new / INITRD).open("wb") as file:
-            _write_initrd(guest, userland, with_needs(available, [*wanted, *available]), configuration, file)
+            _write_initrd(
+                guest, userland, with_needs(available, [*base_modules, *available]), configuration, file
+            )
         (new / USR).hardlink_to(userland / USR)
         (new / ABOUT).write_text(
             json.dumps({"release": release, "package": guest.package, "suite": guest.suite or SUITE}) + "\n"

@@ -9,7 +9,7 @@ from pathlib import Path
 from rtgauge.errors import MeasureError
 from rtgauge_ext.signal.module_file import module_content, module_information
 
-WANTED = (
+BASE_MODULES = (
     "virtio_pci",
     "virtio_mmio",
     "virtio_blk",
@@ -32,7 +32,7 @@ def find_modules(folder: Path) -> dict[str, Path]:
     }
 
 
-def with_needs(available: Mapping[str, Path], wanted: Iterable[str]) -> dict[str, bytes]:
+def with_needs(available: Mapping[str, Path], names: Iterable[str]) -> dict[str, bytes]:
     """Return name -> content of the wanted modules that exist and of their dependencies, in load order.
 
     Raises MeasureError if a dependency is missing or a file is not a kernel module.
@@ -55,7 +55,7 @@ def with_needs(available: Mapping[str, Path], wanted: Iterable[str]) -> dict[str
             add(need.replace("-", "_"), name)
         contents[name] = content
 
-    for name in wanted:
+    for name in names:
         if name in available:
             add(name, "the guest")
     return contents

@@ -78,7 +78,7 @@ def fetch_archive(
     suite: str,
     architecture: Architecture,
     folder: Path,
-    say: Callable[[str], None],
+    notify: Callable[[str], None],
     pin: str = "",
 ) -> Path:
     """Fetch the packages and their dependencies into a tar file in `folder`, and return its path.
@@ -111,7 +111,7 @@ def fetch_archive(
             for line in process.stderr:
                 messages.append(line.strip())
                 if line.startswith("I: ") and line.rstrip().endswith("..."):
-                    say(f"mmdebstrap: {line[3:].strip()}")
+                    notify(f"mmdebstrap: {line[3:].strip()}")
         except BaseException:
             process.terminate()
             raise
@@ -155,7 +155,7 @@ def fetch(
     packages: Sequence[str],
     architecture: Architecture,
     folder: Path,
-    say: Callable[[str], None],
+    notify: Callable[[str], None],
     suite: str = SUITE,
     pin: str = "",
 ) -> Path:
@@ -163,8 +163,8 @@ def fetch(
 
     For `suite`, `pin` and errors, see `fetch_archive`.
     """
-    archive, tree = fetch_archive(packages, suite, architecture, folder, say, pin), folder / "tree"
-    say("unpacking")
+    archive, tree = fetch_archive(packages, suite, architecture, folder, notify, pin), folder / "tree"
+    notify("unpacking")
     tree.mkdir()
     with tarfile.open(archive) as tar:
         tar.extractall(tree, members=(member for member in tar if not member.isdev()), filter="tar")

@@ -85,11 +85,11 @@ class LabGuests(GuestKind):
             f"stop it with rtgauge lab stop {address.own_name}, then boot it again"
         )
 
-    def reboots(self, name: str, engines: tuple[Path, ...], say: Callable[[str], None]) -> GuestReboots:
+    def reboots(self, name: str, engines: tuple[Path, ...], notify: Callable[[str], None]) -> GuestReboots:
         """Return what reboots a running guest. Raises InputError if it does not run."""
         from rtgauge_ext.lab.boot_guest import GuestReboots
 
-        return GuestReboots(name, engines, say)
+        return GuestReboots(name, engines, notify)
 
     def boot_deployments(self) -> Callable[..., object]:
         """Return the class that boots a guest for each deployment."""
@@ -114,12 +114,12 @@ class LabGuests(GuestKind):
         return 0 if running is None else clock_offset_ns(running)
 
     def build_modules(
-        self, name: str, release: str, sources: Path, folder: Path, say: Callable[[str], None]
+        self, name: str, release: str, sources: Path, folder: Path, notify: Callable[[str], None]
     ) -> None:
         """Build kernel modules with Debian's headers. Raises NoModules if Debian has none for this kernel."""
         from rtgauge_ext.lab.build_modules import build_modules
 
-        build_modules(name, release, sources, folder, say)
+        build_modules(name, release, sources, folder, notify)
 
 
 LAB = LabGuests()

@@ -137,8 +137,14 @@ class Holder:
                 f"labgrid: {CLIENT} {words[0]} did not end within {timeout_s:g} s; check the coordinator"
             ) from None
         if completed.returncode:
-            said = [line for line in (completed.stderr + completed.stdout).splitlines() if line.strip()]
-            reason = said[-1].removeprefix(f"{CLIENT}: ").removeprefix("Error: ") if said else "it failed"
+            output_lines = [
+                line for line in (completed.stderr + completed.stdout).splitlines() if line.strip()
+            ]
+            reason = (
+                output_lines[-1].removeprefix(f"{CLIENT}: ").removeprefix("Error: ")
+                if output_lines
+                else "it failed"
+            )
             raise (HeldError if HELD in reason else MeasureError)(
                 f"labgrid: {reason} (coordinator {self.coordinator or 'at the default address'}; "
                 "set LG_COORDINATOR=HOST:PORT to use another)"
@@ -308,8 +314,8 @@ def _service(name: str, text: str) -> Service:
     Raises InputError if the board has neither, or if the address is invalid.
     """
     resources: dict[str, dict[str, Any]] = {}
-    for found in RESOURCE.finditer(text):
-        resource = ast.literal_eval(found["values"].strip())
+    for match in RESOURCE.finditer(text):
+        resource = ast.literal_eval(match["values"].strip())
         resources[resource["cls"]] = resource["params"]
     has_power = any(kind.endswith("PowerPort") for kind in resources)
     network, line = resources.get("NetworkService"), resources.get("NetworkSerialPort")

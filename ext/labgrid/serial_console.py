@@ -198,7 +198,7 @@ def to_shell(line: SerialLine, patience_s: float, quiet_s: float) -> bool:
     word = secrets.token_hex(8)
     question = f'echo "rtgauge"-ready-{word} $(id -u)\n'.encode()
     answer = re.compile(rf"rtgauge-ready-{word} ([0-9]+)".encode())
-    heard, logged_in, asked, tried = b"", False, False, False
+    heard, logged_in, question_is_next, tried = b"", False, False, False
     end = time.monotonic() + patience_s
     last = time.monotonic()
     while time.monotonic() < end:
@@ -224,12 +224,12 @@ def to_shell(line: SerialLine, patience_s: float, quiet_s: float) -> bool:
         elif tried and prompt.endswith("login:"):
             raise ConsoleError(f"the console refused the root password from {PASSWORD}")
         else:
-            line.write(question if asked else b"\n")
-            asked = not asked
+            line.write(question if question_is_next else b"\n")
+            question_is_next = not question_is_next
         heard, last = b"", time.monotonic()
-    said = "".join(c if c.isprintable() else " " for c in heard[-200:].decode(errors="replace"))
-    said = f"it says {said.strip()!r}" if said.strip() else "it is silent"
-    raise ConsoleError(f"the shell on the console did not answer within {patience_s:.0f} s ({said})")
+    console_text = "".join(c if c.isprintable() else " " for c in heard[-200:].decode(errors="replace"))
+    console_text = f"it says {console_text.strip()!r}" if console_text.strip() else "it is silent"
+    raise ConsoleError(f"the shell on the console did not answer within {patience_s:.0f} s ({console_text})")
 
 
 def _skip_to(
@@ -266,9 +266,9 @@ class Served:
         answered = _skip_to(line, re.compile(rf"rtgauge-(begin|none)-{self._word} ?(.*)\n".encode()), START_S)
         if answered is None:
             raise ConsoleError("the board's shell did not start an SSH server; look at the board's console")
-        said, self.first = answered
-        if said[1] == b"none":
-            why = said[2].decode(errors="replace").strip()
+        match, self.first = answered
+        if match[1] == b"none":
+            why = match[2].decode(errors="replace").strip()
             raise ConsoleError(f"rtgauge cannot log in to the board: {why}")
 
     def relay(self, over: Callable[[], bool]) -> None:

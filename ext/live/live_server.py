@@ -162,10 +162,10 @@ class LiveServer:
         return f"http://{shown}:{self._port}/" + (f"?token={self.token}" if self.token else "")
 
     def __enter__(self) -> Self:
-        self._told, told = socket.socketpair()
-        with _listen_on(self.address) as listening, told:
+        self._page_socket, page_end = socket.socketpair()
+        with _listen_on(self.address) as listening, page_end:
             self._port = listening.getsockname()[1]
-            descriptors = (listening.fileno(), told.fileno())
+            descriptors = (listening.fileno(), page_end.fileno())
             command = [sys.executable, "-P", "-m", "rtgauge_ext.live.page_process", *map(str, descriptors)]
             null = subprocess.DEVNULL
             # Signals from the terminal are for the run.
@@ -181,7 +181,7 @@ class LiveServer:
             "last_word_s": LAST_WORD_S,
         }
         # Other users could read the token on a command line.
-        self._tell(GIVEN, json.dumps(given).encode())
+        self._send(GIVEN, json.dumps(given).encode())
         if not self._hear():
             self.process.wait()
             raise MeasureError(
@@ -197,15 +197,15 @@ class LiveServer:
             thread.start()
         return self
 
-    def _tell(self, kind: int, content: bytes) -> None:
+    def _send(self, kind: int, content: bytes) -> None:
         with contextlib.suppress(OSError):  # the run continues without its page
-            self._told.sendall(struct.pack(HEAD, kind, len(content)) + content)
+            self._page_socket.sendall(struct.pack(HEAD, kind, len(content)) + content)
 
     def _hear(self) -> bool:
         """Receive the numbers of browsers. Return False if the page's process has ended."""
         counts = b""
         with contextlib.suppress(OSError):
-            counts = self._told.recv(struct.calcsize(COUNTS), socket.MSG_WAITALL)
+            counts = self._page_socket.recv(struct.calcsize(COUNTS), socket.MSG_WAITALL)
         self._browsers, self.state.watchers = (
             struct.unpack(COUNTS, counts) if len(counts) == struct.calcsize(COUNTS) else (0, 0)
         )
@@ -228,13 +228,13 @@ class LiveServer:
             if self.state.watchers:
                 number, message = self.state.frame_message()
                 if message is not None and number != sent:
-                    self._tell(FRAME, message)
+                    self._send(FRAME, message)
                 sent = number
             if self._browsers and time.monotonic() >= due_s:
-                self._tell(DOCUMENT, self.state.document())
+                self._send(DOCUMENT, self.state.document())
                 due_s = time.monotonic() + EACH_S
         if self._browsers:
-            self._tell(LAST, self.state.document())
+            self._send(LAST, self.state.document())
 
     def __exit__(self, *_: object) -> None:
         self.state.run_ends()
@@ -246,4 +246,4 @@ class LiveServer:
         self.process.wait()
         for thread in self._threads:
             thread.join()
-        self._told.close()
+        self._page_socket.close()

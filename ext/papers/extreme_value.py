@@ -50,8 +50,8 @@ FARTHEST_BOUND = 1e9
 """An interval counts as unbounded if it extends beyond this many times the scale of the fit."""
 SHAPES = tuple(np.linspace(-0.4, 1.2, 9).tolist())
 """The initial shapes to try in the fit to a supposed level."""
-SEEN_ALPHA, BOUND_ALPHA = 0.01, 0.1
-"""The sample contradicts a level if the Poisson probability of the observed exceedances is below SEEN_ALPHA,
+LEVEL_ALPHA, BOUND_ALPHA = 0.01, 0.1
+"""The sample contradicts a level if the Poisson probability of the observed exceedances is below LEVEL_ALPHA,
 and its upper bound if it is below BOUND_ALPHA.
 """
 HEAVY = 1.0
@@ -321,24 +321,24 @@ def contradiction(maxima_ns: Sequence[int], total: int, levels: Sequence[TailLev
     """Return a message if more windows exceed a level than the level allows, else None.
 
     `maxima_ns`: the maximum of every window; they have `total` activations in all. A window with a burst
-    counts once. The Poisson probability of this many windows must not be below SEEN_ALPHA for a level, or
+    counts once. The Poisson probability of this many windows must not be below LEVEL_ALPHA for a level, or
     below BOUND_ALPHA for its upper bound.
     """
     from scipy.special import pdtrc
 
     for level in levels:
         expected = total / level.activations
-        for ns, alpha in ((level.ns, SEEN_ALPHA), (level.high_ns, BOUND_ALPHA)):
+        for ns, alpha in ((level.ns, LEVEL_ALPHA), (level.high_ns, BOUND_ALPHA)):
             beyond = 0 if ns is None else sum(value > ns for value in maxima_ns)
             if beyond and float(pdtrc(beyond - 1, expected)) < alpha:
-                seen = f"{plural(beyond, 'window')} of {format_count(total)} activations"
+                exceedances = f"{plural(beyond, 'window')} of {format_count(total)} activations"
                 words = (
                     f"{level.ns / 1_000:.1f} us"
                     if ns == level.ns
                     else f"at most {(ns or 0.0) / 1_000:.1f} us"
                 )
                 return (
-                    f"the fit expects {words} once in {format_count(level.activations)}, but {seen} "
+                    f"the fit expects {words} once in {format_count(level.activations)}, but {exceedances} "
                     f"exceeded this, up to {max(maxima_ns) / 1_000:.1f} us"
                 )
     return None

@@ -54,7 +54,7 @@ def _is_chosen(run: Run) -> bool:
     return any(key.load != IDLE for key in run.planned)
 
 
-def _tell_choice(compared: ComparedDeployments, display: Display, *, as_json: bool) -> None:
+def _print_choice(compared: ComparedDeployments, display: Display, *, as_json: bool) -> None:
     with display.paused():
         if compared.comparison is not None and not as_json:
             console = Console()
@@ -89,7 +89,7 @@ def measure_study(
     def next_steps(record: Record) -> Sequence[StepKey]:
         steps = study(record)
         if steps and not _is_chosen(record.run):
-            _tell_choice(choose_deployment(record), display, as_json=shown.json)
+            _print_choice(choose_deployment(record), display, as_json=shown.json)
         return steps
 
     with (
@@ -98,7 +98,7 @@ def measure_study(
         added.listening(display, require) as progress,
     ):
         if resumed is not None and _is_chosen(resumed.run):
-            _tell_choice(choose_deployment(resumed), display, as_json=shown.json)
+            _print_choice(choose_deployment(resumed), display, as_json=shown.json)
         path, run, _ = start(progress, interrupt, next_steps)
     record, problem = settle(path, run)
     compared: ComparedDeployments | None = None

@@ -42,8 +42,8 @@ def minimise(function: Callable[[FloatArray], float], start: Sequence[float], *,
     """Return a minimum of a function that is infinite outside a region, with its value to `tolerance`."""
     options = {"xatol": 1e-6, "fatol": tolerance, "maxiter": 2000, "maxfev": 4000}
     with np.errstate(invalid="ignore"):  # it subtracts infinite values
-        found = _optimize().minimize(function, start, method="Nelder-Mead", options=options)
-    return Minimum(np.asarray(found.x, dtype=np.float64), float(found.fun))
+        minimum = _optimize().minimize(function, start, method="Nelder-Mead", options=options)
+    return Minimum(np.asarray(minimum.x, dtype=np.float64), float(minimum.fun))
 
 
 def root(function: Callable[[float], float], low: float, high: float, *, tolerance: float) -> float:
@@ -71,5 +71,5 @@ def binomial_quantile(probability: float, count: int, share: float) -> int:
     return int(_stats().binom.ppf(probability, count, share))
 
 
-def _result(found: Any) -> TestResult:
-    return TestResult(float(found.statistic), float(found.pvalue))
+def _result(result: Any) -> TestResult:
+    return TestResult(float(result.statistic), float(result.pvalue))

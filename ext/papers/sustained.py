@@ -88,7 +88,7 @@ def _of_repeat(record: Record, steps: Sequence[Step], repeat: int) -> int | None
 
 def next_keys(record: Record) -> list[StepKey]:
     """Return the next steps of a record's searches, one per search and repeat."""
-    wanted: list[StepKey] = []
+    keys: list[StepKey] = []
     for steps in period_series(record):
         key = steps[0].key
         pace = _pace(key.probe)
@@ -96,8 +96,8 @@ def next_keys(record: Record) -> list[StepKey]:
             period = _of_repeat(record, steps, repeat)
             if period is not None:
                 changed = key.with_parameters(**{pace.period: period * pace.activations})
-                wanted.append(changed.model_copy(update={"repeat": repeat}))
-    return wanted
+                keys.append(changed.model_copy(update={"repeat": repeat}))
+    return keys
 
 
 def later_keys(planned: Sequence[StepKey]) -> list[StepKey]:

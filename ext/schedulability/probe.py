@@ -198,9 +198,9 @@ def timeline_ns(task_set: TaskSet) -> int:
     hyperperiod = math.lcm(*(task.period_ns for task in task_set.tasks))
     offset = max(task.offset_ns for task in task_set.tasks)
     density = sum(Fraction(1, task.period_ns) for task in task_set.tasks)
-    for wanted in (offset + 2 * hyperperiod, offset + hyperperiod):
-        if wanted * density <= DRAWN:
-            return min(wanted, LONGEST_NS)
+    for length_ns in (offset + 2 * hyperperiod, offset + hyperperiod):
+        if length_ns * density <= DRAWN:
+            return min(length_ns, LONGEST_NS)
     return min(int(DRAWN / density), LONGEST_NS)
 
 

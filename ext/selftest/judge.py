@@ -338,10 +338,10 @@ def judge_stall(stall: Injected, explanations: Sequence[Explanation], least_ns: 
     within = stall.start_ns > begin
     if within:
         begin = min(start for start, _, _ in spans)
-    found = max(end for _, end, _ in spans) - begin
+    explained_ns = max(end for _, end, _ in spans) - begin
     most = expected + within * stall.before_ns + stall.after_ns
-    error = max(expected - stall.inside_ns - found, found - most, 0)
-    return JudgedStall(stall, answer, named, expected, found, best.unattributed_ns, error)
+    error = max(expected - stall.inside_ns - explained_ns, explained_ns - most, 0)
+    return JudgedStall(stall, answer, named, expected, explained_ns, best.unattributed_ns, error)
 
 
 def _middle(values: list[int], share: float) -> int | None:
@@ -350,19 +350,19 @@ def _middle(values: list[int], share: float) -> int | None:
 
 
 def _result(kind: str, stalls: list[JudgedStall], busy: str, ends: list[bool]) -> KindResult:
-    found = [stall for stall in stalls if stall.answer is not None]
-    right = [stall for stall in found if stall.named]
+    explained = [stall for stall in stalls if stall.answer is not None]
+    right = [stall for stall in explained if stall.named]
     answers = ("not found" if stall.answer is None else culprit_name(stall.answer) for stall in stalls)
     errors = [stall.size_error_ns for stall in right]
     return KindResult(
         kind,
         injected=len(stalls),
-        found=len(found),
+        found=len(explained),
         named=len(right),
         sizes_right=sum(stall.size_right for stall in right),
         size_error_median_ns=_middle(errors, 0.5),
         size_error_p95_ns=_middle(errors, 0.95),
-        unattributed_median_ns=_middle([stall.unattributed_ns for stall in found], 0.5),
+        unattributed_median_ns=_middle([stall.unattributed_ns for stall in explained], 0.5),
         answers=dict(Counter(answers).most_common()),
         busy=busy,
         ends=len(ends),

@@ -124,7 +124,7 @@ class StallLoad(Load):
         """Return one program, which stalls the last CPU by default."""
         cpu = context.cpus - 1 if self._cpu is None else self._cpu
         name = KINDS[self._kind]
-        wanted = {"kind": self._kind, "cpu": cpu, "length_us": self._length_us, "every_ms": EVERY_MS}
+        requested = {"kind": self._kind, "cpu": cpu, "length_us": self._length_us, "every_ms": EVERY_MS}
         if self._kind in BY_MODULE:
             until_s = context.target.monotonic_ns() // 10**9 + context.bound_s
             words = [name, self._kind, str(self._length_us), str(cpu), str(until_s), MODULE]
@@ -132,7 +132,7 @@ class StallLoad(Load):
                 PartSpec(
                     "taskset",
                     ["taskset", "-c", str(cpu), "sh", "-c", SHELL, "sh", *words],
-                    wanted,
+                    requested,
                     ready=(name, 1),
                 )
             ]
@@ -149,4 +149,4 @@ class StallLoad(Load):
             str(EVERY_MS),
             str(context.bound_s),
         ]
-        return [PartSpec("python3", argv, wanted, ready=(name, 1))]
+        return [PartSpec("python3", argv, requested, ready=(name, 1))]

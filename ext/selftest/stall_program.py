@@ -57,7 +57,9 @@ def now_ns() -> int:
     return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
 
 
-def tell(start_ns: int, end_ns: int, before_ns: int = 0, after_ns: int = 0, inside_ns: int = 0) -> None:
+def print_stall(
+    start_ns: int, end_ns: int, before_ns: int = 0, after_ns: int = 0, inside_ns: int = 0
+) -> None:
     """Print one stall."""
     stall = {"kind": KIND, "cpu": CPU, "start_ns": start_ns, "end_ns": end_ns}
     unknown = {"before_ns": before_ns, "after_ns": after_ns, "inside_ns": inside_ns}
@@ -100,7 +102,7 @@ def lowest_of_all() -> None:
     os.sched_setscheduler(0, os.SCHED_IDLE, os.sched_param(0))
 
 
-def beside(name: str, set_policy: Callable[[], None]) -> int:
+def start_child(name: str, set_policy: Callable[[], None]) -> int:
     """Start a child of this name that computes on the same CPU until this process ends. Return its pid."""
     child = os.fork()
     if child == 0:
@@ -122,19 +124,19 @@ def echo() -> "tuple[int, int]":
     """Start a child of low priority that answers bytes, and ends with this process. Return the descriptors to
     write a byte to and to read the answer from.
     """
-    (asked, ask), (answer, answers) = os.pipe(), os.pipe()
+    (read_end, request_end), (answer, answers) = os.pipe(), os.pipe()
     if os.fork() == 0:
-        os.close(ask)
+        os.close(request_end)
         name_self("rtgauge-echo")
         set_priority(LOW_PRIORITY)
-        while os.read(asked, 1):
+        while os.read(read_end, 1):
             os.write(answers, b"x")
         os._exit(0)
-    os.close(asked)
-    return ask, answer
+    os.close(read_end)
+    return request_end, answer
 
 
-def stall_once(ask: int, answer: int, cpu_before_ns: int) -> None:
+def stall_once(request_end: int, answer: int, cpu_before_ns: int) -> None:
     """Compute above every other task, then wait for the child to leave the CPU. Sleeping or printing would
     keep the CPU longer than reported.
 
@@ -142,61 +144,61 @@ def stall_once(ask: int, answer: int, cpu_before_ns: int) -> None:
     """
     start, cpu_start = now_ns(), cpu_ns()
     end = start + length_ns()
-    os.write(ask, b"x")
+    os.write(request_end, b"x")
     while now_ns() < end:
         pass
     cpu_end, end = cpu_ns(), now_ns()
     os.read(answer, 1)
     cpu_after = cpu_ns()
     set_priority(LOW_PRIORITY)
-    tell(start, end, cpu_start - cpu_before_ns, cpu_after - cpu_end)
+    print_stall(start, end, cpu_start - cpu_before_ns, cpu_after - cpu_end)
 
 
 def hog() -> None:
     """Compute in a task with a priority above the measured thread's."""
     name_self("rtgauge-hog")
-    ask, answer = echo()
+    request_end, answer = echo()
     while True:
         set_priority(LOW_PRIORITY)
         time.sleep(rest())
         cpu_before = cpu_ns()
         set_priority(HOG_PRIORITY)
-        stall_once(ask, answer, cpu_before)
+        stall_once(request_end, answer, cpu_before)
 
 
 def from_idle() -> None:
     """Let a timer wake a high-priority task from idle, with no task of this program on the CPU before."""
     name_self("rtgauge-woken")
-    ask, answer = echo()
+    request_end, answer = echo()
     while True:
         set_priority(HOG_PRIORITY)
         cpu_before = cpu_ns()
         time.sleep(rest())
-        stall_once(ask, answer, cpu_before)
+        stall_once(request_end, answer, cpu_before)
 
 
 def two_cpus() -> None:
     """Do the same as `from-idle`, while a task computes on another CPU, which delays nobody here."""
     others = sorted(set(range(os.cpu_count() or 1)) - {CPU})
-    asked, ask_other = os.pipe()
+    read_end, other_end = os.pipe()
     if others and os.fork() == 0:
-        os.close(ask_other)
+        os.close(other_end)
         name_self("rtgauge-other")
         os.sched_setaffinity(0, others[:1])
         set_priority(HOG_PRIORITY)
-        while os.read(asked, 1):
+        while os.read(read_end, 1):
             compute(LENGTH_NS)
         os._exit(0)
-    os.close(asked)
+    os.close(read_end)
     name_self("rtgauge-two")
-    ask, answer = echo()
+    request_end, answer = echo()
     while True:
         set_priority(HOG_PRIORITY)
         cpu_before = cpu_ns()
         time.sleep(rest())
         if others:
-            os.write(ask_other, b"x")
-        stall_once(ask, answer, cpu_before)
+            os.write(other_end, b"x")
+        stall_once(request_end, answer, cpu_before)
 
 
 def catch_up() -> None:
@@ -209,7 +211,7 @@ def catch_up() -> None:
     while True:
         time.sleep(rest())
         if end:
-            tell(start, end, after_ns=cpu_ns() - cpu_end)
+            print_stall(start, end, after_ns=cpu_ns() - cpu_end)
         time.sleep(0.001)  # A separate activation.
         start = now_ns()
         time.sleep(random.uniform(0, 4e-6))  # noqa: S311 - no secret
@@ -217,7 +219,7 @@ def catch_up() -> None:
         cpu_end, end = cpu_ns(), now_ns()
 
 
-def receivers_of_one_packet(count: int) -> "list[socket.socket]":
+def receivers_of_packet(count: int) -> "list[socket.socket]":
     """Return `count` sockets that get each packet sent to `RECEIVERS`, and drop it."""
     receivers: list[socket.socket] = []
     for _ in range(count):
@@ -242,7 +244,7 @@ def softirq() -> None:
     name_self("rtgauge-packets")
     count = min(LENGTH_NS // SOCKET_NS, MOST_FILES)
     allow_files(count)
-    receivers, sender = receivers_of_one_packet(count), broadcaster()
+    receivers, sender = receivers_of_packet(count), broadcaster()
     while receivers:
         set_priority(LOW_PRIORITY)
         time.sleep(rest())
@@ -256,7 +258,7 @@ def softirq() -> None:
         sender.sendto(b"x", RECEIVERS)
         end = now_ns()
         set_priority(LOW_PRIORITY)
-        tell(start, end, inside_ns=way_ns)
+        print_stall(start, end, inside_ns=way_ns)
 
 
 def timers() -> None:
@@ -287,7 +289,7 @@ def timers() -> None:
             if time_ns - last > gap[1] - gap[0] and time_ns > due:
                 gap = (last, time_ns)
             last = time_ns
-        tell(*gap)
+        print_stall(*gap)
         if gap[1] > gap[0]:
             count = min(max(count * LENGTH_NS // (gap[1] - gap[0]), count // 2), count * 2, most)
 
@@ -299,7 +301,7 @@ def throttle() -> None:
     The stall is the time in which the fair task runs. The CPU time that it took between two stalls, outside
     its readings, may be before the second or after the first.
     """
-    child = beside("rtgauge-low", lowest_real_time)
+    child = start_child("rtgauge-low", lowest_real_time)
     name_self("rtgauge-fair")
     start = last = now_ns()
     last_cpu_ns, before_ns = time.thread_time_ns(), 0
@@ -309,7 +311,7 @@ def throttle() -> None:
             if time_ns - last > 10_000_000:
                 outside_ns = cpu_ns - last_cpu_ns
                 if last - start > 100_000:
-                    tell(start, last, before_ns, outside_ns)
+                    print_stall(start, last, before_ns, outside_ns)
                 start, before_ns = time_ns, outside_ns
             last, last_cpu_ns = time_ns, cpu_ns
     finally:
@@ -329,7 +331,7 @@ def fault() -> None:
 
     The CPU is never idle, because some kernels in virtual machines do not trace switches from the idle task.
     """
-    beside("rtgauge-busy", lowest_of_all)
+    start_child("rtgauge-busy", lowest_of_all)
     name_self("rtgauge-faults")
     set_priority(FAULT_PRIORITY)
     memory = mmap.mmap(
@@ -337,7 +339,7 @@ def fault() -> None:
     )
     memory.madvise(mmap.MADV_NOHUGEPAGE)
     of_pages = memoryview(memory)[:: mmap.PAGESIZE]
-    ones = b"\1" * len(of_pages)
+    page_bytes = b"\1" * len(of_pages)
     took_ns = float(FAULT_NS)
     while True:
         time.sleep(rest())
@@ -345,14 +347,14 @@ def fault() -> None:
         time.sleep(0.001)  # A separate activation.
         pages = min(max(round(length_ns() / took_ns), 2), len(of_pages))
         for _ in range(WARM):
-            of_pages[:1] = ones[:1]
-        touched = ones[1:pages]
+            of_pages[:1] = page_bytes[:1]
+        touched = page_bytes[1:pages]
         compute()
         start = now_ns()
         of_pages[1:pages] = touched
         end = now_ns()
         compute()
-        tell(start, end)
+        print_stall(start, end)
         took_ns = max((end - start) / pages, LEAST_FAULT_NS)
 
 
@@ -367,7 +369,7 @@ def idle() -> None:
             time.sleep(rest() * (1 - IDLE_WINDOW))
         start = now_ns()
         time.sleep(rest() * IDLE_WINDOW)
-        tell(start, now_ns())
+        print_stall(start, now_ns())
 
 
 KINDS = {

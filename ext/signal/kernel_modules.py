@@ -40,12 +40,12 @@ exit $status
 """
 
 
-def modules_for(target: Target, names: Sequence[str], say: Callable[[str], None]) -> list[str]:
+def modules_for(target: Target, names: Sequence[str], notify: Callable[[str], None]) -> list[str]:
     """Return the paths, on the target, of these modules for its kernel.
 
     rtgauge looks in the folder $RTGAUGE_KMOD, then among the target's installed modules (DKMS), then among
     modules built before. Otherwise it builds them, with the headers on the target or, for a guest, on
-    this machine. `say` gets progress messages.
+    this machine. `notify` gets progress messages.
 
     Raises NoModules, with cause and remedy, if all of this fails.
     """
@@ -60,8 +60,8 @@ def modules_for(target: Target, names: Sequence[str], say: Callable[[str], None]
     sources = source_folder()
     place = cache_folder("kmod") / f"{kernel.release[:64]}-{_fingerprint(sources, kernel)}"
     if not all((place / f"{name}.ko").is_file() for name in names):
-        say(f"building the kernel modules for {kernel.release}")
-        _build(target, kernel, sources, place, say)
+        notify(f"building the kernel modules for {kernel.release}")
+        _build(target, kernel, sources, place, notify)
         missing = [name for name in names if not (place / f"{name}.ko").is_file()]
         if missing:
             raise NoModules(
@@ -141,7 +141,7 @@ def _fingerprint(sources: Path, kernel: ModuleKernel) -> str:
 
 
 def _build(
-    target: Target, kernel: ModuleKernel, sources: Path, place: Path, say: Callable[[str], None]
+    target: Target, kernel: ModuleKernel, sources: Path, place: Path, notify: Callable[[str], None]
 ) -> None:
     """Build into `place`, which appears only when complete. Raises NoModules if building fails."""
     private_folder(place.parent)
@@ -151,7 +151,7 @@ def _build(
         if target.read([f"{headers}/Makefile"]).exists(f"{headers}/Makefile"):
             _build_there(target, headers, sources, folder)
         elif (guests := guest_kind(target.name)) is not None:
-            guests.build_modules(name_in_scheme(target.name), kernel.release, sources, folder, say)
+            guests.build_modules(name_in_scheme(target.name), kernel.release, sources, folder, notify)
         else:
             raise NoModules(
                 f"the headers of the kernel {kernel.release} are not installed on {target.name}",

@@ -415,7 +415,7 @@ class SignalProbe(Probe[S]):
     woken_by_others: bool
     """Whether something other than a timer of its own CPU wakes the task."""
 
-    def beside_instrument(self, parameters: S, samples_dir: str | None) -> list[str]:
+    def arguments_with_instrument(self, parameters: S, samples_dir: str | None) -> list[str]:
         """Return the engine's command line if an instrument plays the other role.
 
         A slave runs until it is stopped, and keeps no samples.
@@ -469,11 +469,11 @@ class SignalProbe(Probe[S]):
         task = (f"{self.kernel_module}{suffix}",) if parameters.space == "kernel" else ()
         return ("rtgauge_core", *wire, *task) if wire or task else ()
 
-    def module_files(self, parameters: S, target: Target, say: Callable[[str], None]) -> list[str]:
+    def module_files(self, parameters: S, target: Target, notify: Callable[[str], None]) -> list[str]:
         """Return the paths of the kernel modules on the target. Raises NoModules."""
         from rtgauge_ext.signal.kernel_modules import modules_for
 
-        return modules_for(target, self.modules(parameters), say)
+        return modules_for(target, self.modules(parameters), notify)
 
     def options(self, parameters: S) -> dict[str, Any]:
         """Return the engine's options for these parameters."""

@@ -84,11 +84,11 @@ def add(
     given: GivenLabels | None = None,
     *,
     again: bool = False,
-    one_of_many: bool = False,
+    in_batch: bool = False,
 ) -> AddedRecord:
     """Add the record in the folder `path`, and keep in the record what the user said about it.
 
-    `again`: read it again even if nothing changed. `one_of_many`: the user named several records or a
+    `again`: read it again even if nothing changed. `in_batch`: the user named several records or a
     folder, so what the user said is about the records that the store does not have yet; other records keep
     their labels.
     Raises RecordError for a damaged record, InputError or MeasureError if a file or the store cannot be
@@ -97,7 +97,7 @@ def add(
     folder = opened_folder(path)
     try:
         with folder.locked():  # the store gets what another program writes into the record last
-            return _add(store, folder, path, given, again=again, one_of_many=one_of_many)
+            return _add(store, folder, path, given, again=again, in_batch=in_batch)
     except TimeoutError as error:
         raise MeasureError(f"{path} could not be added ({error.strerror}): try again") from None
 
@@ -109,10 +109,10 @@ def _add(
     given: GivenLabels | None,
     *,
     again: bool,
-    one_of_many: bool,
+    in_batch: bool,
 ) -> AddedRecord:
     run = read_model(folder.file(RUN), Run)
-    kept = given is not None and not _say(store, folder, run, given, one_of_many=one_of_many)
+    kept = given is not None and not _write_labels(store, folder, run, given, in_batch=in_batch)
     # Compute the checksum first: if the record changes later, adding it again finds the change.
     try:
         sha256 = checksum_of(folder)
@@ -125,7 +125,9 @@ def _add(
     return AddedRecord(run.id, store.put(digest_of(record, sha256), path, again=again), kept)
 
 
-def _say(store: Store, folder: RecordFolder, run: Run, given: GivenLabels, *, one_of_many: bool) -> bool:
+def _write_labels(
+    store: Store, folder: RecordFolder, run: Run, given: GivenLabels, *, in_batch: bool
+) -> bool:
     """Write what the user said into the record. Return whether the record now says so."""
     before = read_labels(folder)
     labels = given.merged(before, run.targets)
@@ -133,7 +135,7 @@ def _say(store: Store, folder: RecordFolder, run: Run, given: GivenLabels, *, on
         return True
     if not given.relabel:
         replaced = _replaced(before, labels)
-        if one_of_many and (replaced or store.holds(run.id)):
+        if in_batch and (replaced or store.holds(run.id)):
             return False
         if replaced:
             raise InputError(f"{run.id} already has the {replaced[0]}; to replace it, add --relabel")
@@ -157,7 +159,7 @@ def rebuild(
     folders: Sequence[Path] = (),
     *,
     drop_missing: bool = False,
-    progress: Callable[[int, int], None] = lambda _done, _all: None,
+    progress: Callable[[int, int], None] = lambda _read, _all: None,
 ) -> Rebuilt:
     """Rebuild the store `path` from the records that it knows and every record in `folders` (default: the
     store's folder).
@@ -201,21 +203,23 @@ def _rebuild(
 ) -> None:
     store = Store.open(path, make=True)
     known = store.paths()
-    found = [place for path in known.values() if store.is_there(path) and (place := store.place_of(path))]
-    found += [record for folder in folders for record in folders_of(folder)]
-    every = list({real_path(place): place for place in found}.values())
-    seen: set[str] = set()
+    folders_to_read = [
+        place for path in known.values() if store.is_there(path) and (place := store.place_of(path))
+    ]
+    folders_to_read += [record for folder in folders for record in folders_of(folder)]
+    every = list({real_path(place): place for place in folders_to_read}.values())
+    added: set[str] = set()
     for number, place in enumerate(every):
         progress(number, len(every))
         try:
-            seen.add(add(store, place, again=True)[0])
+            added.add(add(store, place, again=True)[0])
             rebuilt.read += 1
         except DamagedError:
             raise
         except RtgaugeError as error:
             rebuilt.failed.append((place, str(error)))
     rebuilt.missing = sorted(
-        name for name, path in known.items() if name not in seen and store.is_there(path) is False
+        name for name, path in known.items() if name not in added and store.is_there(path) is False
     )
     if drop_missing:
         store.remove(rebuilt.missing)

@@ -62,11 +62,11 @@ def ranks(values: Doubles) -> Doubles:
     """Return the rank of each value in its series. The lowest rank is 1/2, and equal values share their mean
     rank. `values` and the result have the shape (series, length).
     """
-    found = np.empty_like(values)
-    for row, series in zip(found, values, strict=True):
+    doubled = np.empty_like(values)
+    for row, series in zip(doubled, values, strict=True):
         ordered = np.sort(series)
         row[:] = np.searchsorted(ordered, series, "left") + np.searchsorted(ordered, series, "right")
-    return found / 2
+    return doubled / 2
 
 
 def largest(values: Doubles) -> tuple[Doubles, npt.NDArray[np.int64]]:
@@ -81,9 +81,9 @@ def largest(values: Doubles) -> tuple[Doubles, npt.NDArray[np.int64]]:
     for first, end in _parts(length):
         part = values[:, first:end]
         for shown, critical in ((part, CRITICAL_VALUES), (ranks(part), CRITICAL_OF_RANKS)):
-            found = statistics(shown)
-            ratios.append(found.max(axis=1) / critical_value(end - first, critical))
-            places.append(found.argmax(axis=1) + first + LEAST)
+            statistic = statistics(shown)
+            ratios.append(statistic.max(axis=1) / critical_value(end - first, critical))
+            places.append(statistic.argmax(axis=1) + first + LEAST)
     best = np.argmax(ratios, axis=0)
     each = np.arange(len(values))
     return np.asarray(ratios)[best, each], np.asarray(places)[best, each]

@@ -316,9 +316,9 @@ def _check_tables(connection: Connection, path: Place) -> int | None:
         )
     if version != SCHEMA_VERSION and not isinstance(path, Server):
         # From a damaged page, SQLite may read any number.
-        found = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
-        if found != "ok":
-            raise damaged(path, str(found).splitlines()[-1])
+        answer = connection.exec_driver_sql("PRAGMA quick_check(1)").scalar()
+        if answer != "ok":
+            raise damaged(path, str(answer).splitlines()[-1])
     if version > SCHEMA_VERSION:
         raise InputError(
             f"{path} was written by a newer rtgauge (schema {version}, supported: {SCHEMA_VERSION}): "

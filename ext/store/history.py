@@ -132,7 +132,7 @@ def histories(
         raise InputError(f"--by {by} is unknown{nearest(by, (*GROUPS, 'label:KEY', 'setting:NAME'))}")
     _check_known(store, by)
     shared = {row.key: row.shared for row in queries.machines(store)}
-    found: list[History] = []
+    matching: list[History] = []
     for course in queries.courses(store, record_filter, pattern):
         known = _Known(store, course.points)
         of_machine: dict[str, list[SeriesPoint]] = {}
@@ -142,8 +142,8 @@ def histories(
         for machine, points in of_machine.items():
             history = _history(points, quantile, known, by, course.series, shared=shared.get(machine, False))
             history.machines, history.spread_between_machines = len(parts), _spread_of_means(parts)
-            found.append(history)
-    return found
+            matching.append(history)
+    return matching
 
 
 def _check_known(store: Store, by: str) -> None:

@@ -105,30 +105,31 @@ def is_refused(error: DBAPIError) -> bool:
 def problem(server: Server, error: Exception) -> RtgaugeError | None:
     """Return a one-line error for an error of the server; None if the store is damaged."""
     original: Any = error.orig if isinstance(error, DBAPIError) else error
-    said = " ".join(str(original).split())
+    message = " ".join(str(original).split())
     state = str(getattr(original, "sqlstate", None) or "")
     if state == "55P03":
         return MeasureError(f"another program is using {server}; try again when it has ended")
     if state == NOT_ALLOWED:
         return InputError(
-            f"{server}: this user lacks the rights ({said}); grant them with packaging/postgresql/rights.sql"
+            f"{server}: this user lacks the rights ({message}); grant them with "
+            "packaging/postgresql/rights.sql"
         )
     if state == "25006":
         return InputError(f"{server} is read-only: name another --store")
     if state.startswith("53"):
         return MeasureError(
-            f"{server} cannot be written ({said}), so the store is unchanged; free memory or "
+            f"{server} cannot be written ({message}), so the store is unchanged; free memory or "
             "disk space on the server"
         )
     if state.startswith(("28", "3D")):
-        return InputError(f"{server} cannot be opened ({said})")
-    if state.startswith("22") or isinstance(original, UnicodeError) or "NUL" in said:
+        return InputError(f"{server} cannot be opened ({message})")
+    if state.startswith("22") or isinstance(original, UnicodeError) or "NUL" in message:
         return InputError(
-            f"{server}: PostgreSQL cannot store this text ({said}); remove it from the labels or names"
+            f"{server}: PostgreSQL cannot store this text ({message}); remove it from the labels or names"
         )
     if type(original).__name__ in {"OperationalError", "AdminShutdown", "CrashShutdown", "InterfaceError"}:
         return MeasureError(
-            f"{server} does not answer or refuses the connection ({said}); the store contains the records "
+            f"{server} does not answer or refuses the connection ({message}); the store contains the records "
             "added before this; try again"
         )
     return None

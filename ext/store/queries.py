@@ -83,10 +83,10 @@ def records(store: Store, record_filter: RecordFilter, name: str | None = None) 
 def _rows(store: Store, connection: Connection, rows: Sequence[Any], *, every: bool) -> list[RecordRow]:
     def of(table: Any, query: Query) -> dict[int, list[Any]]:
         chosen = query if every else query.where(table.c.record_id.in_([row["id"] for row in rows]))
-        found: dict[int, list[Any]] = {}
+        by_record: dict[int, list[Any]] = {}
         for number, *rest in connection.execute(chosen):
-            found.setdefault(number, []).append(rest)
-        return found
+            by_record.setdefault(number, []).append(rest)
+        return by_record
 
     labels = of(LABEL, select(LABEL.c.record_id, LABEL.c.key, LABEL.c.value))
     verdicts = of(VERDICT, select(VERDICT.c.record_id, VERDICT.c.word).where(VERDICT.c.step_id.is_(None)))
@@ -201,7 +201,7 @@ def _points() -> Query:
 
 def courses(store: Store, record_filter: RecordFilter, pattern: str) -> list[SeriesHistory]:
     """Return every series that this name or pattern matches, with its results; empty if no series matches."""
-    found: list[SeriesHistory] = []
+    all_series: list[SeriesHistory] = []
     for number, row in series(store, record_filter, pattern).items():
         query = record_filter.among(_points()).where(RESULT.c.series_id == number)
         if record_filter.machine is not None:
@@ -210,8 +210,8 @@ def courses(store: Store, record_filter: RecordFilter, pattern: str) -> list[Ser
         query = query.limit(record_filter.last) if record_filter.last else query
         with clear_problems(store.path), store.engine.begin() as connection:
             points = [SeriesPoint(**each) for each in connection.execute(query).mappings()][::-1]
-        found.append(SeriesHistory(series=row, omitted=row.results - len(points), points=points))
-    return found
+        all_series.append(SeriesHistory(series=row, omitted=row.results - len(points), points=points))
+    return all_series
 
 
 def results(store: Store, name: str) -> list[RecordPoint]:

@@ -174,15 +174,15 @@ class _Shared:
 
         A machine's row is always rewritten; with `again`, all rows are.
         """
-        seen = table.name, str(row["key"])
-        if seen not in self._seen:
-            found = self._connection.scalar(select(table.c.id).where(table.c.key == row["key"]))
-            if found is None:
-                found = _new(self._connection, table, row)
+        table_key = table.name, str(row["key"])
+        if table_key not in self._seen:
+            row_id = self._connection.scalar(select(table.c.id).where(table.c.key == row["key"]))
+            if row_id is None:
+                row_id = _new(self._connection, table, row)
             elif self._again or table is MACHINE:
-                self._connection.execute(update(table).where(table.c.id == found).values(**row))
-            self._seen[seen] = found
-        return self._seen[seen]
+                self._connection.execute(update(table).where(table.c.id == row_id).values(**row))
+            self._seen[table_key] = row_id
+        return self._seen[table_key]
 
 
 def _insert(connection: Connection, digest: Digest, path: str, *, again: bool) -> None:

@@ -75,9 +75,9 @@ def search_keys(
 ) -> list[StepKey]:
     """Return the next runs of one target's searches, in random order."""
     keys: list[StepKey] = []
-    for wanted, state in states(record, steps_on(record, target), aims, policies):
+    for planned, state in states(record, steps_on(record, target), aims, policies):
         for nodes, repeat in state.wanted:
-            entry = paced_entry(aims, wanted.solver, nodes, wanted.search.threads, wanted.policy)
+            entry = paced_entry(aims, planned.solver, nodes, planned.search.threads, planned.policy)
             entry_keys = keys_of(name, [entry], overrides, aims, record, target)
             keys += [key.model_copy(update={"repeat": repeat}) for key in entry_keys]
     return keys

@@ -156,9 +156,9 @@ def offer(facts: Facts, files: Files, machine: Machine, scope: AllowedSettings) 
         if trial is not None and why is None:
             count = len(trial_settings([rule.id], machine, cpus, scope.pid, facts.network.name))
             counted = trial.deployment is None and count and (about_cpus or not rule.checks)
-            found = f"{count} to change" if counted else judged.found
+            current = f"{count} to change" if counted else judged.found
             part = _part(rule, trial, cpus) if count or trial.deployment is not None else f"boot={rule.id}"
-            candidates.append(Candidate(rule, trial, found, part))
+            candidates.append(Candidate(rule, trial, current, part))
         elif why:
             not_tried.append(NotTried(rule, why))
     fighting = {name for each in candidates for name in _fought_by(each)}

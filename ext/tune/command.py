@@ -199,7 +199,7 @@ def tune(
     if ctx.invoked_subcommand is not None:
         return
     if about is not None:
-        _tell_about(about, out)
+        _print_setting(about, out)
         return
     command: list[str] = ctx.meta.get(COMMAND, [])
     if boot not in (None, EACH_DEPLOYMENT):
@@ -277,7 +277,7 @@ def apply_kept(
 
     values, isolated, waits_s = own_values(kept), own_isolated(kept), wait_s(wait)
     _check_root()
-    installed = install(values, waits_s, _say, isolated)
+    installed = install(values, waits_s, _notify, isolated)
     for line in installed.refused:
         typer.echo(f"refused  {line}")
     for each in installed.values:
@@ -294,7 +294,7 @@ def apply_kept(
     )
 
 
-def _say(reason: str) -> None:
+def _notify(reason: str) -> None:
     typer.echo(reason, err=True)
 
 
@@ -316,7 +316,7 @@ def _program(command: list[str], watched: int | None, target: str) -> Generator[
         yield pid
 
 
-def _tell_about(name: str, folder: Path) -> None:
+def _print_setting(name: str, folder: Path) -> None:
     from rtgauge.cli.console import Console
     from rtgauge.report.terminal_table import print_tables
     from rtgauge_ext.tune.known import advice, measured, rule_of

@@ -37,14 +37,14 @@ def own_isolated(named: Path) -> str:
 
 
 def _own_folder(named: Path) -> RecordFolder:
-    found = find_record(named)
-    opened_folder(found).close()
+    record = find_record(named)
+    opened_folder(record).close()
     try:
-        folder = OwnFolder.existing(real_path(found))
+        folder = OwnFolder.existing(real_path(record))
         folder.check_content()
     except OSError as error:
         raise InputError(
-            f"rtgauge does not apply {error.filename or found} ({error.strerror}); read what it sets, and "
+            f"rtgauge does not apply {error.filename or record} ({error.strerror}); read what it sets, and "
             "apply a copy that belongs to you"
         ) from None
     return folder
@@ -81,9 +81,9 @@ def drifted(named: Path, target: str) -> dict[Value, str | None]:
     values = kept_values(named)
     with reader(target) as (_, read):
         files = read([each.path for each in values])
-    found: dict[Value, str | None] = {}
+    changed: dict[Value, str | None] = {}
     for each in values:
         now = files.text(each.path)
         is_same = now is not None and same(now, each.wanted)
-        found[each] = None if is_same else now if now is not None else files.error(each.path) or "not there"
-    return found
+        changed[each] = None if is_same else now if now is not None else files.error(each.path) or "not there"
+    return changed

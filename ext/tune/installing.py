@@ -56,7 +56,7 @@ PLACES = {
     SLICE_FILE: UNITS / SLICE_FILE,
 }
 """Where each file is installed, by its name."""
-WANTS = UNITS / "multi-user.target.wants"
+WANTS_FOLDER = UNITS / "multi-user.target.wants"
 """The folder of the links that make systemd start units at each boot."""
 LINKED = (UNIT_FILE, SLICE_FILE)
 PARTITION = Path("/sys/fs/cgroup") / SLICE_FILE / "cpuset.cpus.partition"
@@ -64,36 +64,36 @@ PARTITION = Path("/sys/fs/cgroup") / SLICE_FILE / "cpuset.cpus.partition"
 
 def read_files(folder: RecordFolder) -> dict[str, str]:
     """Read the files of a folder that `--files` wrote. Raises InputError."""
-    found: dict[str, str] = {}
+    texts: dict[str, str] = {}
     for name in PLACES:
         try:
             if folder.has(name):
-                found[name] = folder.file(name).read(MOST_TOML).decode(errors="replace")
+                texts[name] = folder.file(name).read(MOST_TOML).decode(errors="replace")
         except OSError as error:
             raise InputError(f"{folder.path / name} cannot be read: {error.strerror}") from None
-    if not found:
+    if not texts:
         files = f"neither {SYSCTL_FILE} nor {UNIT_FILE}"
         raise InputError(f"{folder.path} has {files}; write these files with: rtgauge tune --files")
-    return found
+    return texts
 
 
 def values_of(files: Mapping[str, str]) -> list[Value]:
     """Return the values that the files set. Raises InputError for one that no rule or deployment of rtgauge
     would write.
     """
-    found = _values(files)
-    for each in found:
+    values = _values(files)
+    for each in values:
         if not each.can_be_kept:
             raise InputError(
                 f"rtgauge tune never keeps the setting {each}, so it uses nothing from this folder"
             )
-    return found
+    return values
 
 
 def _values(files: Mapping[str, str]) -> list[Value]:
     sysctls = [
-        Value(SYSCTL + name.replace(".", "/"), wanted, old)
-        for old, name, wanted in SYSCTL_LINES.findall(files.get(SYSCTL_FILE, ""))
+        Value(SYSCTL + name.replace(".", "/"), new, old)
+        for old, name, new in SYSCTL_LINES.findall(files.get(SYSCTL_FILE, ""))
     ]
     lines: list[tuple[str, str, str]] = UNIT_LINE.findall(files.get(UNIT_FILE, ""))
     before = {path: value for verb, value, path in lines if verb == "Stop"}
@@ -115,7 +115,7 @@ class Installed(NamedTuple):
 
 
 def _link(name: str) -> Path:
-    return WANTS / name
+    return WANTS_FOLDER / name
 
 
 def _systemctl(*words: str) -> None:
@@ -124,12 +124,12 @@ def _systemctl(*words: str) -> None:
 
 
 def install(
-    values: Sequence[Value], wait_s: float, say: Callable[[str], None], isolated: str = ""
+    values: Sequence[Value], wait_s: float, notify: Callable[[str], None], isolated: str = ""
 ) -> Installed:
     """Put values into force, and install files with the accepted values for the next boots.
 
-    `wait_s`: how long to wait for the machine if another run holds it; `say` prints the reason for waiting.
-    `isolated`: CPUs for which a slice is installed and started; empty: none.
+    `wait_s`: how long to wait for the machine if another run holds it; `notify` prints the reason for
+    waiting. `isolated`: CPUs for which a slice is installed and started; empty: none.
     Raises MeasureError; then nothing is installed, and the values are restored.
     """
     there = [str(place) for place in (*PLACES.values(), *map(_link, LINKED)) if os.path.lexists(place)]
@@ -138,7 +138,7 @@ def install(
             f"{there[0]} already exists; undo the earlier rtgauge tune apply with: rtgauge restore --applied "
             "(if somebody has changed the file, restore leaves it: remove it yourself)"
         )
-    with _opened("rtgauge tune apply", wait_s, say) as target:
+    with _opened("rtgauge tune apply", wait_s, notify) as target:
         held = read_held(target.read)
         if held is not None:
             raise MeasureError(f"{held.name} is already applied; undo it first: rtgauge restore --applied")
@@ -180,8 +180,8 @@ def _not_isolated(cpus: str) -> list[str]:
     ]
 
 
-def _opened(label: str, wait_s: float, say: Callable[[str], None]) -> Target:
-    opener = TargetOpener(wait_s, say)
+def _opened(label: str, wait_s: float, notify: Callable[[str], None]) -> Target:
+    opener = TargetOpener(wait_s, notify)
     return opener.open(LOCAL, RUN, label, LEASE_NS)
 
 
@@ -216,7 +216,7 @@ def _put_files(files: Mapping[str, str]) -> None:
             made.append(PLACES[name])
         for name in LINKED:
             if name in files:
-                WANTS.mkdir(mode=0o755, exist_ok=True)
+                WANTS_FOLDER.mkdir(mode=0o755, exist_ok=True)
                 _link(name).symlink_to(f"../{name}")
                 made.append(_link(name))
     except BaseException:
@@ -237,18 +237,18 @@ def is_installed() -> bool:
     return any(os.path.lexists(place) for place in (*PLACES.values(), *map(_link, LINKED)))
 
 
-def uninstall(wait_s: float, say: Callable[[str], None]) -> Uninstalled:
+def uninstall(wait_s: float, notify: Callable[[str], None]) -> Uninstalled:
     """Restore the old values and remove the files that rtgauge wrote. A value or file that somebody has
     changed since then is left alone.
 
-    `wait_s`, `say`: as for `install`. Raises InputError if nothing is installed, MeasureError.
+    `wait_s`, `notify`: as for `install`. Raises InputError if nothing is installed, MeasureError.
     """
     files = {name: text for name, place in PLACES.items() if (text := _own_text(place)) is not None}
     foreign = [place for name, place in PLACES.items() if name not in files and os.path.lexists(place)]
     left = [f"{place}, which rtgauge did not write, or which somebody has changed" for place in foreign]
     values = [each for each in _values(files) if each.can_be_kept]
     paths = [each.path for each in values]
-    with _opened("rtgauge restore --applied", wait_s, say) as target:
+    with _opened("rtgauge restore --applied", wait_s, notify) as target:
         held = read_held(target.read)
         is_held = held is not None and held.name == NAME
         if not files and not is_held:

@@ -17,11 +17,11 @@ def print_drift(profile: Path, target: str) -> int:
     from rtgauge_ext.tune.drift import drifted
 
     kept = drifted(profile, target)
-    found = {value: now for value, now in kept.items() if now is not None}
-    for value, now in found.items():
+    changed = {value: now for value, now in kept.items() if now is not None}
+    for value, now in changed.items():
         typer.echo(f"{value.path} is {now}; rtgauge tune kept {value.wanted}")
-    typer.echo(f"{len(found)} of {plural(len(kept), 'kept setting')} drifted")
-    return EXIT_FAILS if found else EXIT_OK
+    typer.echo(f"{len(changed)} of {plural(len(kept), 'kept setting')} drifted")
+    return EXIT_FAILS if changed else EXIT_OK
 
 
 def _undo() -> bool:

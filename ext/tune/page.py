@@ -85,8 +85,8 @@ def tables(result: TuneResult) -> list[Table]:
             ),
         ],
     )
-    found = ((kept, result.kept), (fewest, result.isolated), (tests, result.tests))
-    return [table for table, rows in found if rows]
+    all_tables = ((kept, result.kept), (fewest, result.isolated), (tests, result.tests))
+    return [table for table, rows in all_tables if rows]
 
 
 def interval(test: TestFigures) -> str:
@@ -146,8 +146,8 @@ def figures(record: Record) -> list[Figure]:
     required = RequiredBound(bound.bound_ns / 1_000, float(bound.allowed))
     settings = {"before": (), **({"after": final} if (final := played.search.result.final) else {})}
     loads: dict[str, dict[str, CpuHistograms]] = {}
-    for name, wanted in settings.items():
-        for step in steps_with(record, played, wanted):
+    for name, setting in settings.items():
+        for step in steps_with(record, played, setting):
             numbers = {
                 each.series: name for each in judged_series(step, bound.metric) if each.series is not None
             }

@@ -158,7 +158,7 @@ class TuningSearch:
     def __init__(self, options: SearchOptions) -> None:
         self._options = options
         self._runs = 0
-        self._done: set[str] = set()
+        self._tested: set[str] = set()
         """Settings that need no further test."""
         self.suspects: Sequence[str] = ()
         """The remedies of the culprits, the worst culprit first. Set this after the first run."""
@@ -185,30 +185,30 @@ class TuningSearch:
         for name in [each for each in self.suspects if each in self._options.candidates][:MOST_REMEDIES]:
             if name not in self.result.refused and self._fits((*self.result.kept, name)):
                 test = yield from self._proven(name)
-                self._note_done([name])
+                self._note_tested([name])
                 if test.found is PairOutcome.BETTER and test.meets:
                     return
         left = [name for name in self._options.candidates if name not in self.result.kept]
         # Settings that conflict with the others form a group of their own.
         while rest := self._fitting([name for name in left if name not in self.result.refused]):
-            found = yield from self._helping(self.result.kept, rest, Purpose.GROUP)
-            yield from self._prove_each(found)
+            helpful = yield from self._helping(self.result.kept, rest, Purpose.GROUP)
+            yield from self._prove_each(helpful)
             last = self.result.tests[-1]
             if last.found is PairOutcome.BETTER and last.meets:
                 return
-            self._note_done(rest)
+            self._note_tested(rest)
             left = [name for name in left if name not in rest]
 
-    def _note_done(self, names: Sequence[str]) -> None:
+    def _note_tested(self, names: Sequence[str]) -> None:
         """Note that these settings need no further test, unless the budget cut their test short."""
         if not self.result.out_of_budget:
-            self._done.update(names)
+            self._tested.update(names)
 
     def _note_left(self) -> None:
         """Note which settings the budget left untried, and how many runs the whole search takes at most: a
         test of each remaining remedy, of all others together and of each half, and the confirmation.
         """
-        known = {*self._done, *self.result.final, *self.result.refused}
+        known = {*self._tested, *self.result.final, *self.result.refused}
         left = tuple(name for name in self._options.candidates if name not in known)
         remedies = sum(name in left for name in self.suspects[:MOST_REMEDIES])
         self.result.left = left
@@ -274,11 +274,11 @@ class TuningSearch:
         second = yield from self._smallest((*base, *first), group[half:])
         return (*first, *second)
 
-    def _prove_each(self, found: Settings) -> Visits:
+    def _prove_each(self, settings: Settings) -> Visits:
         """Keep each of these settings that the others need: without it, the result must be worse."""
-        self.result.together = found
-        left = found
-        for name in found:
+        self.result.together = settings
+        left = settings
+        for name in settings:
             others = (*self.result.kept, *(each for each in left if each != name))
             test = yield from self._test(Purpose.PROOF, others, (*others, name), self._keep_error)
             left = tuple(each for each in left if each != name)
@@ -331,8 +331,8 @@ class TuningSearch:
         self, visits: Sequence[Visit]
     ) -> Generator[Sequence[Visit], Sequence[VisitResult], list[VisitResult]]:
         self._runs += len(visits)
-        seen = yield visits
-        return list(seen)
+        results = yield visits
+        return list(results)
 
     def _test(
         self,
@@ -366,26 +366,26 @@ class TuningSearch:
             planned += BLOCK
             sides = [side for first in firsts for side in (first, 1 - first)]
             visits = [Visit((baseline, candidate)[side], loads or options.loads) for side in sides]
-            seen = yield from self._measured(visits)
-            for one in seen:
-                self.result.refused.update(one.refused)
+            results = yield from self._measured(visits)
+            for visit_result in results:
+                self.result.refused.update(visit_result.refused)
             if not self._accepted(changed):
                 break
-            for at in range(0, len(seen), 2):
-                pair = {sides[at]: seen[at], sides[at + 1]: seen[at + 1]}
+            for at in range(0, len(results), 2):
+                pair = {sides[at]: results[at], sides[at + 1]: results[at + 1]}
                 before_ns, after_ns = pair[0].value_ns, pair[1].value_ns
                 if before_ns and after_ns:
                     gains.append(math.log(before_ns / after_ns))
-                    meets = {side: meets[side] and one.meets for side, one in pair.items()}
+                    meets = {side: meets[side] and visit_result.meets for side, visit_result in pair.items()}
             if len(gains) >= BLOCK:
                 better, worse = self._decisions(gains, error)
                 mean = sum(gains) / len(gains)
-                done = (
+                decided = (
                     Outcome.WORSE in (better.outcome, worse.outcome)
                     or len(gains) >= options.max_pairs
                     or sign * mean < math.log1p(options.larger_than)
                 )
-                if done:
+                if decided:
                     break
             elif planned >= options.max_pairs:
                 break
@@ -422,15 +422,15 @@ class TuningSearch:
         meets: Mapping[int, bool],
     ) -> PairTest:
         better, worse = self._decisions(gains, error)
-        found, decision = PairOutcome.NO_DIFFERENCE, better
+        outcome, decision = PairOutcome.NO_DIFFERENCE, better
         if not self._accepted(_changed(baseline, candidate)):
-            found = PairOutcome.REFUSED
+            outcome = PairOutcome.REFUSED
         elif len(gains) < BLOCK:
-            found = PairOutcome.NOT_MEASURED
+            outcome = PairOutcome.NOT_MEASURED
         elif better.outcome is Outcome.WORSE:
-            found = PairOutcome.BETTER
+            outcome = PairOutcome.BETTER
         elif worse.outcome is Outcome.WORSE:
-            found, error = PairOutcome.WORSE, OTHER_ERROR
+            outcome, error = PairOutcome.WORSE, OTHER_ERROR
             decision = decide(
                 gains,
                 larger_than=self._options.larger_than,
@@ -442,7 +442,7 @@ class TuningSearch:
             purpose,
             baseline,
             candidate,
-            found,
+            outcome,
             decision,
             error,
             meets[1] and bool(gains),

@@ -61,24 +61,24 @@ def play(record: Record) -> Played:
     culprits: list[RankedCulprit] = []
     runs: list[Visit] = []
     visits = search.visits()
-    wanted = next(visits)
+    visits_due = next(visits)
     while True:
-        numbers = range(len(runs) + 1, len(runs) + 1 + len(wanted))
+        numbers = range(len(runs) + 1, len(runs) + 1 + len(visits_due))
         if not planned & set(numbers):
-            return Played(options, search, culprits, runs, wanted)
+            return Played(options, search, culprits, runs, visits_due)
         if not runs:
             culprits = culprits_of(record, steps[1])
             search.suspects = suspects(culprits, {choice.rule for choice in options.choices})
-        seen = [
+        results = [
             replace(
-                seen_of(steps[number], visit, options.bound),
+                visit_result(steps[number], visit, options.bound),
                 refused=refused_in(steps[number], visit.settings),
             )
-            for number, visit in zip(numbers, wanted, strict=True)
+            for number, visit in zip(numbers, visits_due, strict=True)
         ]
-        runs += wanted
+        runs += visits_due
         try:
-            wanted = visits.send(seen)
+            visits_due = visits.send(results)
         except StopIteration:
             return Played(options, search, culprits, runs, ())
 
@@ -99,8 +99,8 @@ def with_more_budget(record: Record, budget_ns: int | None) -> dict[str, object]
             f"{format_span(options.most_runs * options.run_s)}; only more can be given"
         )
     more = options.model_copy(update={"most_runs": most_runs})
-    asks: dict[str, object] = {KEY: more.model_dump(mode="json")}
-    record.run.plan.update(asks)
+    replaced_keys: dict[str, object] = {KEY: more.model_dump(mode="json")}
+    record.run.plan.update(replaced_keys)
     runs = play(record).runs
     for key in record.run.planned:
         visit = runs[key.repeat - 1]
@@ -109,7 +109,7 @@ def with_more_budget(record: Record, budget_ns: int | None) -> dict[str, object]
                 "this tuning has confirmed what it kept when its budget ran out, so it cannot search on; "
                 "start a new one with a larger --budget"
             )
-    return asks
+    return replaced_keys
 
 
 def next_runs(record: Record, *, booted: bool = False) -> Sequence[StepKey]:
@@ -161,7 +161,7 @@ def deployment_name(
     return parse_deployment(",".join(words)).name
 
 
-def seen_of(steps: Sequence[Step], visit: Visit, requirement: Requirement) -> VisitResult:
+def visit_result(steps: Sequence[Step], visit: Visit, requirement: Requirement) -> VisitResult:
     """Return what a run showed under its worst load. A run with a missing or invalid load does not count."""
     by_load = {step.key.load: step for step in steps}
     values = [value_ns(by_load[load], requirement) if load in by_load else None for load in visit.loads]

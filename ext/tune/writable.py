@@ -70,13 +70,13 @@ def _kinds() -> list[tuple[re.Pattern[str], re.Pattern[str], re.Pattern[str]]]:
     ]
 
 
-def is_writable(path: str, wanted: str, old: str) -> bool:
+def is_writable(path: str, value: str, old: str) -> bool:
     """Return whether a deployment or a rule can write the value `wanted` to this file, and `old` can be the
     file's earlier value.
     """
     if SAFE.fullmatch(path) is None or ".." in path.split("/"):
         return False
     return any(
-        known.fullmatch(path) and values.fullmatch(wanted) and earlier.fullmatch(old)
+        known.fullmatch(path) and values.fullmatch(value) and earlier.fullmatch(old)
         for known, values, earlier in _kinds()
     )

@@ -71,17 +71,17 @@ def search(guest: str, seed: int) -> dict[str, Any] | None:
         shell = f'{sys.executable} -m rtgauge lab shell {guest} "$(cat settings)"'
         command = [*RTGAUGE, "bisect", *ends, *options, "--", "sh", "-c", shell]
         completed = subprocess.run(command, capture_output=True, text=True, check=False)
-    found: dict[str, Any] = json.loads(completed.stdout) if completed.returncode == 0 else {}
+    document: dict[str, Any] = json.loads(completed.stdout) if completed.returncode == 0 else {}
     if completed.returncode not in (0, 4):
         sys.stderr.write(completed.stderr)
         return None
     return {
         "seed": seed,
         "first_bad": first_bad,
-        "found": [int(each["subject"]) for each in found.get("first_bad", [])],
+        "found": [int(each["subject"]) for each in document.get("first_bad", [])],
         "status": completed.returncode,
-        "runs": found.get("runs"),
-        "change": found.get("change_of_ends"),
+        "runs": document.get("runs"),
+        "change": document.get("change_of_ends"),
         "seconds": round(time.monotonic() - began),
         "said": completed.stderr.splitlines()[-1:],
     }
@@ -96,16 +96,16 @@ def main() -> None:
     parser.add_argument("--searches", type=int, default=0)
     parser.add_argument("--guest", default="debian")
     parser.add_argument("--first", type=int, default=1, help="seed of the first search in FILE")
-    asked = parser.parse_args()
-    asked.file.touch()
-    while (number := len(asked.file.read_text().splitlines())) < asked.searches:
-        result = search(asked.guest, asked.first + number)
+    options = parser.parse_args()
+    options.file.touch()
+    while (number := len(options.file.read_text().splitlines())) < options.searches:
+        result = search(options.guest, options.first + number)
         if result is None:
             break
-        with asked.file.open("a") as file:
+        with options.file.open("a") as file:
             file.write(json.dumps(result) + "\n")
         print(result, file=sys.stderr, flush=True)
-    results = [json.loads(line) for line in asked.file.read_text().splitlines()]
+    results = [json.loads(line) for line in options.file.read_text().splitlines()]
     right = sum(each["found"] == [each["first_bad"]] for each in results)
     wrong = sum(bool(each["found"]) and each["first_bad"] not in each["found"] for each in results)
     runs = [each["runs"] for each in results if each["runs"] is not None]

@@ -26,13 +26,13 @@ def main() -> None:
             first_bad = 1 + (seed * 37) % (COMMITS - 1)
             runs = Runs(names, first_bad, seed, spread=spread, delay=delay, broken=frozenset())
             try:
-                found = CommitSearch(
+                bisected = CommitSearch(
                     wished(names, seed), Halved(names), runs.measure, lambda _: None
                 ).result()
             except RtgaugeError:
                 continue
-            right += list(found.first_bad) == [names[first_bad]]
-            wrong += list(found.first_bad) != [names[first_bad]]
+            right += list(bisected.first_bad) == [names[first_bad]]
+            wrong += list(bisected.first_bad) != [names[first_bad]]
             boots += len(runs.booted)
         mean = boots / max(right + wrong, 1)
         print(

@@ -33,7 +33,7 @@ STAND_IN = "RTGAUGE_STAND_IN"
 """The environment variable with the path of the stand-in's socket."""
 
 
-def ask(words: list[str]) -> None:
+def request_record(words: list[str]) -> None:
     """Stands in for `rtgauge run`: lets the stand-in write the record."""
     options = dict(word.removeprefix("--").split("=", 1) for word in words if "=" in word)
     with socket.socket(socket.AF_UNIX) as stand_in:
@@ -52,11 +52,11 @@ def stand_in(source: Path, at: str) -> None:
         server.bind(at)
         server.listen(AT_ONCE)
         while True:
-            asked, _ = server.accept()
-            with asked, asked.makefile() as lines:
+            connection, _ = server.accept()
+            with connection, connection.makefile() as lines:
                 target, out = (next(lines).rstrip("\n") for _ in range(2))
                 replay(recorded, target.removeprefix("ssh://"), Path(out))
-                asked.sendall(b"done")
+                connection.sendall(b"done")
 
 
 class Played:
@@ -168,7 +168,7 @@ def size_of(server: str | None, folder: Path) -> int:
 
 def main() -> None:
     if "--ask" in sys.argv:
-        ask(sys.argv[sys.argv.index("--ask") + 1 :])
+        request_record(sys.argv[sys.argv.index("--ask") + 1 :])
         return
     if "--stand-in" in sys.argv:
         source, at = sys.argv[sys.argv.index("--stand-in") + 1 :]

@@ -117,7 +117,7 @@ def lost_mark(error: MeasureError) -> Mark:
 def try_engine(context: StepContext) -> None:
     """Arm and stop the engine. Raises InputError or MeasureError if it refuses."""
     probe, parameters = signal_step(context.key)
-    arguments = probe.beside_instrument(parameters.but(trace_parts=False), None)
+    arguments = probe.arguments_with_instrument(parameters.but(trace_parts=False), None)
     program = context.target.engine(*arguments, group=context.group)
     arm_and_stop(program, context.target, context.key.probe)
 
@@ -134,7 +134,7 @@ def measure_both(
     key, context = step.key, step.context
     probe, parameters = signal_step(key)
     role, slave = parameters.role, parameters.role == "slave"
-    arguments = probe.beside_instrument(parameters, step_files(key, context.target, step.folder))
+    arguments = probe.arguments_with_instrument(parameters, step_files(key, context.target, step.folder))
     program = context.target.engine(*arguments, group=context.group)
     engine = BackgroundEngine(program, context.target, role, EngineStream(step.folder / STREAM))
     try:

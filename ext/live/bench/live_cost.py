@@ -228,14 +228,14 @@ def _missed_within(record: Record, times: Sequence[tuple[int, int]]) -> str:
 
 def _quantile(side: Side, name: str) -> tuple[int, int]:
     """The ends (ns) of the bin in which a quantile of one run is."""
-    found = RunQuantile(side.window_counts, share_of(name))
-    return found.low_ns, found.high_ns
+    quantile = RunQuantile(side.window_counts, share_of(name))
+    return quantile.low_ns, quantile.high_ns
 
 
 def _compare(sides: dict[bool, list[Side]]) -> list[str]:
     """A line a quantile, as `rtgauge compare` says it: each side of a list is a run."""
     lines: list[str] = []
-    found: dict[str, tuple[Interval, list[float]]] = {}
+    intervals: dict[str, tuple[Interval, list[float]]] = {}
     for name in SHOWN:
         ends = {live: [_quantile(side, name) for side in of_live] for live, of_live in sides.items()}
         with_page, without = (
@@ -243,10 +243,10 @@ def _compare(sides: dict[bool, list[Side]]) -> list[str]:
             for live in (True, False)
         )
         means = [sum(figures.high_ns) / len(figures.high_ns) / 1000 for figures in (without, with_page)]
-        found[name] = between_runs(with_page, without).interval(alpha=ALPHA, within_ns=WITHIN_NS), means
-    corrected = holm([interval.p_not_within for interval, _ in found.values()])
-    for (name, (interval, values)), p in zip(found.items(), corrected, strict=True):
-        says = (
+        intervals[name] = between_runs(with_page, without).interval(alpha=ALPHA, within_ns=WITHIN_NS), means
+    corrected = holm([interval.p_not_within for interval, _ in intervals.values()])
+    for (name, (interval, values)), p in zip(intervals.items(), corrected, strict=True):
+        finding = (
             f"the same within {WITHIN_NS / 1000:g} us"
             if p < ALPHA
             else f"not shown to be the same within {WITHIN_NS / 1000:g} us"
@@ -254,7 +254,7 @@ def _compare(sides: dict[bool, list[Side]]) -> list[str]:
         lines.append(
             f"{name}: {values[0]:.1f} us without, {values[1]:.1f} us with; difference "
             f"{_us(interval.low_ns)} .. {_us(interval.high_ns)} us "
-            f"(95 %), {says} (p = {p:.2g})"
+            f"(95 %), {finding} (p = {p:.2g})"
         )
     return lines
 

@@ -185,7 +185,7 @@ def _sorted_out(
     return _Sorted(evidence_of, aside)
 
 
-def _says(worst: Evidence) -> str:
+def _reason_text(worst: Evidence) -> str:
     times = (
         "" if worst.times_the_bound is None else f", {format_multiple(worst.times_the_bound)} times the bound"
     )
@@ -205,7 +205,7 @@ def _stage(case: _Case, way: Way) -> Stage:
         way=way.id,
         name=way.name,
         margin=worst.margin,
-        why=_says(worst),
+        why=_reason_text(worst),
         leads_to=leads,
         evidence=case.by_way[way.id],
     )

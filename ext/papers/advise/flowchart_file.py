@@ -106,12 +106,12 @@ class Chart(ChartEntry):
         """Return the way that follows a way that is not good enough: marginal, in trouble or off the map."""
         if word == "off the map":
             return self.off_the_map
-        found = next(
+        branch_taken = next(
             (branch for branch in self.branch if branch.hardness == hardness and branch.at == at), None
         )
-        if found is None:
+        if branch_taken is None:
             return self.off_the_map
-        return found.marginal if word == "marginal" else found.trouble
+        return branch_taken.marginal if word == "marginal" else branch_taken.trouble
 
 
 class Flowchart(ChartEntry):
@@ -165,25 +165,25 @@ class Flowchart(ChartEntry):
 
     def named(self, chart: str) -> Chart:
         """Return the chart with that id. Raises InputError if there is none."""
-        found = next((candidate for candidate in self.chart if candidate.id == chart), None)
-        if found is None:
+        chart_named = next((candidate for candidate in self.chart if candidate.id == chart), None)
+        if chart_named is None:
             ids = [candidate.id for candidate in self.chart]
             raise InputError(
                 f"--chart {chart}: this is not the name of a chart{nearest(chart, ids)}; give "
                 f"{', '.join(ids)}, or a file that ends in .toml"
             )
-        return found
+        return chart_named
 
 
-def _ends(chart: Chart, hardness: Hardness, at: str, before: tuple[str, ...], done: set[str]) -> None:
+def _ends(chart: Chart, hardness: Hardness, at: str, before: tuple[str, ...], ending: set[str]) -> None:
     """Raise ValueError if the chart has a cycle. `done`: the ways from which the chart is known to end."""
     if at in before:
         raise ValueError(f"chart {chart.id} runs in a circle: {' -> '.join([*before, at])}")
-    if at == chart.off_the_map or at in done:
+    if at == chart.off_the_map or at in ending:
         return
     for word in ("marginal", "in trouble"):
-        _ends(chart, hardness, chart.after(hardness, at, word), (*before, at), done)
-    done.add(at)
+        _ends(chart, hardness, chart.after(hardness, at, word), (*before, at), ending)
+    ending.add(at)
 
 
 def with_thresholds(
@@ -234,8 +234,8 @@ def load_flowchart(source: str) -> Chosen:
         raise InputError(
             f"--chart {source} cannot be read: {getattr(error, 'strerror', None) or error}"
         ) from None
-    found = parse_flowchart(text, f"--chart {source}")
-    return Chosen(found, found.chart[-1])
+    flowchart = parse_flowchart(text, f"--chart {source}")
+    return Chosen(flowchart, flowchart.chart[-1])
 
 
 FILE: dict[str, type[BaseModel]] = {

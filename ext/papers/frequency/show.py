@@ -49,18 +49,18 @@ def show(
             f"{names}: wakeup, response or periodic was not measured to the end; measure one of them, e.g. "
             "with: rtgauge run quick"
         )
-    found = _made(records, frequencies, searched)
+    how_often = _made(records, frequencies, searched)
     if json:
         typer.echo(FrequencyDocument(tables=frequencies, sustained=searched).model_dump_json(indent=1))
     else:
         console = Console()
-        for sentence in found.sentences:
+        for sentence in how_often.sentences:
             console.print(Text(printable(f"{sentence}."), style="bold"))
         console.print()
-        print_tables(found.tables, console)
+        print_tables(how_often.tables, console)
     if page is not None or figures is not None:
         write(
-            [timing_chapter(found)],
+            [timing_chapter(how_often)],
             records,
             page=page,
             figures=figures,

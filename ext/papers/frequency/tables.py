@@ -271,8 +271,8 @@ def result_grid(curves: Sequence[SustainedCurve]) -> Table | None:
         hz = format_hz(curve.sustained_hz) if curve.sustained_hz is not None else "none"
         short = "≤ " if curve.no_end and curve.sustained_ns is not None else ""
         period = NONE if curve.sustained_ns is None else f"{short}{format_time(curve.sustained_ns)}"
-        found = [_spread(curve), _fails(curve), whole(len(curve.found)), whole(curve.cycles)]
-        rows.append([curve.label, period, f"{'≥ ' if short else ''}{hz}", *found])
+        figures = [_spread(curve), _fails(curve), whole(len(curve.found)), whole(curve.cycles)]
+        rows.append([curve.label, period, f"{'≥ ' if short else ''}{hz}", *figures])
         notes += [f"{curve.label}: {note}" for note in _notes(curve)]
     columns = [*texts(""), *numbers("period", "frequency", "spread", "loses", "repeats", "cycles")]
     return Table("Highest sustained frequency", columns, rows, notes)

@@ -69,11 +69,14 @@ class Copy(Load):
         target = context.target
         server = target.which("sshd") or target.which(SSHD)
         over_ssh = server is not None and all(target.which(program) for program in ("scp", "ssh-keygen"))
-        wanted: dict[str, Any] = {"bytes": MIB << 20, "by": "scp over the loopback" if over_ssh else "dd"}
+        requested_rates: dict[str, Any] = {
+            "bytes": MIB << 20,
+            "by": "scp over the loopback" if over_ssh else "dd",
+        }
         begin = ["timeout", str(context.bound_s), "sh", "-c"]
         if over_ssh:
             words = [*begin, PREPARE + SCP, "sh", str(MIB), str(free_port(context)), str(server)]
-            return [PartSpec("scp", words, wanted, ready=("scp", 1), lasting=False, reached=copies)]
+            return [PartSpec("scp", words, requested_rates, ready=("scp", 1), lasting=False, reached=copies)]
         note = (
             "load copy: dd copies the file instead of scp, because sshd, scp or ssh-keygen is not installed; "
             "so it loads neither the network nor the encryption"
@@ -82,7 +85,7 @@ class Copy(Load):
             PartSpec(
                 "dd",
                 [*begin, PREPARE + DD, "sh", str(MIB)],
-                wanted,
+                requested_rates,
                 ready=("dd", 1),
                 lasting=False,
                 reached=copies,

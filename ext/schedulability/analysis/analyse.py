@@ -159,7 +159,7 @@ def analyse(task_set: TaskSet) -> SetResult:
 
 def _cpu(cpu: int, ordered: list[Task]) -> CpuResult:
     share = utilisation(ordered)
-    late = _seen_late(ordered)
+    late = _late_with_offsets(ordered)
     tasks = [_task(task, ordered[:rank], late) for rank, task in enumerate(ordered)]
     schedule, no_timeline = None, ""
     try:
@@ -205,7 +205,7 @@ def _bounds(ordered: Sequence[Task]) -> list[BoundResult]:
     ]
 
 
-def _seen_late(ordered: Sequence[Task]) -> set[str] | None:
+def _late_with_offsets(ordered: Sequence[Task]) -> set[str] | None:
     """Return the tasks that miss a deadline in the simulated schedule with offsets; None if it is too long to
     simulate.
     """
@@ -224,7 +224,7 @@ def _task(task: Task, higher: Sequence[Task], late: set[str] | None) -> TaskResu
         **asdict(task),
         utilisation=task.execution_ns / task.period_ns,
         response_ns=response.worst_ns,
-        at_least_ns=response.seen_ns,
+        at_least_ns=response.longest_ns,
         worst_activation=response.activation,
         late_by_ns=None if response.worst_ns is None else response.worst_ns - task.deadline_ns,
         equation_1_ns=paper.worst_ns,
@@ -244,7 +244,7 @@ def _answer(
         return Schedulability.NOT_SCHEDULABLE, reason
     if response.worst_ns is not None and response.worst_ns <= task.deadline_ns:
         return Schedulability.SCHEDULABLE, ""
-    if response.worst_ns is None and response.seen_ns <= task.deadline_ns:
+    if response.worst_ns is None and response.longest_ns <= task.deadline_ns:
         reason = "the utilisation is so close to 1 that the busy period is too long to follow to its end"
         return Schedulability.CANNOT_TELL, reason
     unknown = (

@@ -64,11 +64,11 @@ def jitter_from_record(task_set: TaskSet, record: Record) -> FromRecord:
     cpus = {task.cpu for task in task_set.tasks if task.name not in task_set.jitter_given}
     missing = sorted(cpus - set(largest))
     if missing:
-        found = "does not contain valid latencies"
+        problem = "does not contain valid latencies"
         if largest:
-            found = f"has latencies measured on {name_cpus(list(largest))}, but not on {name_cpus(missing)}"
+            problem = f"has latencies measured on {name_cpus(list(largest))}, but not on {name_cpus(missing)}"
         there = "this CPU" if len(missing) == 1 else "these CPUs"
-        raise InputError(f"{record.path} {found}; measure {there}, too, or give the tasks there a jitter")
+        raise InputError(f"{record.path} {problem}; measure {there}, too, or give the tasks there a jitter")
     notes += [
         f"jitter on CPU {cpu}: {format_time(largest[cpu][0])}, the largest latency that step "
         f"{largest[cpu][1]} measured"
@@ -102,12 +102,12 @@ def execution_from_record(task_set: TaskSet, record: Record) -> FromRecord:
                 largest[name] = (largest_ns, step.id)
     missing = [task.name for task in task_set.tasks if task.name not in largest]
     if missing:
-        found = "does not contain any execution times"
+        problem = "does not contain any execution times"
         if largest:
-            found = f"has execution times of {', '.join(largest)}, but not of '{missing[0]}'"
+            problem = f"has execution times of {', '.join(largest)}, but not of '{missing[0]}'"
         elif notes:
-            found = "has execution times only in steps that are marked invalid"
-        raise InputError(f"{record.path} {found}; measure the task set with the probe taskset in a plan")
+            problem = "has execution times only in steps that are marked invalid"
+        raise InputError(f"{record.path} {problem}; measure the task set with the probe taskset in a plan")
     for task in task_set.tasks:
         largest_ns, step_id = largest[task.name]
         notes.append(f"execution of {task.name}: {largest_ns} ns, the largest that step {step_id} measured")

@@ -76,13 +76,13 @@ class WorstResponse:
     """The worst-case response time from the start of the period; None if there is none, or if the search
     ended early because a response exceeded `enough_ns`.
 
-    `reason`: why there is none; empty if the search ended early. `seen_ns`: the largest response found, which
-    is a lower bound if `worst_ns` is None.
+    `reason`: why there is none; empty if the search ended early. `longest_ns`: the largest response found,
+    which is a lower bound if `worst_ns` is None.
     """
 
     worst_ns: int | None
     reason: Literal["", "diverges", "too long"] = ""
-    seen_ns: int = 0
+    longest_ns: int = 0
     activation: int = 1
     """The number of the activation with the worst response in the busy period; the first is 1."""
 
@@ -171,7 +171,7 @@ def meets_deadline(task: Task, higher: Sequence[Task], budget: Budget) -> bool:
     too small.
     """
     response = exact_response(task, higher, budget, enough_ns=task.deadline_ns)
-    if response.reason == "too long" and response.seen_ns <= task.deadline_ns:
+    if response.reason == "too long" and response.longest_ns <= task.deadline_ns:
         raise TooLong
     return response.worst_ns is not None and response.worst_ns <= task.deadline_ns
 

@@ -168,11 +168,11 @@ def _schedules(measured: MeasuredSet, cpu: int, names: list[str], console: Conso
     """Return the measured schedule of one CPU above the calculated one, on one axis; empty if not
     measured.
     """
-    seen = measured_timeline(measured, cpu)
-    if seen is None:
+    measured_line = measured_timeline(measured, cpu)
+    if measured_line is None:
         return []
     plain = "utf" not in (console.encoding or "").lower()
-    drawn = timeline_lines(seen, names, drawing_width(console), plain=plain)
+    drawn = timeline_lines(measured_line, names, drawing_width(console), plain=plain)
     calculated = calculated_timeline(measured, cpu)
     if calculated is None:
         return [f"CPU {cpu}, measured", *drawn]

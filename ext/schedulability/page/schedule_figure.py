@@ -111,13 +111,19 @@ class _Axes:
         """Return a layer with a triangle for each release."""
         ns = self.divisor
         activations = timeline.activations
-        rows = ((one.task, one.activation, one.release_ns / ns, one.deadline_ns / ns) for one in activations)
+        rows = (
+            (activation.task, activation.activation, activation.release_ns / ns, activation.deadline_ns / ns)
+            for activation in activations
+        )
         shape = {"shape": "triangle-up", "filled": True, "size": 36, "opacity": 1, "style": "ink"}
         return self.at(vega.csv(COLUMNS, rows), vega.mark("point", **shape, **look))
 
     def deadlines(self, activations: Sequence[ActivationResult]) -> vega.Data:
         """Return the deadlines of these activations, as data to draw."""
-        rows = ((one.task, one.activation, *[one.deadline_ns / self.divisor] * 2) for one in activations)
+        rows = (
+            (activation.task, activation.activation, *[activation.deadline_ns / self.divisor] * 2)
+            for activation in activations
+        )
         return vega.csv(COLUMNS, rows)
 
 
@@ -130,11 +136,11 @@ def measured_figure(step: Step) -> Figure | None:
     measured = measured_set(step)
     charts: dict[str, vega.Part] = {}
     for cpu in measured.result.cpus:
-        seen = measured_timeline(measured, cpu.cpu)
-        if seen is None or len(seen.segments) > MAX_SEGMENTS:
+        timeline = measured_timeline(measured, cpu.cpu)
+        if timeline is None or len(timeline.segments) > MAX_SEGMENTS:
             continue
         calculated = calculated_timeline(measured, cpu.cpu)
-        charts[f"CPU {cpu.cpu}, {step.key.load}"] = _measured_chart(cpu, seen, calculated)
+        charts[f"CPU {cpu.cpu}, {step.key.load}"] = _measured_chart(cpu, timeline, calculated)
     if not charts:
         return None
     title = f"The first hyperperiods of {measured.result.name}, {step.key.load}"
@@ -153,7 +159,11 @@ def figure_name(step: Step) -> str:
 
 def _measured_chart(cpu: CpuResult, measured: TimelineResult, calculated: TimelineResult | None) -> vega.Part:
     axes = _Axes(cpu, measured)
-    late = [one for one in measured.activations if one.missed and one.deadline_ns <= measured.end_ns]
+    late = [
+        activation
+        for activation in measured.activations
+        if activation.missed and activation.deadline_ns <= measured.end_ns
+    ]
     layers = [
         axes.bars(calculated, coloured=False, height=8, yOffset=11, style="muted", opacity=0.55),
         axes.gaps(measured, yOffset=-5),

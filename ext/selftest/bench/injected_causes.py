@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: MIT
-"""Injects causes of latency into or beside a real program under `rtgauge watch`, and prints what was injected
-and what was named.
+"""Injects causes of latency into or next to a real program under `rtgauge watch`, and prints what was
+injected and what was named.
 
     sudo .venv/bin/python ext/selftest/bench/injected_causes.py [--json] [--keep FOLDER] [CAUSE ...]
     .venv/bin/python ext/selftest/bench/injected_causes.py --guest NAME [CAUSE ...]
@@ -47,7 +47,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rtgauge_ext.selftest.stall_program import RECEIVERS, broadcaster, receivers_of_one_packet
+from rtgauge_ext.selftest.stall_program import RECEIVERS, broadcaster, receivers_of_packet
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -60,7 +60,7 @@ SECONDS = 5
 LEAST_NS, SHARE = 5_000, 0.01
 PROGRAM_PRIORITY, HIGHER, MIDDLE, LOWER = 40, 60, 30, 20
 FAIR_NICE = -3
-"""Of the busy task: above the program beside it, but not so far that that one starves."""
+"""Of the busy task: above the program next to it, but not so far that that one starves."""
 PERIOD_NS, WORK_NS = 4_000_000, 200_000
 SECOND_PERIOD_NS = 8_000_000
 """Of a second loop, whose work is longer than any injection, so that none delays most of it."""
@@ -161,14 +161,14 @@ def pauses() -> Iterator[int]:
         yield due
 
 
-TOLD: list[tuple[int, int, int, int]] = []
+INJECTIONS: list[tuple[int, int, int, int]] = []
 
 
-def tell(begin_ns: int, end_ns: int, before_ns: int = 0, after_ns: int = 0) -> None:
+def note(begin_ns: int, end_ns: int, before_ns: int = 0, after_ns: int = 0) -> None:
     """One injection, and how much earlier it may have begun and later have ended, as far as is known. It is
     written at the end: to write it now would keep the CPU for longer than is told.
     """
-    TOLD.append((begin_ns, end_ns, before_ns, after_ns))
+    INJECTIONS.append((begin_ns, end_ns, before_ns, after_ns))
 
 
 def leave() -> tuple[int, int]:
@@ -178,7 +178,7 @@ def leave() -> tuple[int, int]:
     return time_ns, time.thread_time_ns() - before_ns
 
 
-def tell_computed(due_ns: int, begin_ns: int, end_ns: int, after_ns: int) -> None:
+def note_computed(due_ns: int, begin_ns: int, end_ns: int, after_ns: int) -> None:
     """One injection, in the pieces in which this program had the CPU; the last ends when it left.
 
     Without a switch the machine stood still in the gap between two of them, or an interrupt came: the CPU was
@@ -187,20 +187,20 @@ def tell_computed(due_ns: int, begin_ns: int, end_ns: int, after_ns: int) -> Non
     pieces = [piece for piece in RAN if piece[0] >= begin_ns]
     RAN.clear()
     for (start, end, left), (after, _, left_later) in itertools.pairwise(pieces):
-        tell(
+        note(
             start,
             end,
             begin_ns - due_ns if start == begin_ns else 0,
             after - end if left == left_later else 0,
         )
     last = pieces[-1][0]
-    tell(last, end_ns, begin_ns - due_ns if last == begin_ns else 0, after_ns)
+    note(last, end_ns, begin_ns - due_ns if last == begin_ns else 0, after_ns)
 
 
-def tell_all(_number: int, _frame: object) -> None:
+def write_and_end(_number: int, _frame: object) -> None:
     """Write all injections down and end."""
     ran = [run[:2] for run in RAN] if FOLDER.joinpath(f"victim-{os.getpid()}").exists() else []
-    FOLDER.joinpath(f"told-{os.getpid()}").write_text(json.dumps({"told": TOLD, "ran": ran}))
+    FOLDER.joinpath(f"told-{os.getpid()}").write_text(json.dumps({"told": INJECTIONS, "ran": ran}))
     os._exit(0)
 
 
@@ -221,11 +221,11 @@ def next_work(first_ns: int) -> int:
     return first_ns + ((now_ns() - first_ns) // PERIOD_NS + 5) * PERIOD_NS + WORK_NS // 2
 
 
-def beside(run: Callable[[], None]) -> None:
+def start_process(run: Callable[[], None]) -> None:
     """Run this in a process of its own, which ends with its parent."""
     if os.fork() == 0:
         LIBC.prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
-        TOLD.clear()
+        INJECTIONS.clear()
         run()
         os._exit(0)
 
@@ -235,7 +235,7 @@ def compute_sometimes(name: str, priority: int, cpu: int = CPU) -> None:
     become(name, priority, cpu)
     for due in pauses():
         begin, _ = compute(size_ns())
-        tell_computed(due, begin, *leave())
+        note_computed(due, begin, *leave())
 
 
 # --- other tasks have the CPU
@@ -255,7 +255,7 @@ def two_hogs() -> None:
         for _ in pauses():
             compute(size_ns())
 
-    beside(other)
+    start_process(other)
     hog()
 
 
@@ -273,7 +273,7 @@ def second_loop() -> Callable[[int], None]:
             compute(SECOND_PERIOD_NS // 2)
             RAN.clear()
 
-    beside(loop)
+    start_process(loop)
 
     def work(_number: int) -> None:
         compute(WORK_NS)
@@ -287,14 +287,14 @@ def same_priority() -> None:
 
 
 def busy() -> None:
-    """A fair task computes all the time, beside a fair program.
+    """A fair task computes all the time, next to a fair program.
 
     Its own clock has gaps when it does not run.
     """
     become("cause-busy", 0)
     os.setpriority(os.PRIO_PROCESS, 0, FAIR_NICE)
     make_group(os.getpid(), victim())
-    tell_runs(LEAST_GAP_NS)
+    note_runs(LEAST_GAP_NS)
 
 
 def make_group(*pids: int) -> None:
@@ -306,7 +306,7 @@ def make_group(*pids: int) -> None:
         GROUP.joinpath("cgroup.procs").write_text(str(pid))
 
 
-def tell_runs(gap_ns: int) -> None:
+def note_runs(gap_ns: int) -> None:
     """Compute for ever, and tell when this program ran: shorter gaps count as well, and those in which it did
     not leave its CPU.
     """
@@ -315,7 +315,7 @@ def tell_runs(gap_ns: int) -> None:
     while True:
         time_ns = now_ns()
         if time_ns - last > gap_ns and (after := switches()) != before:
-            tell(start, last)
+            note(start, last)
             start, before = time_ns, after
         last = time_ns
 
@@ -327,7 +327,7 @@ def moved() -> None:
     for due in pauses():
         os.sched_setaffinity(pid, [OTHER_CPU])
         begin, _ = compute(size_ns())
-        tell_computed(due, begin, *leave())
+        note_computed(due, begin, *leave())
         sleep_until(now_ns() + 10_000_000)
         os.sched_setaffinity(pid, [CPU])
 
@@ -344,25 +344,25 @@ def allow_files() -> None:
 def system_call() -> None:
     """A fair task is in a long system call, and the kernel is not preemptible."""
     allow_files()
-    asked, _ = os.pipe()
-    files = ctypes.create_string_buffer(struct.pack("ihh", asked, 1, 0) * FILES)
+    read_end, _ = os.pipe()
+    files = ctypes.create_string_buffer(struct.pack("ihh", read_end, 1, 0) * FILES)
     become("cause-call", 0)
     for _ in pauses():
         begin = now_ns()
         LIBC.poll(files, FILES, 0)
-        tell(begin, now_ns())
+        note(begin, now_ns())
 
 
 def softirq() -> None:
     """One packet goes over lo to many sockets."""
     allow_files()
-    receivers, sender = receivers_of_one_packet(SOCKETS), broadcaster()
+    receivers, sender = receivers_of_packet(SOCKETS), broadcaster()
     become("cause-packets", LOWER)
     for _ in pauses():
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(HIGHER))
         begin = now_ns()
         sender.sendto(b"x", RECEIVERS)
-        tell(begin, now_ns())
+        note(begin, now_ns())
         os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(LOWER))
     del receivers
 
@@ -381,7 +381,7 @@ def timers() -> None:
         for file in files:
             LIBC.timerfd_settime(file, 1, when, None)
         sleep_until(due + 2_000_000)
-        tell(due, due + 2_000_000)
+        note(due, due + 2_000_000)
 
 
 def throttling() -> None:
@@ -394,9 +394,9 @@ def throttling() -> None:
         while True:
             compute(10**9)
 
-    beside(low)
+    start_process(low)
     become("cause-busy", 0)
-    tell_runs(10_000_000)
+    note_runs(10_000_000)
 
 
 # --- the program is kept from running
@@ -412,7 +412,7 @@ def stopped() -> None:
         os.kill(pid, signal.SIGSTOP)
         time.sleep(size_ns() / 1e9)
         os.kill(pid, signal.SIGCONT)
-        tell(begin, now_ns())
+        note(begin, now_ns())
 
 
 def debugger() -> None:
@@ -427,7 +427,7 @@ def debugger() -> None:
         os.waitpid(pid, WALL)
         time.sleep(size_ns() / 1e9)
         LIBC.ptrace(PTRACE_CONT, pid, 0, 0)
-        tell(begin, now_ns())
+        note(begin, now_ns())
 
 
 def freeze(group: Path, file: str, words: tuple[bytes, bytes]) -> None:
@@ -443,7 +443,7 @@ def freeze(group: Path, file: str, words: tuple[bytes, bytes]) -> None:
         os.write(state, words[0])
         time.sleep(size_ns() / 1e9)
         os.write(state, words[1])
-        tell(begin, now_ns())
+        note(begin, now_ns())
 
 
 def frozen() -> None:
@@ -506,13 +506,13 @@ class ThrottlingClock:
             self._last_ns, time_ns = time_ns, now_ns()
             if counted_ns > 0:
                 reading = (self._last_ns, time_ns)
-                if tell_throttling([reading, *self._gaps], counted_ns, self._awake_ns) == reading:
+                if note_throttling([reading, *self._gaps], counted_ns, self._awake_ns) == reading:
                     self._last_ns = time_ns
                 self._before_ns += counted_ns
                 self._gaps.clear()
 
 
-def tell_throttling(
+def note_throttling(
     gaps: list[tuple[int, int]], counted_ns: int, awake_ns: dict[int, int]
 ) -> tuple[int, int] | None:
     """It began when the program left the CPU for the last gap that is long enough, which is given. If none
@@ -521,7 +521,7 @@ def tell_throttling(
     for begin, end in reversed(gaps):
         if end - begin >= counted_ns:
             after_ns = min(end - begin - counted_ns, LONGEST_LEAVE_NS)
-            tell(begin, begin + counted_ns, awake_ns.get(begin, 0), after_ns)
+            note(begin, begin + counted_ns, awake_ns.get(begin, 0), after_ns)
             return begin, end
     return None
 
@@ -532,7 +532,7 @@ def tell_throttling(
 
 def producer() -> Callable[[int], None]:
     """The program waits for a task of a lower priority, and a third one has that task's CPU."""
-    asked, ask = os.pipe()
+    read_end, write_end = os.pipe()
 
     def produce() -> None:
         become("cause-producer", LOWER)
@@ -540,13 +540,13 @@ def producer() -> Callable[[int], None]:
         while True:
             due += PERIOD_NS
             sleep_until(due)
-            os.write(ask, b"x")
+            os.write(write_end, b"x")
 
-    beside(produce)
-    beside(lambda: compute_sometimes("cause-hog", MIDDLE))
+    start_process(produce)
+    start_process(lambda: compute_sometimes("cause-hog", MIDDLE))
 
     def work(_number: int) -> None:
-        os.read(asked, 1)
+        os.read(read_end, 1)
         compute(WORK_NS)
 
     return work
@@ -581,9 +581,9 @@ def lock(*, inherits: bool = False) -> Callable[[int], None]:
             with mutex:
                 begin, _ = compute(size_ns() + 1_000_000)
                 end = now_ns()
-            tell(begin, end)
+            note(begin, end)
 
-    beside(own)
+    start_process(own)
 
     def work(_number: int) -> None:
         with mutex:
@@ -610,9 +610,9 @@ def lock_in_disk() -> Callable[[int], None]:
                 begin = now_ns()
                 os.fdatasync(file)
                 end = now_ns()
-            tell(begin, end)
+            note(begin, end)
 
-    beside(own)
+    start_process(own)
 
     def work(_number: int) -> None:
         with mutex:
@@ -624,24 +624,24 @@ def lock_in_disk() -> Callable[[int], None]:
 def inversion() -> Callable[[int], None]:
     """The lock's owner has a lower priority, and a third task preempts it."""
     mutex = Mutex()
-    asked, ask = os.pipe()
+    read_end, write_end = os.pipe()
 
     def own() -> None:
         become("cause-owner", LOWER)
         for _ in pauses():
             with mutex:
-                os.write(ask, b"x")
+                os.write(write_end, b"x")
                 compute(50_000)
 
     def third() -> None:
         become("cause-third", MIDDLE)
         while True:
-            os.read(asked, 1)
+            os.read(read_end, 1)
             begin, _ = compute(size_ns() + 3_000_000)
-            tell_computed(begin, begin, *leave())
+            note_computed(begin, begin, *leave())
 
-    beside(own)
-    beside(third)
+    start_process(own)
+    start_process(third)
 
     def work(_number: int) -> None:
         with mutex:
@@ -657,7 +657,7 @@ def interpreter_lock() -> Callable[[int], None]:
         become("cause-lock", LOWER, OTHER_CPU)
         for _ in pauses():
             begin, _, end = now_ns(), 3 ** random.randint(*LONG_POWERS), now_ns()
-            tell(begin, end)
+            note(begin, end)
 
     threading.Thread(target=keep, daemon=True).start()
 
@@ -755,7 +755,7 @@ def mapping() -> Callable[[int], None]:
         for number, due in enumerate(pauses()):
             begin = now_ns()
             LIBC.mprotect(address, ctypes.c_size_t(MAPPED), 3 if number % 2 else 1)
-            tell(begin, now_ns(), begin - due)
+            note(begin, now_ns(), begin - due)
 
     threading.Thread(target=change, daemon=True).start()
 
@@ -774,14 +774,14 @@ def faults() -> Callable[[int], None]:
     pages = FAULTS
     memory = mmap.mmap(-1, pages * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
     memory.madvise(mmap.MADV_NOHUGEPAGE)
-    of_pages, ones = memoryview(memory)[:: mmap.PAGESIZE], b"\1" * pages
+    of_pages, page_bytes = memoryview(memory)[:: mmap.PAGESIZE], b"\1" * pages
 
     def work(number: int) -> None:
         compute(WORK_NS)
         if number % 12 == 0:
             begin = now_ns()
-            of_pages[:] = ones
-            tell(begin, now_ns())
+            of_pages[:] = page_bytes
+            note(begin, now_ns())
             compute(50_000)
         elif number % 12 == 6:
             memory.madvise(mmap.MADV_DONTNEED)
@@ -809,7 +809,7 @@ def copies() -> Callable[[int], None]:
         elif number % 24 == 8:
             begin = now_ns()
             of_pages[:] = b"\2" * pages
-            tell(begin, now_ns())
+            note(begin, now_ns())
             compute(50_000)
         elif number % 24 == 16:
             os.kill(child, signal.SIGKILL)
@@ -832,7 +832,7 @@ def faults_and_work() -> Callable[[int], None]:
                 end = now_ns() + 16_000
                 while now_ns() < end:
                     pass
-            tell(begin, now_ns())
+            note(begin, now_ns())
         elif number % 12 == 6:
             memory.madvise(mmap.MADV_DONTNEED)
 
@@ -849,7 +849,7 @@ def disk() -> Callable[[int], None]:
             os.pwrite(file, b"x" * 100_000, 0)
             begin = now_ns()
             os.fdatasync(file)
-            tell(begin, now_ns())
+            note(begin, now_ns())
 
     return work
 
@@ -859,7 +859,7 @@ def own_work() -> Callable[[int], None]:
 
     def work(number: int) -> None:
         begin, end = compute(PERIOD_NS + size_ns() if number % 12 == 0 else WORK_NS)
-        tell(begin, end, begin - SLEPT_UNTIL)
+        note(begin, end, begin - SLEPT_UNTIL)
 
     return work
 
@@ -1139,7 +1139,7 @@ def judged(
             parts[name] = parts.get(name, 0) + part.ns
         unknown = {name for name, part in named if part.culprit.kind in UNKNOWN}
         main = ranked_culprits([latency])[0].culprit
-        found = sum(
+        found_ns = sum(
             injected_ns(cause, part, injections)
             for name, part in named
             if name not in unknown and is_expected(cause, part.culprit)
@@ -1150,13 +1150,13 @@ def judged(
             if part.culprit.kind in {*MACHINE, *cause.inside} and not is_expected(cause, part.culprit)
         )
         open_ns = sum(parts[name] for name in unknown)
-        wrong = max(found - most, least - found - inside - open_ns, 0)
+        wrong = max(found_ns - most, least - found_ns - inside - open_ns, 0)
         rows.append(
             Row(
                 least,
                 most - least,
                 culprit_name(main),
-                found,
+                found_ns,
                 open_ns,
                 tuple(latency.doubts),
                 is_expected(cause, main),
@@ -1284,14 +1284,14 @@ def rows_of(cause: Cause, folder: Path) -> list[Row]:
     """Judges what a trial left in its folder."""
     documents = [json.loads(file.read_text()) for file in folder.glob("told-*")]
     ran = sorted(tuple(known) for document in documents for known in document["ran"])
-    told = [tuple(injection) for document in documents for injection in document["told"]]
+    reported = [tuple(injection) for document in documents for injection in document["told"]]
     if cause.by_gap:
         gaps = [(before[1], after[0]) for before, after in itertools.pairwise(ran)]
         injections = [
-            (*gap, *gap) for due, end, *_ in told for gap in gaps if gap[0] - WORK_NS < due < gap[1] < end
+            (*gap, *gap) for due, end, *_ in reported for gap in gaps if gap[0] - WORK_NS < due < gap[1] < end
         ]
     else:
-        known = sorted(bounded(cause, *injection, ran) for injection in told)
+        known = sorted(bounded(cause, *injection, ran) for injection in reported)
         begins = [*(injection[0] for injection in known), sys.maxsize][1:]
         ends = [0, *(injection[1] for injection in known)][:-1]
         injections = [
@@ -1369,7 +1369,7 @@ def main() -> None:
         IN_GUEST, FAULTS, TIMERS = True, GUEST_FAULTS, GUEST_TIMERS
     if words.folder is not None:
         FOLDER = words.folder
-        signal.signal(signal.SIGTERM, tell_all)
+        signal.signal(signal.SIGTERM, write_and_end)
         cause = next(cause for cause in CAUSES if cause.name == (words.inject or words.program))
         if words.program is None and cause.inject is not None:
             try:

@@ -33,7 +33,7 @@ def measure(chosen: argparse.Namespace) -> Findings:
         raise CannotMeasure("cc is not installed: apt-get install gcc libc6-dev")
     count = max(100, round(seconds * 1e9 / INTERVAL_NS))
     findings, repeat = Findings(), Repeated(rounds // 4)
-    found: dict[str, list[tuple[float, float]]] = {OURS: [], BARE: [], AGAIN: []}
+    times: dict[str, list[tuple[float, float]]] = {OURS: [], BARE: [], AGAIN: []}
     with tempfile.TemporaryDirectory(prefix="rtgauge-bench-") as folder:
         bare = Path(folder) / "ping_pong"
         run([compiler, "-O2", "-pthread", "-o", str(bare), str(SOURCE)])
@@ -46,20 +46,20 @@ def measure(chosen: argparse.Namespace) -> Findings:
 
         for number in range(rounds):
             now = repeat(lambda number=number: slices(number))
-            for name, one in now.items():
-                found[name].append(one)
+            for name, pair in now.items():
+                times[name].append(pair)
             say(
                 f"  round {number + 1} of {rounds}: "
-                + ", ".join(f"{name} {one[0] / 1000:.2f} us" for name, one in now.items())
+                + ", ".join(f"{name} {pair[0] / 1000:.2f} us" for name, pair in now.items())
             )
     findings.notes += repeat.note("rounds")
     for at, what in enumerate(("median", "mean")):
-        of = {name: [value[at] for value in values] for name, values in found.items()}
+        of = {name: [value[at] for value in values] for name, values in times.items()}
         both = [ours / np.sqrt(a * b) for ours, a, b in zip(of[OURS], of[BARE], of[AGAIN], strict=True)]
         findings.figures += [
             Figure(
                 f"{what} round trip, rtgauge / bare",
-                [float(one) for one in both],
+                [float(pair) for pair in both],
                 at_most=LIMIT if what == "median" else None,
             ),
             Figure(

@@ -57,12 +57,12 @@ def places(kind: str, row: np.ndarray) -> list[int]:
 
 def series_in(file: Path) -> list[float]:
     """The longest list of numbers that a function of a Python file returns."""
-    found = [
+    all_series = [
         ast.literal_eval(node.value)
         for node in ast.walk(ast.parse(file.read_text()))
         if isinstance(node, ast.Return) and isinstance(node.value, ast.List)
     ]
-    return max(found, key=len)
+    return max(all_series, key=len)
 
 
 def critical_values(series: int, generator: np.random.Generator) -> None:
@@ -70,13 +70,13 @@ def critical_values(series: int, generator: np.random.Generator) -> None:
     print("| length | critical value | of ranks | of all parts |")
     print("|---|---|---|---|")
     for length in LENGTHS:
-        found: list[list[np.ndarray]] = [[], [], []]
+        ratios: list[list[np.ndarray]] = [[], [], []]
         for _ in range(series // PART):
             same = drawn("drift", PART, length, generator)
-            found[0].append(statistics(same).max(axis=1))
-            found[1].append(statistics(ranks(same)).max(axis=1))
-            found[2].append(largest(same)[0])
-        cells = [f"{np.quantile(np.concatenate(each), 1 - LEVEL):.2f}" for each in found]
+            ratios[0].append(statistics(same).max(axis=1))
+            ratios[1].append(statistics(ranks(same)).max(axis=1))
+            ratios[2].append(largest(same)[0])
+        cells = [f"{np.quantile(np.concatenate(each), 1 - LEVEL):.2f}" for each in ratios]
         print(f"| {length} | {' | '.join(cells)} |", flush=True)
     print()
 
@@ -108,10 +108,12 @@ def main() -> None:
         marked = sum(bool(places(kind, row)) for row in same)
         changed = drawn(kind, 1_000, 100, generator)
         changed[:, 60:] += 2.5
-        found = [places(kind, row) for row in changed]
-        near, there = (sum(any(abs(place - 60) <= off for place in each) for each in found) for off in (3, 0))
+        detected = [places(kind, row) for row in changed]
+        near, there = (
+            sum(any(abs(place - 60) <= off for place in each) for each in detected) for off in (3, 0)
+        )
         print(
-            f"| {kind} | {marked / len(same) * 500:.2f} | {sum(map(bool, found)) / 10:.1f} % "
+            f"| {kind} | {marked / len(same) * 500:.2f} | {sum(map(bool, detected)) / 10:.1f} % "
             f"| {near / 10:.1f} % | {there / 10:.1f} % |",
             flush=True,
         )

@@ -93,26 +93,26 @@ def main() -> None:
         fill(store, digest_of(opened, checksum_of(opened.folder)), records)
         print(f"{records} records, {store.stat().st_size / 1e6:.0f} MB; load {os.getloadavg()[0]:.1f}")
         with_store = ["--store", str(store)]
-        asked = [*RTGAUGE, "store"]
+        command = [*RTGAUGE, "store"]
         measure("python -c 'import sqlalchemy'", [sys.executable, "-c", "import sqlalchemy"])
         measure("rtgauge --help", [*RTGAUGE, "--help"])
-        remove = [*asked, "rm", record.name, *with_store]
-        subprocess.run([*asked, "add", str(record), *with_store], check=True, capture_output=True)
-        measure("store add RECORD", [*asked, "add", str(record), *with_store], remove)
-        measure("store add RECORD (unchanged)", [*asked, "add", str(record), *with_store])
-        measure("store list", [*asked, "list", *with_store])
-        measure("store list --last 0", [*asked, "list", "--last", "0", *with_store])
-        measure("store list --series", [*asked, "list", "--series", *with_store])
-        measure("store list --machines", [*asked, "list", "--machines", *with_store])
-        measure("store show SERIES", [*asked, "show", SERIES, *with_store])
-        measure("store show SERIES --last 0", [*asked, "show", SERIES, "--last", "0", *with_store])
-        measure("store show RECORD", [*asked, "show", record.name, *with_store])
+        remove = [*command, "rm", record.name, *with_store]
+        subprocess.run([*command, "add", str(record), *with_store], check=True, capture_output=True)
+        measure("store add RECORD", [*command, "add", str(record), *with_store], remove)
+        measure("store add RECORD (unchanged)", [*command, "add", str(record), *with_store])
+        measure("store list", [*command, "list", *with_store])
+        measure("store list --last 0", [*command, "list", "--last", "0", *with_store])
+        measure("store list --series", [*command, "list", "--series", *with_store])
+        measure("store list --machines", [*command, "list", "--machines", *with_store])
+        measure("store show SERIES", [*command, "show", SERIES, *with_store])
+        measure("store show SERIES --last 0", [*command, "show", SERIES, "--last", "0", *with_store])
+        measure("store show RECORD", [*command, "show", record.name, *with_store])
         history = [*RTGAUGE, "history", SERIES, *with_store]
-        one = ["--machine", "board-3"]
+        machine = ["--machine", "board-3"]
         site = ["--site", str(folder / "site")]
         measure("history SERIES (20 machines)", history)
-        measure("history SERIES --machine NAME", [*history, *one])
-        measure("history SERIES --machine NAME --site DIR", [*history, *one, *site])
+        measure("history SERIES --machine NAME", [*history, *machine])
+        measure("history SERIES --machine NAME --site DIR", [*history, *machine, *site])
         measure("history SERIES --site DIR", [*history, *site])
 
 

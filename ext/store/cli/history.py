@@ -83,17 +83,17 @@ def history(
 
     opened = Store.open(store)
     record_filter = queries.RecordFilter(machine, label_pairs("--label", label), last)
-    found = histories(opened, record_filter, series or "*", quantile, by)
-    if not found:
+    matching = histories(opened, record_filter, series or "*", quantile, by)
+    if not matching:
         raise InputError(unknown_name(opened, series or "*", or_record=False))
     if json:
-        typer.echo(StoreHistory(store=str(store), histories=found).model_dump_json(indent=1))
+        typer.echo(StoreHistory(store=str(store), histories=matching).model_dump_json(indent=1))
         return
     if series is None:
-        _print_last(found, queries.courses(opened, record_filter, "*"), quantile)
+        _print_last(matching, queries.courses(opened, record_filter, "*"), quantile)
         return
     console = Console()
-    for each, parameters in zip(found, parameter_texts(found), strict=True):
+    for each, parameters in zip(matching, parameter_texts(matching), strict=True):
         _print(each, parameters, by, console)
 
 
@@ -124,7 +124,7 @@ def site(
     typer.echo(f"page    {page}")
 
 
-def _print_last(found: Sequence[History], courses: Sequence[SeriesHistory], quantile: str) -> None:
+def _print_last(matching: Sequence[History], courses: Sequence[SeriesHistory], quantile: str) -> None:
     """List the series with their last values, the marks on these, and the number of suspected changes."""
     from rtgauge.record.quantiles import field_of, times_longer
     from rtgauge.units import format_time, plural
@@ -136,7 +136,7 @@ def _print_last(found: Sequence[History], courses: Sequence[SeriesHistory], quan
     }
     field = field_of(quantile)
     rows: list[tuple[str, ...]] = []
-    for each, parameters in zip(found, parameter_texts(found), strict=True):
+    for each, parameters in zip(matching, parameter_texts(matching), strict=True):
         point = last.get((each.series, dumps(each.parameters), each.tool, each.machine))
         values = ["", "", "", ""]
         if point is not None:

@@ -57,17 +57,17 @@ def _print_json(document: BaseModel) -> None:
     typer.echo(document.model_dump_json(indent=1))
 
 
-def _said(
+def _labels_given(
     commit: str | None, labels: list[str] | None, machines: list[str] | None, *, relabel: bool
 ) -> GivenLabels:
     from rtgauge_ext.store.adding import GivenLabels
     from rtgauge_ext.store.labels import MOST_LABELS, check_word
 
     named = {target: name for name, _, target in (text.partition("@") for text in machines or [])}
-    said = GivenLabels(commit, label_pairs("--label", labels), named, relabel)
+    given = GivenLabels(commit, label_pairs("--label", labels), named, relabel)
     for option, texts in (
         ("--commit", [commit] if commit else []),
-        ("--label", [text for pair in said.labels.items() for text in pair if text]),
+        ("--label", [text for pair in given.labels.items() for text in pair if text]),
         ("--machine", [name for name in named.values() if name]),
     ):
         for text in texts:
@@ -75,9 +75,9 @@ def _said(
                 check_word(text)
             except ValueError as error:
                 raise InputError(f"{option} {text[:40]}: {error}") from None
-    if len(said.labels) > MOST_LABELS:
+    if len(given.labels) > MOST_LABELS:
         raise InputError(f"--label: give at most {MOST_LABELS}")
-    return said
+    return given
 
 
 @app.command("add")
@@ -128,21 +128,21 @@ def add(
     from rtgauge_ext.store.document import Added, StoreAdded
     from rtgauge_ext.store.store import Store
 
-    said = _said(commit, label, machine, relabel=relabel)
+    given = _labels_given(commit, label, machine, relabel=relabel)
     places = [find_record(named) for named in records]
-    found = [(folder, folder != place) for place in places for folder in adding.folders_of(place)]
-    folders = {folder: in_folder or len(found) > 1 for folder, in_folder in found}
+    record_folders = [(folder, folder != place) for place in places for folder in adding.folders_of(place)]
+    folders = {folder: in_folder or len(record_folders) > 1 for folder, in_folder in record_folders}
     opened = Store.open(store, make=True)
     added: list[Added] = []
     problem: RtgaugeError | None = None
     kept = 0
-    for folder, one_of_many in folders.items():
+    for folder, in_batch in folders.items():
         try:
-            done = adding.add(opened, folder, said, one_of_many=one_of_many)
-            added.append(Added(path=str(folder), record=done.name, outcome=done.outcome))
-            kept += done.kept
+            result = adding.add(opened, folder, given, in_batch=in_batch)
+            added.append(Added(path=str(folder), record=result.name, outcome=result.outcome))
+            kept += result.kept
             if not json:
-                typer.echo(f"{done.outcome}: {done.name}")
+                typer.echo(f"{result.outcome}: {result.name}")
         except RtgaugeError as error:
             if len(folders) == 1:
                 raise
@@ -219,7 +219,7 @@ def list_store(
             drop=("labels", "commit", "kernel", "host", "date"),
             name="record",
         )
-        _say_missing(document.records)
+        _print_missing(document.records)
     if document.series is not None:
         typer.echo(f"{format_count(len(document.series))} series of whole steps in {store}")
         rows = [
@@ -270,7 +270,7 @@ def _cells(row: RecordRow) -> tuple[str, ...]:
     )
 
 
-def _say_missing(rows: Sequence[RecordRow]) -> None:
+def _print_missing(rows: Sequence[RecordRow]) -> None:
     gone = sum(row.missing for row in rows)
     if gone:
         print_sentence(
@@ -403,14 +403,14 @@ def _print_record(row: RecordRow, results: Sequence[RecordPoint]) -> None:
     typer.echo(f"  {row.path}")
     if row.missing:
         print_sentence("  This folder is gone; the store keeps the figures.")
-    said = " ".join(
+    labels = " ".join(
         [
             *([f"commit={row.commit}"] if row.commit else []),
             *(f"{key}={value}" for key, value in row.labels.items()),
         ]
     )
-    if said:
-        typer.echo(f"  {said}")
+    if labels:
+        typer.echo(f"  {labels}")
     if row.verdict is not None:
         typer.echo(f"  {row.verdict}: {row.requirement}")
     cells = [
@@ -454,8 +454,8 @@ def remove(
 
 def _progress() -> Callable[[int, int], None]:
     if not sys.stderr.isatty():
-        return lambda _done, _all: None
-    return lambda done, every: typer.echo(f"\r{done} of {every}", err=True, nl=False)
+        return lambda _finished, _all: None
+    return lambda finished, every: typer.echo(f"\r{finished} of {every}", err=True, nl=False)
 
 
 @app.command("rebuild")

@@ -59,12 +59,12 @@ def spread(history: History) -> str | None:
     if not varies:
         return None
     gate = history.detectable
-    found = (
+    gate_text = (
         ""
         if gate is None
         else f"; a gate of {DEFAULT_PAIRS} pairs would find a change of {format_change(gate)}"
     )
-    return f"{history.quantile} varies {', '.join(varies)}{found}"
+    return f"{history.quantile} varies {', '.join(varies)}{gate_text}"
 
 
 INTERVALS = (

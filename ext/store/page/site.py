@@ -150,7 +150,7 @@ def _index(
         for row in judged.values()
     ]
     # The parameters stay on a narrow screen only if they tell two histories apart.
-    told_apart = ["parameters"] if all(len(set(page.parameters)) == 1 for page in series) else []
+    distinct_columns = ["parameters"] if all(len(set(page.parameters)) == 1 for page in series) else []
     suspected = any(each.changes for page in series for each in page.grouped)
     doubt = ["changes: suspected, not proven; to test one, use rtgauge gate."] if suspected else []
     hosts = Counter(row.host for row in machines)
@@ -186,7 +186,7 @@ def _index(
         Table("Last verdicts", ranked(verdict_columns, *in_names), verdicts),
         Table(
             "Histories",
-            ranked(history_columns, "boots", "machine", "last change", *told_apart),
+            ranked(history_columns, "boots", "machine", "last change", *distinct_columns),
             histories,
             doubt,
         ),

@@ -164,15 +164,15 @@ def _replay(search: FrontierSearch, repeat: int, trials: Mapping[Trial, Deadline
 def state_of(search: FrontierSearch, trials: Mapping[Trial, DeadlineCounts]) -> FrontierState:
     """Return the state of a search after `trials`. The same trials always lead to the same state."""
     brackets: list[Bracket] = []
-    wanted: list[Trial] = []
+    next_trials: list[Trial] = []
     for repeat in range(1, search.bisections + 1):
         result = _replay(search, repeat, trials)
         if isinstance(result, int):
-            wanted.append((result, repeat))
+            next_trials.append((result, repeat))
         else:
             brackets.append(result)
-    if wanted:
-        return FrontierState(wanted, None)
+    if next_trials:
+        return FrontierState(next_trials, None)
     ends = [bracket.holds for bracket in brackets]
     candidate = None if None in ends else min(end for end in ends if end is not None)
     step = search.resolution

@@ -60,10 +60,10 @@ def speed_points(runs: Sequence[FastRun]) -> list[SpeedPoint]:
             groups.setdefault(key, []).append(run)
     points: list[SpeedPoint] = []
     for (solver, policy, free_running, threads, nodes), repeats in sorted(groups.items()):
-        on_one_thread = groups.get((solver, policy, free_running, 1, nodes))
+        single_thread = groups.get((solver, policy, free_running, 1, nodes))
         speed_up = None
-        if on_one_thread is not None and threads > 1:
-            speed_up = ratio_of([run.step_ns for run in on_one_thread], [run.step_ns for run in repeats])
+        if single_thread is not None and threads > 1:
+            speed_up = ratio_of([run.step_ns for run in single_thread], [run.step_ns for run in repeats])
         switches = [run.switches_per_step for run in repeats if run.switches_per_step is not None]
         longest = [run.step_max_ns for run in repeats if run.step_max_ns is not None]
         points.append(

@@ -41,7 +41,7 @@ def thread_numbers(steps: Sequence[Step], aims: Aims) -> list[int]:
 
 
 @dataclass(frozen=True)
-class Wanted:
+class PlannedSearch:
     """A wanted search: its solver, policy and period."""
 
     solver: str
@@ -50,16 +50,16 @@ class Wanted:
     search: FrontierSearch
 
 
-def _fits(run: PacedRun, wanted: Wanted) -> bool:
+def _fits(run: PacedRun, planned: PlannedSearch) -> bool:
     own = run.configuration
     ours = (own.solver, own.policy, own.threads, run.period_ns)
-    same = ours == (wanted.solver, wanted.policy, wanted.search.threads, wanted.period_ns)
+    same = ours == (planned.solver, planned.policy, planned.search.threads, planned.period_ns)
     return same and own.without == WHOLE and not own.free_running
 
 
-def trials_of(paced: Sequence[PacedRun], wanted: Wanted) -> dict[Trial, DeadlineCounts]:
+def trials_of(paced: Sequence[PacedRun], planned: PlannedSearch) -> dict[Trial, DeadlineCounts]:
     """Return the outcomes of the runs that belong to a search, by (nodes, repeat)."""
-    fitting = [run for run in paced if _fits(run, wanted)]
+    fitting = [run for run in paced if _fits(run, planned)]
     return {
         (run.configuration.nodes, run.repeat): DeadlineCounts(run.deadlines, run.missed, run.counted)
         for run in fitting
@@ -81,7 +81,9 @@ def most_nodes(record: Record, steps: Sequence[Step], solver: str) -> int:
     return whole_nodes(total / 2 / min(bytes_per_node), most=MOST_NODES)
 
 
-def searches(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[str]) -> list[Wanted]:
+def searches(
+    record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[str]
+) -> list[PlannedSearch]:
     """Return all searches on one target. Each starts a little below the frontier that the cost model
     predicts, or at START_WITHOUT nodes without a prediction.
     """
@@ -89,7 +91,7 @@ def searches(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequen
     cpus = max((len(step.cpus) for step in steps if is_tire(step)), default=1) or 1
     frontiers = predicted_frontiers(fast, aims.period_ns, cpus)
     predicted = {(each.solver, each.policy, each.threads): each.mean for each in frontiers}
-    wanted: list[Wanted] = []
+    planned: list[PlannedSearch] = []
     for policy in policies:
         for solver in aims.solvers:
             for threads in thread_numbers(steps, aims):
@@ -100,26 +102,26 @@ def searches(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequen
                 most, times = most_nodes(record, steps, solver), aims.bisections
                 search = FrontierSearch(threads, 0, most, bisections=times, confirmations=times)
                 start = whole_nodes(start, search.least, search.most)
-                wanted.append(Wanted(solver, policy, aims.period_ns, replace(search, start=start)))
-    return wanted
+                planned.append(PlannedSearch(solver, policy, aims.period_ns, replace(search, start=start)))
+    return planned
 
 
 def states(
     record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[str]
-) -> list[tuple[Wanted, FrontierState]]:
+) -> list[tuple[PlannedSearch, FrontierState]]:
     """Return every search with its state."""
     paced = paced_runs(steps, whole_only=True, record=record)
     every = searches(record, steps, aims, policies)
-    return [(wanted, state_of(wanted.search, trials_of(paced, wanted))) for wanted in every]
+    return [(planned, state_of(planned.search, trials_of(paced, planned))) for planned in every]
 
 
 def ended(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[str]) -> list[Searched]:
     """Return the finished searches."""
     return [
         Searched(
-            solver=wanted.solver, policy=wanted.policy, period_ns=wanted.period_ns, frontier=state.frontier
+            solver=planned.solver, policy=planned.policy, period_ns=planned.period_ns, frontier=state.frontier
         )
-        for wanted, state in states(record, steps, aims, policies)
+        for planned, state in states(record, steps, aims, policies)
         if state.frontier is not None
     ]
 

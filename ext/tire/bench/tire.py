@@ -51,8 +51,8 @@ def _by_turns(first: tuple[str, int, int], second: tuple[str, int, int]) -> tupl
     """Node-steps a second of both, a value a round; they change places from round to round."""
     rates: dict[tuple[str, int, int], list[float]] = {first: [], second: []}
     for number in range(ROUNDS):
-        for one in (first, second) if number % 2 else (second, first):
-            rates[one].append(_rate(*one))
+        for configuration in (first, second) if number % 2 else (second, first):
+            rates[configuration].append(_rate(*configuration))
     return rates[first], rates[second]
 
 
@@ -83,11 +83,11 @@ def measure(_: argparse.Namespace) -> Findings:
     """Speeds, their ratios, and the real-time frontier of every solver."""
     if os.geteuid():
         raise CannotMeasure("the real-time runs need root")
-    found = Findings()
+    findings = Findings()
     halo, semaphore = _by_turns(("halo", 4000, 1), ("semaphore", 4000, 1))
     kernel = _values("halo", 4000, 1, "--steps=100")["kernel"]
-    found.notes.append(f"compiled with {FLAGS}; the loops of halo for {kernel}")
-    found.figures += [
+    findings.notes.append(f"compiled with {FLAGS}; the loops of halo for {kernel}")
+    findings.figures += [
         Figure("halo, one thread, n = 4000", [rate / 1e6 for rate in halo], "M node-steps/s"),
         Figure("semaphore, one thread, n = 4000", [rate / 1e6 for rate in semaphore], "M node-steps/s"),
         Figure(
@@ -98,25 +98,25 @@ def measure(_: argparse.Namespace) -> Findings:
     ]
     cpus = len(os.sched_getaffinity(0))
     if cpus > 1:
-        two, one = _by_turns(("halo", 40_000, 2), ("halo", 40_000, 1))
-        found.figures += [
-            Figure("halo, one thread, n = 40 000", [rate / 1e6 for rate in one], "M node-steps/s"),
+        two, single = _by_turns(("halo", 40_000, 2), ("halo", 40_000, 1))
+        findings.figures += [
+            Figure("halo, one thread, n = 40 000", [rate / 1e6 for rate in single], "M node-steps/s"),
             Figure("halo, two threads, n = 40 000", [rate / 1e6 for rate in two], "M node-steps/s"),
             Figure(
                 "two threads over one, n = 40 000",
-                [a / b for a, b in zip(two, one, strict=True)],
+                [a / b for a, b in zip(two, single, strict=True)],
                 at_least=TWO_THREADS,
             ),
         ]
     else:
-        found.missing.append("tire: two threads need two CPUs")
+        findings.missing.append("tire: two threads need two CPUs")
     for solver, threads in FRONTIERS:
         if threads > cpus:
             continue
         say(f"frontier of {solver}, {threads} threads ...")
         low, high = _frontier(solver, threads)
         note = f"{high} nodes missed a deadline" if high < MOST_NODES else "the most that there may be"
-        found.figures.append(
+        findings.figures.append(
             Figure(
                 f"100 Hz kept by {solver}, {threads} thread{'s' if threads > 1 else ''}",
                 [float(low)],
@@ -125,8 +125,8 @@ def measure(_: argparse.Namespace) -> Findings:
             )
         )
     spread = statistics.median(halo) / statistics.median(semaphore)
-    found.notes.append(
+    findings.notes.append(
         f"a ratio of medians: {spread:.1f} times as many node-steps; every frontier kept {REPEATS} "
         f"runs of {PACED_NS / 1e9:g} s without a miss"
     )
-    return found
+    return findings

@@ -147,7 +147,7 @@ def faults() -> list[Fault]:
     CPU.
     """
     elsewhere = frozenset({"rt-tasks-elsewhere"})
-    found = [
+    planted = [
         Fault("FIFO hog, priority 99", hog("SCHED_FIFO", 99, 0.02, 0.4), elsewhere),
         Fault("round-robin hog, priority 98", hog("SCHED_RR", 98, 0.05, 0.4), elsewhere),
         Fault("compaction of locked memory", IMPORTS + COMPACT, frozenset({"compact-unevictable"})),
@@ -159,7 +159,7 @@ def faults() -> list[Fault]:
         ),
     ]
     if RT_RUNTIME.exists():
-        found.append(
+        planted.append(
             Fault(
                 "throttling after 100 ms of each second",
                 hog("SCHED_FIFO", 1, 0.03, 0.12),
@@ -171,7 +171,7 @@ def faults() -> list[Fault]:
     free = [path for path in loops if not (path / "loop").is_dir()]
     if free:
         devices = [f"/dev/{path.name}" for path in free[-4:]]
-        found.append(
+        planted.append(
             Fault(
                 "kworkers of disks on the CPU",
                 IMPORTS + LOOP_DISKS.replace("{devices}", str(devices)),
@@ -186,8 +186,8 @@ def faults() -> list[Fault]:
     if disk is not None and queues and _movable(queues[0]):
         affinity = (str(queues[0] / "smp_affinity_list"), str(CPU))
         program = IMPORTS + READ.replace("{disk}", disk)
-        found.append(Fault("disk's interrupt", program, frozenset({"irqs-on-isolated"}), (affinity,)))
-    return found
+        planted.append(Fault("disk's interrupt", program, frozenset({"irqs-on-isolated"}), (affinity,)))
+    return planted
 
 
 def _movable(interrupt: Path) -> bool:
@@ -379,39 +379,43 @@ def summary(lines: Sequence[dict[str, Any]]) -> list[str]:
     """What the results say."""
     by_part = {part: [line for line in lines if line["part"] == part] for part in PARTS}
     planted = by_part["fault"]
-    said = [
+    text_lines = [
         f"  {line['fault']}: {line['clean_us']} us, with it {line['faulty_us']} us: it does not show here"
         for line in planted
         if "outcome" not in line
     ]
-    found = [line for line in planted if "outcome" in line]
-    said += [
+    finished = [line for line in planted if "outcome" in line]
+    text_lines += [
         f"  {line['fault']}: {line['clean_us']} us, with the fault {line['faulty_us']} us; "
         f"{line['outcome']}, kept {', '.join(line['kept']) or 'nothing'}, {line['runs']} runs, "
         f"{line['took_s']} s"
-        for line in found
+        for line in finished
     ]
-    if found:
-        in_time = sum(line["fixed"] and line["took_s"] <= 600 for line in found)
-        others = sum(bool(line["others_kept"]) for line in found)
-        said.append(f"faults found and fixed within 10 minutes: {in_time} of {len(found)}")
-        said.append(f"another setting kept as well: {others} of {len(found)}")
-        said.append(f"everything as before: {sum(not line['different'] for line in found)} of {len(found)}")
+    if finished:
+        in_time = sum(line["fixed"] and line["took_s"] <= 600 for line in finished)
+        others = sum(bool(line["others_kept"]) for line in finished)
+        text_lines.append(f"faults found and fixed within 10 minutes: {in_time} of {len(finished)}")
+        text_lines.append(f"another setting kept as well: {others} of {len(finished)}")
+        text_lines.append(
+            f"everything as before: {sum(not line['different'] for line in finished)} of {len(finished)}"
+        )
     idle = by_part["nothing"]
     if idle:
-        said.append(f"nothing to gain, nothing kept: {sum(not line['kept'] for line in idle)} of {len(idle)}")
-    ended = [*found, *idle]
+        text_lines.append(
+            f"nothing to gain, nothing kept: {sum(not line['kept'] for line in idle)} of {len(idle)}"
+        )
+    ended = [*finished, *idle]
     if ended:
         worse = sum(bool(line["kept"]) and (line["confirmed_gain"] or 0) < -0.2 for line in ended)
-        said.append(f"worse at the end by more than 20 %: {worse} of {len(ended)}")
+        text_lines.append(f"worse at the end by more than 20 %: {worse} of {len(ended)}")
     killed = by_part["kill"]
     if killed:
         in_force = sum(line["changed"] > 0 for line in killed)
         back = sum(not line["different"] for line in killed)
-        said.append(
+        text_lines.append(
             f"killed: everything put back in {back} of {len(killed)} ({in_force} with settings in force)"
         )
-    return said
+    return text_lines
 
 
 def main() -> None:
@@ -434,8 +438,8 @@ def main() -> None:
     }
     for part in () if given.only_print else given.parts.split(","):
         make, tries = makers[part]
-        done = sum(line["part"] == part and line.get("fault", names[0]) in names for line in lines)
-        for number in range(done, tries):
+        finished = sum(line["part"] == part and line.get("fault", names[0]) in names for line in lines)
+        for number in range(finished, tries):
             if time.monotonic() - begin > given.most_s:
                 break
             try:

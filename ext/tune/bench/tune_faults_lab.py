@@ -166,11 +166,11 @@ def main() -> None:
     parser.add_argument("--tries", type=int, default=TRIES, help="of each fault")
     parser.add_argument("--faults", default="", help="only faults whose name begins so; several with commas")
     given = parser.parse_args()
-    wanted = [fault for fault in FAULTS if fault.name.startswith(tuple(given.faults.split(",")))]
-    done = [json.loads(line)["fault"] for line in given.results.open()] if given.results.exists() else []
-    missing = [fault for fault in wanted for _ in range(done.count(fault.name), given.tries)]
+    chosen = [fault for fault in FAULTS if fault.name.startswith(tuple(given.faults.split(",")))]
+    finished = [json.loads(line)["fault"] for line in given.results.open()] if given.results.exists() else []
+    missing = [fault for fault in chosen for _ in range(finished.count(fault.name), given.tries)]
     with guest():
-        for number, fault in enumerate(missing, len(done)):
+        for number, fault in enumerate(missing, len(finished)):
             line = a_try(fault, number)
             with given.results.open("a") as file:
                 file.write(json.dumps(line) + "\n")

@@ -289,7 +289,7 @@ def test_a_fleet_that_waits_for_a_run_ends_on_ctrl_c(tmp_path: Path) -> None:
         said.append(text)
         signal.raise_signal(signal.SIGINT)
 
-    waiting.say = say
+    waiting.notify = say
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         with (

@@ -85,7 +85,7 @@ class Guest:
 def boots(
     guest: Guest, monkeypatch: pytest.MonkeyPatch, interrupt: Interrupt | None = None
 ) -> BootDeployments:
-    monkeypatch.setattr(boot_deployments, "GuestReboots", lambda name, engines, say: guest)
+    monkeypatch.setattr(boot_deployments, "GuestReboots", lambda name, engines, notify: guest)
     monkeypatch.setattr(boot_deployments, "where_now", lambda name: None)
     return BootDeployments(guest, interrupt or Interrupt(), lambda text: None)  # pyright: ignore[reportArgumentType]
 

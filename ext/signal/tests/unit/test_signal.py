@@ -191,7 +191,7 @@ def test_with_an_instrument_the_target_plays_the_measured_role() -> None:
     assert response.role == "slave"
     probe = PROBES["response"]
     assert isinstance(probe, SignalProbe)
-    words = probe.beside_instrument(response, "/s")
+    words = probe.arguments_with_instrument(response, "/s")
     assert not [word for word in words if "instrument" in word or "samples" in word or word == "--count=7"]
     assert (
         normalise(PROBES["periodic"], {"instrument": "serial:E660", "path": "gpio:x:1"}, "x").role == "master"

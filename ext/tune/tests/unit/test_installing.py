@@ -194,7 +194,7 @@ def etc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "etc").mkdir()
     places = {name: tmp_path / "etc" / name / name for name in installing.PLACES}
     monkeypatch.setattr(installing, "PLACES", places)
-    monkeypatch.setattr(installing, "WANTS", tmp_path / "etc" / "wants")
+    monkeypatch.setattr(installing, "WANTS_FOLDER", tmp_path / "etc" / "wants")
     monkeypatch.setattr(installing, "SYSTEMD", tmp_path / "no systemd")
     return tmp_path / "etc"
 

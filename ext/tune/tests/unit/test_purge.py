@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.support.package_scripts import purge
 
-from rtgauge_ext.tune.installing import LINKED, PLACES, WANTS
+from rtgauge_ext.tune.installing import LINKED, PLACES, WANTS_FOLDER
 from rtgauge_ext.tune.keep_files import SLICE_FILE, SYSCTL_FILE, UNIT_FILE, Value, files_with, slice_text
 
 KEPT = [
@@ -22,7 +22,7 @@ def installed(root: Path) -> dict[str, Path]:
     for name, text in {**files_with(KEPT), SLICE_FILE: slice_text("2-3")}.items():
         places[name].parent.mkdir(parents=True, exist_ok=True)
         places[name].write_text(text)
-    wants = root / WANTS.relative_to("/")
+    wants = root / WANTS_FOLDER.relative_to("/")
     wants.mkdir()
     for name in LINKED:
         (wants / name).symlink_to(f"../{name}")

@@ -37,7 +37,15 @@ from rtgauge_ext.tune.page import basis, figures, page, tables
 from rtgauge_ext.tune.refused import refused_in
 from rtgauge_ext.tune.result import TuneOutcome, TuneResult
 from rtgauge_ext.tune.search import PairOutcome, Visit
-from rtgauge_ext.tune.study import Played, deployment, next_runs, play, seen_of, value_ns, with_more_budget
+from rtgauge_ext.tune.study import (
+    Played,
+    deployment,
+    next_runs,
+    play,
+    value_ns,
+    visit_result,
+    with_more_budget,
+)
 from rtgauge_ext.tune.tuning_options import TuningOptions, options_of, plain, resolution, tune_plan
 
 if TYPE_CHECKING:
@@ -152,13 +160,13 @@ def test_the_worst_load_counts_and_a_missing_one_leaves_no_value() -> None:
     requirement = parse_requirement("latency<=100us")
     quiet = measured([20_000] * 10)
     loud = measured([20_000, 150_000], load="cpu")
-    seen = seen_of([quiet, loud], Visit((), ["idle", "cpu"]), requirement)
+    seen = visit_result([quiet, loud], Visit((), ["idle", "cpu"]), requirement)
     assert seen.value_ns == 150_000
     assert not seen.meets
-    assert seen_of([quiet], Visit((), ["idle"]), requirement).meets
-    assert seen_of([quiet], Visit((), ["idle", "cpu"]), requirement).value_ns is None
+    assert visit_result([quiet], Visit((), ["idle"]), requirement).meets
+    assert visit_result([quiet], Visit((), ["idle", "cpu"]), requirement).value_ns is None
     invalid = measured([20_000], marks=[Mark(name="throttled", severity=Severity.INVALID, detail="why")])
-    assert seen_of([invalid], Visit((), ["idle"]), requirement).value_ns is None
+    assert visit_result([invalid], Visit((), ["idle"]), requirement).value_ns is None
 
 
 def no_facts(_: str) -> None:
