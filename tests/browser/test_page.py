@@ -159,7 +159,7 @@ def test_figures_are_drawn_without_complaints_or_overflow(
     assert chrome.execute_script("return window.owned === undefined")
 
 
-def test_the_page_asks_for_nothing_from_elsewhere(chrome: Chrome, pages: dict[str, Path]):
+def test_the_page_loads_nothing_from_other_hosts(chrome: Chrome, pages: dict[str, Path]):
     visit(chrome, pages["plain"])
     assert (
         chrome.execute_script(

@@ -50,7 +50,7 @@ def intervals_us(record: Record) -> list[int]:
     return [step.key.parameters.get("interval_ns") // 1000 for step in record.steps]
 
 
-def test_it_grows_until_nothing_is_asked(tmp_path: Path) -> None:
+def test_a_study_grows_until_it_adds_no_steps(tmp_path: Path) -> None:
     study = AdaptiveStudy(Halving(), Overrides())
     with Interrupt(lambda: None) as interrupt:
         path, run, _ = start_run(

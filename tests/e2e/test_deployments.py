@@ -220,7 +220,7 @@ def in_namespace(script: str, *words: object) -> subprocess.CompletedProcess[str
 
 @several_cpus
 @pytest.mark.skipif(not (CPU / "cpu1/online").exists(), reason="CPU 1 cannot be switched off here")
-def test_a_read_only_sys_is_said(unchanged: dict[str, Any]) -> None:
+def test_a_read_only_sys_is_reported(unchanged: dict[str, Any]) -> None:
     line = error_line(in_namespace("mount -o remount,bind,ro /sys", "deploy", "apply", "Single"), 3)
     assert "read-only" in line
     assert "nothing was changed" in line
@@ -242,7 +242,7 @@ def test_a_cpu_that_refuses_leaves_its_deployment_out(tmp_path: Path, unchanged:
 
 @several_cpus
 @pytest.mark.skipif(not (CPUSET / "cpuset.cpus").exists(), reason="no version 1 cpuset here")
-def test_a_cpuset_that_is_busy_is_said(tmp_path: Path) -> None:
+def test_a_busy_cpuset_is_reported(tmp_path: Path) -> None:
     busy = CPUSET / "test-busy"
     busy.mkdir()
     try:

@@ -122,7 +122,7 @@ def test_the_output_folder_cannot_be_written(tmp_path: Path, real_record: Path) 
     assert file.read_text() == "mine"
 
 
-def test_an_engine_that_is_none_is_said_to_be(tmp_path: Path) -> None:
+def test_a_program_that_is_not_an_engine_is_refused(tmp_path: Path) -> None:
     words = ("probe", "wakeup", "--duration", "200ms")
     assert "the engine is missing" in error_line(
         invoke(*words, env={"RTGAUGE_ENGINE": str(tmp_path / "none")}), 3

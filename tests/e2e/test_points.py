@@ -88,7 +88,7 @@ def test_a_point_that_costs_more_than_its_budget_is_refused(program: Path) -> No
     assert of_program(program) == []
 
 
-def test_a_function_that_is_not_there_is_refused_before_the_program_is_measured(program: Path) -> None:
+def test_a_missing_function_is_refused_before_measuring(program: Path) -> None:
     words = ("--begin", f"{program}:control::Loop::red", "--end", f"{program}:control::Loop::end")
     message = error_line(rtgauge("watch", *words, "--duration", "1s", "--", program), 2)
     assert "has no function 'control::Loop::red'" in message

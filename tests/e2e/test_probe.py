@@ -171,7 +171,7 @@ def test_a_requirement(require: str, status: int) -> None:
     good(done, status)
 
 
-def test_calibrate_tells_the_cost_of_each_clock() -> None:
+def test_calibrate_prints_the_cost_of_each_clock() -> None:
     content = document(good(invoke("probe", "calibrate", "--count", 5000, "--json")).stdout)
     clocks = {one["clock"]: one for one in content["steps"][0]["calibrations"]}
     assert clocks["CLOCK_MONOTONIC"]["count"] == 5000
@@ -185,7 +185,7 @@ def test_calibrate_tells_the_cost_of_each_clock() -> None:
 
 
 @pytest.mark.load
-def test_beside_a_load() -> None:
+def test_a_probe_runs_under_a_load() -> None:
     (step,) = document(invoke("probe", "wakeup", "--load", "cpu", *SHORT, "--json").stdout)["steps"]
     assert step["key"]["load"] == "cpu"
     assert step["load"]["parts"][0]["reached"]["cpu_share"] > 0

@@ -147,7 +147,7 @@ def test_the_random_order_of_repeats_follows_the_seed(tmp_path: Path) -> None:
 
 
 @pytest.mark.load
-def test_a_load_runs_beside_its_step_and_says_what_it_reached(tmp_path: Path) -> None:
+def test_a_load_runs_during_its_step_and_reports_its_rate(tmp_path: Path) -> None:
     plan = tmp_path / "p.toml"
     plan.write_text(
         'load-warm-up = "200ms"\n[defaults]\nduration = "1s"\nwarm-up = "100ms"\n[[step]]\nload = "cpu"\n'

@@ -145,7 +145,7 @@ def test_a_measurement_is_picked_up_after_a_long_absence(tmp_path: Path) -> None
         assert left_on(board) == ""
 
 
-def test_a_run_that_goes_on_is_not_resumed_beside_it(tmp_path: Path) -> None:
+def test_a_run_that_goes_on_is_not_resumed(tmp_path: Path) -> None:
     with Machine(tmp_path) as board:
         process = begin(board, tmp_path, duration="10min")
         try:

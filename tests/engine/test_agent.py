@@ -260,7 +260,7 @@ def test_read_takes_patterns_from_standard_input(agent: Agent, tmp_path: Path, s
     assert set(read(agent, "-", input=separator.join(names))) == set(names)
 
 
-def test_read_says_that_a_name_cannot_be_said(agent: Agent, tmp_path: Path) -> None:
+def test_a_name_that_is_not_utf8_reads_as_an_error(agent: Agent, tmp_path: Path) -> None:
     (tmp_path / os.fsdecode(b"\xff")).touch()
     assert list(read(agent, tmp_path / "*").values()) == [{"error": "EILSEQ"}]
 
@@ -366,7 +366,7 @@ def test_restore_leaves_what_another_changed(agent: Agent, tmp_path: Path) -> No
     assert agent.restore("--run", "r1")[1][-1]["count"] == 0
 
 
-def test_restore_takes_only_the_run_it_is_told(agent: Agent, tmp_path: Path) -> None:
+def test_restore_affects_only_the_named_run(agent: Agent, tmp_path: Path) -> None:
     a, b, c = (tmp_path / n for n in "abc")
     for path in (a, b, c):
         path.write_text("0\n")

@@ -69,7 +69,9 @@ def test_frames_of_an_interface_are_set_and_put_back(
     assert read(agent, name)[name]["text"] == before
 
 
-def test_what_the_driver_changes_or_lacks_is_said(agent: Agent, tap: tuple[str, Callable[[], None]]) -> None:
+def test_a_driver_reports_values_it_changes_or_lacks(
+    agent: Agent, tap: tuple[str, Callable[[], None]]
+) -> None:
     frames, eee, wait = (f"ethtool:{tap[0]}:{key}" for key in ("rx-frames", "eee", "rx-usecs"))
     status, said = agent.set(frames, "1000", eee, "off", wait, "100")
     assert status == 3

@@ -363,9 +363,7 @@ def test_a_program_runs_on_its_cpus(agent: Agent) -> None:
     assert completed.stdout.split()[1] == str(cpu)
 
 
-def test_a_program_that_cannot_be_placed_or_started_is_said(
-    agent: Agent, group: Path, tmp_path: Path
-) -> None:
+def test_a_program_that_cannot_start_is_reported(agent: Agent, group: Path, tmp_path: Path) -> None:
     for words, code in (
         ((str(tmp_path), "true"), "group"),
         (("/no/such/group", "true"), "group"),

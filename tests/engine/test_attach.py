@@ -194,13 +194,13 @@ def test_end_ends_the_program(start: Any) -> None:
     assert program.events()[-1]["reason"] == "signal"
 
 
-def test_a_lease_that_runs_out_is_seen(start: Any) -> None:
+def test_an_expired_lease_is_detected(start: Any) -> None:
     program = start("exec sleep 1000", lease_s=0.3)
     assert whole(program.attach()) == (128 + signal.SIGTERM, ATTACHED, ended(128 + signal.SIGTERM))
     assert program.events()[-1]["reason"] == "lease"
 
 
-def test_a_guard_that_was_killed_is_said_so(start: Any) -> None:
+def test_a_killed_guard_gives_status_137(start: Any) -> None:
     program = start("echo here; exec sleep 1000")
     attach = program.attach()
     assert next_line(attach) + next_line(attach) == ATTACHED + "here\n"

@@ -230,7 +230,7 @@ class TestWithoutRights:
         assert stream.reason == "count"
         assert "not-locked" in stream.marks
 
-    def test_no_access_to_the_latency_wish(self, open_engine: Path) -> None:
+    def test_no_access_to_the_latency_request_is_marked(self, open_engine: Path) -> None:
         stream = wakeup(open_engine, "--count=20", "--memory-lock=off", policy="other", prefix=NOBODY)
         assert stream.one("hello")["dma_latency"] == {"wanted_us": 0, "state": "failed"}
         assert "dma-latency-failed" in stream.marks

@@ -137,14 +137,14 @@ def test_a_fast_loop_with_many_calls_is_measured(engine: Path, tmp_path: Path, l
     assert releases_of(values) >= MEASURED_NS // period_ns - 1
 
 
-def test_a_slack_of_its_timers_is_told(engine: Path, tmp_path: Path, loops: Path) -> None:
+def test_the_slack_of_its_timers_is_reported(engine: Path, tmp_path: Path, loops: Path) -> None:
     with loop(loops, "absolute", tmp_path, "--fifo", "0") as process:
         Path(f"/proc/{process.pid}/timerslack_ns").write_text("3000000")
         values, _ = watched(engine, tmp_path, process)
     assert values["timer_slack_ns"] == 3_000_000
 
 
-def test_a_change_of_its_policy_is_told(engine: Path, tmp_path: Path, loops: Path) -> None:
+def test_a_change_of_its_policy_is_reported(engine: Path, tmp_path: Path, loops: Path) -> None:
     with (
         loop(loops, "absolute", tmp_path) as process,
         made_instance(engine, tmp_path, f"rtgauge-test-{os.getpid()}") as name,
@@ -162,7 +162,9 @@ def test_a_change_of_its_policy_is_told(engine: Path, tmp_path: Path, loops: Pat
 
 
 @pytest.mark.parametrize("how", [signal.SIGSEGV, signal.SIGKILL])
-def test_what_ended_the_program_is_told(engine: Path, tmp_path: Path, how: signal.Signals) -> None:
+def test_the_cause_of_the_end_of_a_program_is_reported(
+    engine: Path, tmp_path: Path, how: signal.Signals
+) -> None:
     """It crashes, or works for longer than its limit of real-time CPU time."""
     with python(WORKER) as process:
         if how is signal.SIGKILL:

@@ -135,7 +135,7 @@ def test_an_output_is_toggled(lab: Lab) -> None:
         ("0,1,2,4", "both", "did not answer"),
     ],
 )
-def test_what_is_wrong_with_a_line_is_said(lab: Lab, lines: str, role: str, said: str) -> None:
+def test_an_error_names_what_is_wrong_with_a_line(lab: Lab, lines: str, role: str, said: str) -> None:
     lab.boot(GUEST)
     assert said in error_line(
         probe(

@@ -83,7 +83,7 @@ def all_there(step: dict[str, Any], seconds: int) -> bool:
     return bool(step["total"]["count"] + step["total"]["missed"] == 100 * seconds * len(step["cpus"]))
 
 
-def test_a_power_cut_in_the_middle_is_told_as_one(lab: Lab, tmp_path: Path) -> None:
+def test_a_power_cut_in_a_step_is_reported_as_one(lab: Lab, tmp_path: Path) -> None:
     process = begin(lab, tmp_path, "--duration", "60s")
     try:
         good(rtgauge("lab", "reset", "debian", env=lab.env))
@@ -172,7 +172,7 @@ def test_a_host_key_that_is_not_the_guests(lab: Lab) -> None:
         known.write_text(right)
 
 
-def test_a_port_that_is_taken_is_told(lab: Lab) -> None:
+def test_a_port_in_use_is_named(lab: Lab) -> None:
     port = lab.listed("debian")["running"]["port"]
     good(rtgauge("lab", "build", "debian-rt", env=lab.env, timeout=BUILD_S))
     line = error_line(rtgauge("lab", "boot", "debian-rt", "--accel", "tcg", "--port", port, env=lab.env), 3)

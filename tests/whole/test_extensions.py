@@ -41,5 +41,5 @@ def test_the_table_of_extensions_has_each() -> None:
     assert [name for name in FOLDERS if f"[{name}]({name}/README.md)" not in table] == []
 
 
-def test_every_measurer_has_all_that_a_step_asks_for() -> None:
+def test_every_measurer_has_what_a_step_needs() -> None:
     assert all(load("measurers", name, Measurer) is not None for name in registered("measurers"))

@@ -417,7 +417,7 @@ def test_a_loop_is_compared_with_a_loop_and_wire_with_wire(tmp_path):
     ]
 
 
-def test_which_of_two_that_are_as_near_is_meant_has_to_be_said(tmp_path):
+def test_two_equally_near_names_have_to_be_chosen_from(tmp_path):
     sides = sides_of(
         [
             over(tmp_path / "stock", "loop:eventfd", "loop:pipe"),

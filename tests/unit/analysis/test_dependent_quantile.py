@@ -111,7 +111,7 @@ def test_where_the_run_has_no_more_samples_the_bound_is_endless():
     assert RunQuantile(of_windows(burst), Fraction(1, 2)).bounds(1_000) == (-ENDLESS_NS, ENDLESS_NS)
 
 
-def test_too_few_windows_or_samples_are_said():
+def test_too_few_windows_or_samples_are_reported():
     one = np.array([1])
     assert "only 1 window of time" in (
         why_no_interval(WindowCounts(one, np.array([[5_000]]), one, one), Fraction(1, 2)) or ""

@@ -152,7 +152,7 @@ def test_one_machine_needs_no_such_table(tmp_path: Path) -> None:
     assert machines_grids(compared(twice), 80) == []
 
 
-def test_where_all_are_emulated_it_is_said_too(tmp_path: Path) -> None:
+def test_an_emulated_machine_is_reported_if_all_are(tmp_path: Path) -> None:
     result = compared(
         [record(tmp_path / "a", emulated=True, host="one"), record(tmp_path / "b", emulated=True, host="two")]
     )

@@ -105,7 +105,7 @@ def test_runs_in_one_bin_show_a_change_to_its_width(
     assert decision.outcome is outcome
 
 
-def test_a_significant_change_below_the_wanted_one_passes() -> None:
+def test_a_significant_change_below_the_limit_passes() -> None:
     decision = decide(log_ratios(0.03, 0.005), larger_than=0.1, max_pairs=12)
     assert decision.outcome is Outcome.PASS
     assert decision.low is not None

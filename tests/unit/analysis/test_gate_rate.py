@@ -97,7 +97,7 @@ def test_the_ratios_within_pairs_count_if_boots_differ() -> None:
     assert decided([(1, 2)] * 12).spread is None
 
 
-def test_many_equal_events_pass_and_none_tell_nothing() -> None:
+def test_many_equal_events_pass_and_none_decide_nothing() -> None:
     same = [(50 + at % 3, 50 + (at + 1) % 3) for at in range(12)]
     assert decided(same).outcome is Outcome.PASS
     none = decided([(0, 0)] * 12)

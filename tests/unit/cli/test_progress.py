@@ -42,7 +42,7 @@ def lines(stream):
     return [line for line in stream.getvalue().splitlines() if not line.startswith("      ")]
 
 
-def test_the_time_left_learns_from_the_steps_that_are_done(clock):
+def test_the_time_left_learns_from_finished_steps(clock):
     stream = io.StringIO()
     measure(Display(stream), clock, [key(), key("cpu"), key("memory")], [10, 10, 10], [14, 14, 14])
     assert lines(stream) == [
@@ -77,7 +77,7 @@ def test_where_nobody_knows_how_long_a_study_takes_it_says_so(clock):
     ]
 
 
-def test_steps_are_named_by_what_tells_them_apart(clock):
+def test_steps_are_named_by_what_differs(clock):
     stream = io.StringIO()
     keys = [key(interval_ns=100_000), key(interval_ns=250_000), key(interval_ns=250_000, repeat=2)]
     measure(Display(stream), clock, keys, [1, 1, 1], [1, 1, 1])

@@ -56,7 +56,7 @@ def test_a_gate_says_the_same_in_both_forms(
     assert " ".join(capsys.readouterr().out.split()).startswith(" ".join(said.split()))
 
 
-def test_show_answers_what_the_gate_asked(kept_records: Path, tmp_path: Path) -> None:
+def test_show_prints_the_result_of_a_gate(kept_records: Path, tmp_path: Path) -> None:
     assert printed("show", kept_records / "gate").startswith("COULD NOT MEASURE")
     page = tmp_path / "page.html"
     assert printed("show", kept_records / "gate", "--page", page).startswith("COULD NOT MEASURE")

@@ -123,7 +123,7 @@ def test_an_interrupt_within_a_task_counts_as_the_interrupts() -> None:
         ([], RELEASE, 0),
     ],
 )
-def test_a_timer_that_the_kernel_programmed_late_is_told_from_a_late_interrupt(
+def test_a_late_programmed_timer_is_no_late_interrupt(
     rearmed: list[float], next_event: int, programmed_ns: int
 ) -> None:
     story = Story().switch(-500, 1, MEASURED, LOWER, state=1)
@@ -316,7 +316,7 @@ def test_a_reschedule_that_keeps_the_lower_task_is_throttling() -> None:
         )
 
 
-def test_a_lower_task_not_asked_to_leave_was_raised() -> None:
+def test_a_lower_task_without_need_resched_was_boosted() -> None:
     story = Story().switch(-500, 1, MEASURED, ("packets", 200, 79), state=1).timer(1, 1)
     story.events[-1] = story.events[-1]._replace(flags=4)
     story.at(300, 1, "softirq_entry", vec=3).at(350, 1, "softirq_exit", vec=3)
@@ -325,7 +325,7 @@ def test_a_lower_task_not_asked_to_leave_was_raised() -> None:
     assert not any(kind is Kind.THROTTLED for kind, _ in found)
 
 
-def test_a_higher_task_not_asked_to_leave_is_no_throttling() -> None:
+def test_a_higher_task_without_need_resched_is_no_throttling() -> None:
     story = Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(1, 1)
     story.events[-1] = story.events[-1]._replace(flags=4)
     story.switch(5, 1, LOWER, HIGHER).at(300, 1, "local_timer_entry", vector=236).at(
@@ -563,7 +563,7 @@ def test_a_chain_of_locks_is_followed_to_who_had_the_last_one() -> None:
     )
 
 
-def test_an_owner_that_sleeps_with_the_lock_is_said() -> None:
+def test_an_owner_that_sleeps_with_the_lock_is_named() -> None:
     story = (
         Story()
         .switch(-900, 1, IDLE, MEASURED)
@@ -580,7 +580,7 @@ def test_an_owner_that_sleeps_with_the_lock_is_said() -> None:
     assert found[Kind.LOCK_OWNER, "owner"] == pytest.approx(96)
 
 
-def test_a_migration_is_told_and_its_waiting_counts_on_both_cpus() -> None:
+def test_a_migration_is_reported_with_waits_on_both_cpus() -> None:
     story = Story().switch(-500, 1, MEASURED, HIGHER, state=1).switch(-600, 0, IDLE, LOWER)
     story.timer(1, 1).at(
         100, 0, "sched_migrate_task", comm="measured", pid=100, prio=19, orig_cpu=1, dest_cpu=0
@@ -599,7 +599,7 @@ def test_a_waker_that_is_a_task_is_named() -> None:
     assert explained(story.moment(66)).main.culprit == Culprit(Kind.WAKER, "feeder")
 
 
-def test_lost_events_are_unattributed_and_said() -> None:
+def test_lost_events_are_unattributed_and_reported() -> None:
     story = Story().switch(-500, 1, MEASURED, HIGHER, state=1).timer(1, 1)
     story.lost.append(Lost(1, RELEASE + 5_000, RELEASE + 205_000, 17))
     story.at(205, 1, "irq_handler_entry", irq=9, name="disk").at(210, 1, "irq_handler_exit", irq=9).switch(
@@ -612,7 +612,7 @@ def test_lost_events_are_unattributed_and_said() -> None:
     assert not explained(story.moment(302)).doubts
 
 
-def test_a_thread_never_seen_awake_is_not_called_late() -> None:
+def test_a_thread_without_a_wakeup_is_not_late() -> None:
     story = Story().switch(-500, 1, MEASURED, LOWER, state=1).at(-300, 1, "local_timer_entry", vector=236)
     explanation = explained(story.moment(900))
     assert explanation.main.culprit.kind is Kind.UNATTRIBUTED
@@ -625,7 +625,7 @@ def test_a_thread_that_the_trace_does_not_show_is_unattributed() -> None:
     assert explanation.doubts == ["the trace does not show what one of the threads did during a part of it"]
 
 
-def test_a_latency_that_is_not_the_time_between_is_said() -> None:
+def test_a_latency_unequal_to_its_span_is_reported() -> None:
     moment = (
         Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1).switch(7, 1, IDLE, MEASURED).moment(10)
     )
@@ -770,7 +770,7 @@ def test_preemption_is_off_from_the_request_to_switch() -> None:
     assert found[Kind.WAKEUP, ""] == pytest.approx(3)
 
 
-def test_a_task_asked_to_leave_could_not_be_preempted() -> None:
+def test_a_task_with_need_resched_could_not_be_preempted() -> None:
     """Without the event, the whole time counts as the wake-up on another CPU."""
     for asked, kind in ((True, Kind.PREEMPTION_OFF), (False, Kind.REMOTE_WAKEUP)):
         story = Story().switch(-500, 1, MEASURED, LOWER, state=1).switch(-600, 0, IDLE, HIGHER)

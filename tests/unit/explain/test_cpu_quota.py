@@ -114,7 +114,7 @@ def test_a_throttling_perhaps_before_the_release_is_a_doubt() -> None:
     assert of_kind(surely, Kind.QUOTA) == pytest.approx(29_998, abs=5)
 
 
-def test_the_reading_tells_which_of_two_waits_it_was() -> None:
+def test_the_clock_reading_decides_between_two_waits() -> None:
     story, latency_us = response(25_000, 25_000, other=OTHER)
     explanation = explained(story, latency_us, (30_000, 60_000, 1, 20_000))
     assert of_kind(explanation, Kind.QUOTA) == pytest.approx(20_000)

@@ -167,7 +167,7 @@ def test_the_page_has_the_ranking_the_parts_and_the_figure(path: Path) -> None:
     assert re.search(r"^The worst explained latency, .*[0-9] us.*irq 31", spec["description"])
 
 
-def test_every_latency_is_told_in_words_and_for_programs(path: Path) -> None:
+def test_every_latency_is_explained_in_words_and_json(path: Path) -> None:
     record = Record.open(path)
     steps = explained_steps(record)
     document = json.loads(explained_document(str(path), steps).model_dump_json())

@@ -70,7 +70,7 @@ def test_long_records_have_their_length_behind_the_header() -> None:
     assert read_pages(FORMATS, {0: [raw]}).events[0].values["name"] == "n" * 200
 
 
-def test_lost_events_are_told_with_their_place_and_count() -> None:
+def test_lost_events_are_reported_with_place_and_count() -> None:
     before = page(100, event(5, waking(1)))
     after = page(900, event(0, waking(2)), commit=MISSED_EVENTS | MISSED_STORED, tail=struct.pack("<Q", 17))
     table = read_pages(FORMATS, {1: [before, after]})

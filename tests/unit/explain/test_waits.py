@@ -110,13 +110,13 @@ def test_a_sleep_before_a_trigger_is_no_late_timer() -> None:
     assert not explanation.doubts
 
 
-def test_the_longest_stretch_before_a_trigger_is_its_cause() -> None:
+def test_the_longest_span_before_a_trigger_is_its_cause() -> None:
     story = Story().switch(-500, 1, MEASURED, IDLE, state=SLEEPS).timer(10, 1).switch(20, 1, IDLE, MEASURED)
     story.switch(100, 1, MEASURED, HIGHER).switch(700, 1, HIGHER, MEASURED)
     assert triggered(story, 1000).trigger_words == "task hog"
 
 
-def test_a_thread_that_never_got_a_cpu_before_a_trigger_was_ready() -> None:
+def test_a_thread_without_a_cpu_before_a_trigger_was_ready() -> None:
     story = Story().switch(-500, 1, IDLE, HIGHER).at(500, 1, "irq_handler_entry", irq=3, name="disk")
     story.at(501, 1, "irq_handler_exit", irq=3)
     assert triggered(story, 1000).trigger_words == "task hog"
@@ -213,7 +213,7 @@ def test_a_waker_that_slept_is_named_with_its_call() -> None:
 
 
 @pytest.mark.parametrize(("timeout", "interprets"), [(4096, True), (0, False)])
-def test_only_a_wait_with_a_time_out_is_for_pythons_interpreter_lock(timeout: int, interprets: bool) -> None:
+def test_only_a_timed_wait_is_for_the_interpreter_lock(timeout: int, interprets: bool) -> None:
     story = Story().switch(-500, 0, IDLE, ("python3", 400, 120))
     story.switch(-500, 1, MEASURED, IDLE, state=SLEEPS).timer(2, 1).switch(10, 1, IDLE, MEASURED)
     story.at(40, 1, "sys_enter_futex", uaddr=4096, op=128 + 9, val=0, utime=timeout)

@@ -105,7 +105,7 @@ def test_traffic_of_the_side_that_counted() -> None:
         "{" * 100_000,
     ],
 )
-def test_traffic_that_was_not_said(log: str) -> None:
+def test_traffic_missing_from_the_log_is_unknown(log: str) -> None:
     assert traffic(log) == {"bits_per_second": None, "network_s": None, "streams": None}
 
 

@@ -55,7 +55,7 @@ def test_left_out_says_what_to_install() -> None:
     assert (out.reason, out.remedy) == ("hackbench is not installed", "apt-get install rt-tests")
 
 
-def test_cache_has_a_worker_for_each_cpu_and_stays_where_it_may_run() -> None:
+def test_cache_has_one_worker_for_each_allowed_cpu() -> None:
     (part,) = registry.get("cache").parts(context())
     assert option(part.argv, "--cache") == "4"
     assert "--cache-no-affinity" in part.argv
@@ -85,7 +85,7 @@ def test_memory_takes_no_more_than_there_is(available: int) -> None:
     assert "MiB are available" in part.notes[0]
 
 
-def test_memory_that_was_not_filled_is_said_to_be() -> None:
+def test_memory_that_was_not_filled_is_reported() -> None:
     (part,) = registry.get("memory").parts(context())
     given = part.wanted["bytes_given"]
     assert part.shortfall({"resident_bytes_max": given}) is None
@@ -116,7 +116,7 @@ def test_papers_is_the_three_together() -> None:
     ]
 
 
-def test_network_asks_what_the_paper_asked() -> None:
+def test_network_uses_the_options_of_the_paper() -> None:
     (part,) = registry.get("network").parts(context())
     assert (
         option(part.argv, "--parallel"),

@@ -200,7 +200,7 @@ def test_a_program_that_is_never_ready(log: Path) -> None:
         running.wait_warm(0, ready_s=0.3)
 
 
-def test_a_load_that_dies_early_is_said_to(log: Path) -> None:
+def test_a_load_that_dies_early_is_reported(log: Path) -> None:
     target = LocalTarget()
     with RunningLoad.start(
         target, Shell("sleep 60 & wait $!; echo gone; exit 9", ready=("sleep", 1)), log, expected_s=5
@@ -220,7 +220,7 @@ def test_a_load_that_dies_early_is_said_to(log: Path) -> None:
     assert running.stop() is report
 
 
-def test_a_worker_that_dies_alone_is_seen(log: Path) -> None:
+def test_a_worker_that_dies_alone_is_noticed(log: Path) -> None:
     target = LocalTarget()
     with RunningLoad.start(
         target, Shell("sleep 61 & sleep 62 & wait", ready=("sleep", 2)), log, expected_s=5

@@ -70,7 +70,7 @@ def test_every_file_of_a_step_has_its_checksum(path):
     assert one.checksums == {name: checksum(folder / name) for name in ("stream.ndjson", "windows.parquet")}
 
 
-def test_a_bit_that_flips_is_seen(path):
+def test_a_flipped_bit_breaks_the_checksum(path):
     """Any of them: a checksum does not depend on which."""
     good = table(path).read_bytes()
     generator = random.Random(1)

@@ -101,7 +101,7 @@ def test_a_full_disk_is_one_error_and_leaves_nothing(record, tmp_path, monkeypat
     assert list(out.iterdir()) == []
 
 
-def test_the_file_beside_has_another_name_each_time(tmp_path):
+def test_the_temporary_file_has_a_new_name_each_time(tmp_path):
     names = set()
     for _ in range(20):
         with whole_file(tmp_path / "x") as file:
@@ -323,7 +323,7 @@ def test_there_is_one_way_to_write():
 
 
 @pytest.mark.parametrize("how", ["write_parquet", "sink_parquet", "write_csv"])
-def test_wherever_polars_finds_the_disk_full_it_is_said(tmp_path, how):
+def test_a_full_disk_is_reported_wherever_polars_meets_it(tmp_path, how):
     """Its own error may say nothing of it: `Invalid thrift: transport error`.
 
     A limit on the size of files stands for a disk of that size.

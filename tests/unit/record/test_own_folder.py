@@ -125,7 +125,7 @@ def test_a_folder_of_another_user_is_refused_and_stays_empty(folder: Path) -> No
     assert not list(folder.iterdir())
 
 
-def test_a_held_lock_is_not_waited_for_if_so_asked(folder: Path) -> None:
+def test_without_waiting_a_held_lock_is_an_error(folder: Path) -> None:
     own = OwnFolder.existing(folder)
     with own.lock("lock"), pytest.raises(BlockingIOError), own.lock("lock", wait=False):
         pass

@@ -245,7 +245,7 @@ def test_a_verdict_does_not_change_the_size(tmp_path: Path) -> None:
         assert len(after_the_answer(record, 80)) <= MOST_LINES
 
 
-def test_series_of_one_cpu_are_told_apart_by_their_other_labels() -> None:
+def test_series_of_one_cpu_are_named_by_their_other_labels() -> None:
     """inversion measures four kinds of lock on one CPU."""
     locks = ("mutex", "inherit-mutex")
     summary = summarise_step(

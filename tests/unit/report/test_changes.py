@@ -89,7 +89,7 @@ def test_before_and_after_are_shown_as_such(record: Record):
     assert found["CPU time"][0] == ["user", "10,870 ms", "CPU 0: 5,430, CPU 1: 5,440"]
 
 
-def test_what_did_not_change_is_said_in_a_word(record: Record):
+def test_unchanged_values_are_listed_in_one_note(record: Record):
     rests = {table.title: table.notes for table in change_tables(record.steps[0])}
     assert rests["Other"] == ["unchanged: Clock source tsc"]
     assert rests["Counters"] == ["unchanged: Processes created"]

@@ -144,7 +144,7 @@ def test_thinning_keeps_the_ends_and_the_tail():
     assert set(zip(thin.x_us, thin.share, strict=True)) <= set(zip(whole.x_us, whole.share, strict=True))
 
 
-def test_an_end_in_the_overflow_is_said_to_be_a_lower_bound():
+def test_an_end_in_the_overflow_bin_is_a_lower_bound():
     histogram = Histogram(np.array([5, OVERFLOW_BIN]), np.array([9, 1]))
     assert exceedance(histogram, None).lower_bound
     assert exceedance(histogram, None).x_us[-1] * 1_000 == OVERFLOW_NS

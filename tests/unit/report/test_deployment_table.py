@@ -41,7 +41,7 @@ def test_made_refused_and_moved_are_counted():
 
 
 @pytest.mark.parametrize("action", ["failed", "left-changed-by-other", "left-under-another", None])
-def test_what_was_not_put_back_is_said(action: str | None):
+def test_what_was_not_restored_is_shown(action: str | None):
     table = deployment_table(report(MADE.model_copy(update={"put_back": action})))
     assert table.left
     put_back = table.settings.rows[0][-1]
@@ -57,7 +57,7 @@ def test_a_value_of_which_the_kernel_made_another_is_shown():
     assert not table.left
 
 
-def test_a_boot_for_it_is_told():
+def test_a_boot_for_the_deployment_is_shown():
     table = deployment_table(
         report(
             by="boot",

@@ -56,7 +56,7 @@ def test_a_file_says_what_it_shows_and_on_what(record: Record, tmp_path: Path):
         assert text.count("line mark") >= 3, file.name
 
 
-def test_an_unwritable_folder_is_said(record: Record, tmp_path: Path):
+def test_an_unwritable_folder_is_named(record: Record, tmp_path: Path):
     (tmp_path / "file").write_text("", encoding="utf-8")
     with pytest.raises(InputError, match="not a folder"):
         save_figures(record, tmp_path / "file" / "figures", ["svg"])

@@ -189,7 +189,7 @@ def test_a_mark_appears_once_and_points_to_its_numbers(tmp_path: Path):
     assert "throttled" not in read(tmp_path, Shape(seed=2, marks=False)).text
 
 
-def test_what_was_left_out_is_said_with_its_remedy(tmp_path: Path):
+def test_what_was_left_out_is_shown_with_its_remedy(tmp_path: Path):
     text = read(tmp_path).text
     assert "iperf3 is not installed" in text
     assert "apt-get install iperf3" in text
@@ -262,7 +262,7 @@ def test_what_the_audit_found_is_there_in_short(tmp_path: Path):
     assert "Audit for" not in read(tmp_path, Shape(seed=2)).text
 
 
-def test_unknown_facts_are_said_to_be_unknown(tmp_path: Path):
+def test_unknown_facts_are_shown_as_unknown(tmp_path: Path):
     record = Record.open(write_record(tmp_path, Shape(loads=("idle",))))
     text = Reader(html(replace(record, systems={"local": Facts()}))).text
     assert "local · nothing else" in text

@@ -142,7 +142,7 @@ def test_the_first_line_is_the_answer(record: Record, width: int):
     assert "required period=1ms latency<=200us hardness=100%" in words
 
 
-def test_the_marks_and_what_was_left_out_are_said(record: Record):
+def test_marks_and_what_was_left_out_are_printed(record: Record):
     text = summary(record, 160)
     assert "doubtful: throttled under cpu, CPU 1: the measuring thread" in text
     assert "apt-get install iperf3" in text
@@ -162,13 +162,13 @@ def test_a_probe_that_no_extension_has_is_named(tmp_path: Path):
     assert "results of the probe toy" in html(Record.open(folder))
 
 
-def test_a_mark_of_several_steps_is_said_once(tmp_path: Path):
+def test_a_mark_of_several_steps_is_printed_once(tmp_path: Path):
     text = summary(Record.open(write_record(tmp_path, Shape(repeats=3))), 160)
     assert text.count("steal") == 1
     assert "note: steal on 3 of 9 steps" in text
 
 
-def test_a_mark_of_two_severities_is_said_once_by_the_worse(record: Record):
+def test_a_mark_of_two_severities_is_printed_as_the_worse(record: Record):
     steal = Mark(name="steal", severity=Severity.DOUBTFUL, detail="the hypervisor took 5 % of the time")
     steps = [record.steps[0].model_copy(update={"marks": [steal]}), *record.steps[1:]]
     text = summary(replace(record, steps=steps), 160)

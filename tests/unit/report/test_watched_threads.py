@@ -66,7 +66,7 @@ def broken(rule: str, call: str, by: str, **values: int) -> Result:
     return Result(name="broken-rule", labels=labels, values={**values})
 
 
-def test_what_a_real_time_thread_should_not_do_is_a_table_with_the_longest_first(tmp_path):
+def test_broken_rules_are_a_table_with_the_longest_first(tmp_path):
     found = [
         broken("page-fault", "minor", "", count=40, max_after_ns=2_000_000_000),
         broken("disk", "fsync", "", count=3, total_ns=90_000, max_ns=70_500, max_after_ns=1_500_000_000),
@@ -93,7 +93,7 @@ def test_what_a_real_time_thread_should_not_do_is_a_table_with_the_longest_first
     assert [table.title for table in chapter.content][:1] == [head]
 
 
-def test_a_thread_that_broke_no_rule_is_said_to_have_kept_them():
+def test_a_thread_that_broke_no_rule_is_shown_as_clean():
     kept = THREAD.model_copy(update={"values": {**THREAD.values, "judged_cycles": 59_000}})
     (line,) = lines(kept)
     assert line.endswith(

@@ -96,7 +96,7 @@ def test_the_events_of_a_thread_alternate(kind: str) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_every_activation_that_is_seen_has_its_events(kind: str) -> None:
+def test_every_detected_activation_has_its_events(kind: str) -> None:
     seen = 0
     for schedule in complete(kind):
         events = [line.split() for line in schedule.lines]

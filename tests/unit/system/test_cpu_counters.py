@@ -41,7 +41,7 @@ def test_the_mean_frequency_does_not_depend_on_idle_time(hz: int, busy: float) -
     assert found.nominal_khz == NOMINAL_HZ // 1000
 
 
-def test_cpus_below_nine_tenths_of_their_nominal_frequency_have_a_mark() -> None:
+def test_cpus_below_90_percent_of_nominal_frequency_are_marked() -> None:
     fast, slow = counted(0, 2_350_000_000), counted(1, 1_300_000_000)
     assert frequency_marks([fast]) == []
     (mark,) = frequency_marks([fast, slow])
@@ -94,7 +94,7 @@ CACHE, FREQUENCY, OTHER = "cache or memory bandwidth", "instead of", "busy sibli
         (Machine(ghz=2.2, misses_per_1000=20), (CACHE, FREQUENCY)),
     ],
 )
-def test_what_slowed_work_down_is_told_apart(machine: Machine, causes: tuple[str, ...]) -> None:
+def test_causes_of_slow_work_are_distinguished(machine: Machine, causes: tuple[str, ...]) -> None:
     """The larger cause comes first."""
     before, frequency_before, quiet_ns = QUIET.run()
     now, frequency, slow_ns = machine.run(5 * 10**8)

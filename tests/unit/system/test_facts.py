@@ -139,7 +139,7 @@ def test_a_riscv_guest() -> None:
         (("0x5b7", "0x0", "0x0"), "unknown"),
     ],
 )
-def test_only_the_numbers_of_qemus_riscv_processor_show_emulation(
+def test_only_the_ids_of_the_riscv_cpu_of_qemu_show_emulation(
     numbers: tuple[str, str, str], emulated: bool | str
 ) -> None:
     names = ("mvendorid", "marchid", "mimpid")

@@ -126,7 +126,7 @@ def test_without_a_compiler_the_command_is_named(
         engine_for(machine)
 
 
-def test_without_sources_it_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_sources_of_the_engine_are_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(module, "PACKAGE", tmp_path / "a" / "b")
     with pytest.raises(MeasureError, match="nor the sources"):
         engine_for("armv7l")

@@ -31,7 +31,7 @@ def test_the_lease_is_as_long_as_the_step_and_as_long_again(duration: str, least
     assert least <= lease_ns(duration) <= most
 
 
-def test_it_may_be_said() -> None:
+def test_a_requested_lease_is_used() -> None:
     assert 5 * S <= lease_ns("2s", hold_ns=3 * S) <= 7 * S
 
 

@@ -53,7 +53,7 @@ def test_without_wait_it_is_refused_at_once_and_says_how_to_wait(holders: list[d
     assert not reasons
 
 
-def test_each_holder_is_told_with_the_time_that_it_needs(holders: list[dict[str, Any]]) -> None:
+def test_each_holder_is_named_with_the_time_it_needs(holders: list[dict[str, Any]]) -> None:
     holders += [HOLDER, NEXT]
     reasons: list[str] = []
     assert TargetOpener(10.0, reasons.append).open("ssh://board", "mine", "label", 1) == "ssh://board"
@@ -91,7 +91,7 @@ def test_what_is_right_is_checked_once(holders: list[dict[str, Any]]) -> None:
     assert checked == ["local"]
 
 
-def test_two_names_of_one_machine_are_told(holders: list[dict[str, Any]]) -> None:
+def test_two_names_of_one_machine_are_refused(holders: list[dict[str, Any]]) -> None:
     targets = TargetOpener(60.0)
     targets.open("local", "quick-1", "label", 1)
     holders.append(HOLDER)

@@ -126,7 +126,7 @@ def test_what_another_command_measured_is_measured_by_its_probe(name: str, verb:
 
 
 @pytest.mark.parametrize("name", [name for name in JUDGED if not PROBES[name].watches])
-def test_the_parameters_of_a_step_are_written_as_its_command_reads_them(name: str):
+def test_parameters_are_written_as_the_command_reads_them(name: str):
     """Each example of a probe's help, read, written and read again."""
     probe, command = PROBES[name], typer.main.get_command(app)
     for word in probe.called.split()[1:]:

@@ -47,7 +47,7 @@ def test_all_steps_together_exclude_a_share(tmp_path: Path) -> None:
     assert "1 in 100,000, measure for" in exposure_text(exposure)
 
 
-def test_a_rate_that_is_seen_is_not_excluded_by_more_of_it(tmp_path: Path) -> None:
+def test_an_observed_rate_is_not_excluded_by_more_of_it(tmp_path: Path) -> None:
     _, exposure = judged(tmp_path, "latency<=10us hardness=50%", CALM)
     assert exposure.violations > 1_000
     assert exposure.share_excluded > exposure.violations / exposure.activations

@@ -83,7 +83,7 @@ def test_a_decision_with_its_figures(
     assert not next_pairs(measured(tmp_path / "again", change, pairs=pairs))
 
 
-def test_the_values_of_both_sides_stand_beside_the_change(tmp_path: Path) -> None:
+def test_the_values_of_both_sides_stand_next_to_the_change(tmp_path: Path) -> None:
     result = GateResult.of(measured(tmp_path, 17.0))
     said = "MI: p50 under idle 18 times as large (95 %: 18 to 18 times), in 6 of 6 pairs"
     assert (result.conclusion, result.values) == (said, "M 6.01 us -> MI 108 us")
@@ -403,7 +403,7 @@ def refused(record: Record) -> str:
     return result.conclusion
 
 
-def test_the_first_pair_tells_what_no_pair_can_decide(tmp_path: Path) -> None:
+def test_the_first_pair_shows_what_no_pair_can_decide(tmp_path: Path) -> None:
     few = measured(tmp_path / "few", pairs=1, quantile="p99.99")
     assert "give a longer --duration" in refused(few)
     other = measured(tmp_path / "kernel", pairs=1, kernels=(None, "-rt"))

@@ -103,9 +103,7 @@ def test_an_unwaited_release_is_late_only_without_the_cpu(at_least_us: int, word
 
 
 @pytest.mark.parametrize(("worst_ns", "first"), [(9 * MS, True), (200 * US, False)])
-def test_what_alone_breaks_the_bound_is_mended_before_the_loop_waits_for_each_release(
-    worst_ns: int, first: bool
-) -> None:
+def test_the_main_cause_is_mended_before_the_waiting(worst_ns: int, first: bool) -> None:
     step, windows = step_of(Thread(overruns=[0] * 1000))
     blame = Blame("-", 0.7, worst_ns, is_own_work=True, remedy=None)
     past_run = replace(PastRun.of_step(step), blame_of=lambda _: blame)

@@ -87,7 +87,7 @@ def test_a_requirement_prints_as_it_parses(metric, bound, period, hardness, conf
         ("x" * 2000, "2000 characters"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line_with_an_example(text, words):
+def test_errors_are_one_line_with_an_example(text, words):
     with pytest.raises(InputError) as error:
         parse_requirement(text)
     assert words in str(error.value)

@@ -114,7 +114,7 @@ def test_the_verdict_names_kernel_space(both: Record):
     assert "in kernel space" not in user.reason
 
 
-def test_the_method_is_told_for_each_space_that_was_measured(both: Record, tmp_path: Path):
+def test_the_method_covers_each_measured_space(both: Record, tmp_path: Path):
     probe = PROBES["wakeup"]
     assert {probe.method, probe.methods["kernel"]} <= set(method_words(RecordView(both)))
     assert probe.methods["kernel"] not in method_words(

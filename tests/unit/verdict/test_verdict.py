@@ -101,7 +101,7 @@ def test_a_watched_loops_period_gives_the_time_to_measure():
 
 
 @pytest.mark.parametrize(("maximum", "word"), [(160_000, VerdictWord.HOLDS), (160_001, VerdictWord.MARGINAL)])
-def test_little_to_spare_is_marginal(maximum, word):
+def test_a_small_margin_is_marginal(maximum, word):
     assert verdict(HARD, [50_000] * ENOUGH + [maximum]).word == word
 
 
@@ -257,7 +257,7 @@ def test_an_emulated_machine_cannot_tell():
     )
 
 
-def test_another_interval_is_said():
+def test_another_interval_is_reported():
     assert (
         "it was measured every 10ms, but 1ms is required"
         in verdict(HARD, [50_000] * ENOUGH, interval_ns=10**7).reason
@@ -265,7 +265,7 @@ def test_another_interval_is_said():
     assert "measured every" not in verdict(HARD, [50_000] * ENOUGH).reason
 
 
-def test_a_metric_that_was_not_measured_cannot_be_told():
+def test_an_unmeasured_metric_gives_cannot_tell():
     result = verdict("response<=5us", [1] * ENOUGH)
     assert result.word == VerdictWord.CANNOT_TELL
     assert "did not measure response" in result.reason
@@ -273,7 +273,7 @@ def test_a_metric_that_was_not_measured_cannot_be_told():
     assert verdict(HARD, []).word == VerdictWord.CANNOT_TELL
 
 
-def test_lost_samples_cannot_be_told():
+def test_lost_samples_give_cannot_tell():
     one, windows = step([50_000] * ENOUGH)
     one.series[0].lost = 3
     assert "3 samples were lost" in judge(parse_requirement(HARD), one, windows).reason

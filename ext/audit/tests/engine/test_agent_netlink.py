@@ -86,7 +86,7 @@ def test_facts_agree_with_iproute2(namespace: Namespace) -> None:
         assert found.hardware_clock == "none"
 
 
-def test_a_poll_in_threads_is_seen_with_its_threads(namespace: Namespace) -> None:
+def test_a_poll_in_threads_is_reported_with_its_threads(namespace: Namespace) -> None:
     namespace.run("ip", "link", "add", "near", "type", "veth", "peer", "name", "far")
     for name in ("near", "far"):
         namespace.run("ip", "link", "set", name, "up")
@@ -133,5 +133,5 @@ def test_the_route_leads_to_the_interface(namespace: Namespace) -> None:
         ("netlink:rings:a-name-that-is-too-long", "ENOENT"),
     ],
 )
-def test_what_cannot_be_asked_is_said(namespace: Namespace, name: str, error: str) -> None:
+def test_an_unanswerable_request_reads_as_an_error(namespace: Namespace, name: str, error: str) -> None:
     assert namespace.read([name]).error(name) == error

@@ -168,7 +168,7 @@ def test_a_machine_that_is_well_set() -> None:
         assert found[rule] == "ok"
 
 
-def test_what_was_asked_for_and_is_not_in_effect() -> None:
+def test_requested_isolation_not_in_effect_is_reported() -> None:
     files = machines.badly_set_rt()
     document = audit(RULES, facts(files), files)
     found = {finding.rule: finding.result for finding in document.findings}
@@ -276,7 +276,7 @@ def test_xenomai_is_recognised_and_its_cpus_compared() -> None:
         ] == result
 
 
-def test_an_option_without_a_configuration_is_told_by_its_module() -> None:
+def test_a_module_shows_an_option_if_there_is_no_configuration() -> None:
     files = machines.texts({"/proc/sys/kernel/osrelease": "6.1.0", "/proc/sys/kernel/arch": "x86_64"})
     assert results(files)["intel-idle-option"] == "unknown"
     assert (
@@ -302,7 +302,7 @@ def test_an_option_without_a_configuration_is_told_by_its_module() -> None:
         ("xisolcpus=1", "", "not-applicable"),
     ],
 )
-def test_isolation_that_was_asked_for(cmdline: str, isolated: str, result: str) -> None:
+def test_requested_isolation_is_reported(cmdline: str, isolated: str, result: str) -> None:
     cpu = machines.CPU
     files = machines.texts(
         {

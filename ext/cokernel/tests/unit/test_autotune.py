@@ -207,7 +207,7 @@ def test_the_latency_before_and_after_and_the_gravity_of_both(
     assert [len(grid.rows) for grid in cast("list[Any]", chapter.content)] == [2, 2]
 
 
-def test_the_gravity_is_kept_where_that_is_wanted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+def test_gravity_is_kept_if_requested(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     guest = Guest()
     _, measured = measure(guest, tmp_path, monkeypatch, keep=True)
     assert guest.agent_calls == [("set", "--keep", "--", cobalt_facts.CLOCK)]

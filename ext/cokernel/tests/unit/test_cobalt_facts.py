@@ -112,7 +112,7 @@ def test_hostile_files(texts: dict[str, str]):
 AUTOTUNE = (CAPTURED / "cobalt-autotune.txt").read_text()
 
 
-def test_what_autotune_found():
+def test_the_result_of_autotune_is_read():
     assert cobalt_facts.autotuned(AUTOTUNE) == {"irq_ns": 500, "kernel_ns": 5500, "user_ns": 5000}
     assert cobalt_facts.gravity_of(SEEN[cobalt_facts.CLOCK]) == {
         "irq_ns": 0,

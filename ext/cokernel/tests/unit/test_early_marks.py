@@ -19,7 +19,7 @@ from rtgauge.runner.put_together import _early_marks
         ("cobalt", -3, 200, "nearly every latency is negative, .* with autotune"),
     ],
 )
-def test_latencies_below_zero_are_said(rt: str, p99_ns: int, max_ns: int, said: str) -> None:
+def test_latencies_below_zero_are_marked(rt: str, p99_ns: int, max_ns: int, said: str) -> None:
     (mark,) = _early_marks(step(rt, series(p99_ns=p99_ns, max_ns=max_ns)))
     assert mark.kind is MarkKind.EARLY
     assert re.search(said, mark.detail)

@@ -302,9 +302,7 @@ def test_a_missing_core_is_named_before_a_missing_engine(
         check_engine_starts(runtime, cast("Target", EngineTarget(missing, {core: "1"})))
 
 
-def test_a_kernel_without_cobalt_is_said_before_its_libraries(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
+def test_the_missing_cobalt_kernel_is_named_before_libraries(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     engine = tmp_path / "engine"
     engine.write_text(
         "#!/bin/sh\necho engine: error while loading shared libraries: libcobalt.so.2: no >&2\nexit 127\n"

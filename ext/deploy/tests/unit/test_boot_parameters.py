@@ -121,7 +121,7 @@ def test_no_word_of_a_deployment_is_taken_for_another(name: str) -> None:
         assert other_words(boot_words(parse_deployment(name), machine([[0, 1], [2, 3]]), "x86_64")) == []
 
 
-def test_a_kernel_without_nohz_full_is_said() -> None:
+def test_a_kernel_without_nohz_full_is_reported() -> None:
     words = boot_words(NAMED["MI"], machine(GUEST, c_states=False), X86)
     assert not_in_effect(words, cpu("0,2", "2", "2")) == []
     assert not_in_effect(words, cpu("0,2", "2", "")) == ["nohz_full=2"]

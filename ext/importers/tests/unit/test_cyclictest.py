@@ -138,7 +138,7 @@ def test_ns_resolution_in_json(tmp_path):
     assert "resolution-1us" not in marks(record)
 
 
-def test_ns_in_text_must_be_said(tmp_path):
+def test_nanoseconds_in_text_need_the_option(tmp_path):
     with pytest.raises(InputError, match=r"12\.2 ms.*--ns.*--us"):
         imported(DATA / "ns.txt", tmp_path)
     assert total(imported(DATA / "ns.txt", tmp_path, unit_ns=1000)).max_ns == 5_025_357_000

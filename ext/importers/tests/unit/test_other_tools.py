@@ -280,7 +280,7 @@ def test_what_another_tool_found_is_in_the_lines_of_its_step(tmp_path):
     assert "x, explanation, cpu 0: worker" in step_lines([step], {step.id: "x"})
 
 
-def test_what_was_measured_in_other_ways_is_refused_or_said(tmp_path):
+def test_different_methods_are_refused_or_listed(tmp_path):
     first = imported("xenomai-gnuplot.txt", tmp_path)
     slower = imported(
         "xenomai-gnuplot.txt",

@@ -181,7 +181,7 @@ def cyclic(**thread: object) -> str:
     )
 
 
-def test_an_average_that_contradicts_the_histogram_is_said(tmp_path):
+def test_an_average_that_contradicts_the_histogram_is_marked(tmp_path):
     """Of 40,000 cycles 16,000 are in the histogram: were the others above its end, the average would be 240
     us or more.
     """
@@ -259,7 +259,7 @@ def test_cyclictest_that_stopped_at_its_limit_and_counted_smis(tmp_path):
     assert [result.values for result in step.results] == [{"smi": 9}]
 
 
-def test_the_widths_of_a_line_tell_the_unit(tmp_path):
+def test_the_widths_of_a_line_show_the_unit(tmp_path):
     line = "T: 0 ( 5123) P:80 I:1000 C:    200 Min:   1204 Act:    2015 Avg:    3016 Max:  663000\n"
     step, series = only(imported(tmp_path, line))
     assert (series.max_ns, marks(step).get("unit-assumed")) == (663_000, None)

@@ -76,7 +76,7 @@ def test_the_period_is_the_rtai_tasks_if_a_build_has_another() -> None:
     assert "500001ns" in mark.detail
 
 
-def test_a_period_that_nothing_tells_is_marked() -> None:
+def test_an_assumed_period_is_marked() -> None:
     unknown = "\n".join(line for line in latency_text().splitlines() if line.startswith("RT"))
     measurement = parse_rtai_latency(enumerate(unknown.splitlines(), 1), "x")
     assert [(mark.name, mark.severity) for mark in measurement.marks] == [("period-assumed", "doubtful")]

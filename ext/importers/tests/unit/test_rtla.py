@@ -80,7 +80,7 @@ max:          7         9         9
     assert measurement.duration_ns == 3600 * 10**9
 
 
-def test_wide_bins_are_seen_in_the_rows_and_said():
+def test_wide_bins_are_detected_and_reported():
     text = """# RTLA osnoise histogram
 # Time unit is microseconds (us)
 # Duration:   0 00:01:00
@@ -165,7 +165,7 @@ def test_without_a_summary_values_above_the_bins_are_unknown():
     assert [series.overflow for series in measurement.series] == [0] * 4
 
 
-def test_nanoseconds_are_said():
+def test_nanoseconds_are_reported():
     assert rtla(OUTPUT.replace("microseconds (us)", "nanoseconds (ns)")).resolution_ns == 1
 
 

@@ -47,7 +47,7 @@ def test_firmware_is_copied_only_to_the_drive_of_a_board(tmp_path: Path) -> None
     assert "is not a UF2 file" in error
 
 
-def test_without_an_instrument_the_way_to_one_is_said() -> None:
+def test_a_missing_instrument_names_how_to_add_one() -> None:
     assert set(document(good(rtgauge("instrument", "list", "--json")).stdout)) == {
         "instruments",
         "waiting_for_firmware",

@@ -132,7 +132,7 @@ def test_a_run_left_behind_is_stopped_by_the_next_session():
             assert sum(block.missing for block in blocks) == 0
 
 
-def test_what_the_instrument_refuses_is_said():
+def test_what_the_instrument_refuses_is_reported():
     with emulated_instrument() as path, _session(path) as session:
         with pytest.raises(MeasureError, match="two pins"):
             session.configure(InstrumentConfiguration(Mode.RESPONSE, answer_pin=2))

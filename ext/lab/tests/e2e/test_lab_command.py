@@ -75,13 +75,13 @@ def test_a_kernel_panic_is_reported_with_the_consoles_end(lab: dict[str, str | N
     assert not (paths.home() / "machines/debian/running.json").exists()
 
 
-def test_qemu_that_ends_is_begun_once_more_and_then_told(lab: dict[str, str | None]) -> None:
+def test_a_qemu_that_ends_is_retried_once_then_reported(lab: dict[str, str | None]) -> None:
     completed = invoke("lab", "boot", "debian", "--accel", "tcg", env={**lab, "FAKE_SAYS": "ends"})
     assert "once more" in completed.stderr
     assert "QEMU was killed" in error_line(completed, 3)
 
 
-def test_what_qemu_says_is_told(lab: dict[str, str | None]) -> None:
+def test_the_error_has_the_text_of_qemu_and_a_remedy(lab: dict[str, str | None]) -> None:
     line = boot(
         lab, "error:qemu: warning: x\nqemu: cannot set up guest memory 'pc.ram': Cannot allocate memory"
     )

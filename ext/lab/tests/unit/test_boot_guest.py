@@ -50,7 +50,7 @@ def test_one_that_says_nothing(console: Path) -> None:
     assert error.console is None
 
 
-def test_what_it_said_outlives_the_next_boot(console: Path) -> None:
+def test_the_console_text_survives_the_next_boot(console: Path) -> None:
     console.write_bytes(b"Kernel panic - not syncing: no init\n")
     error = not_up()
     console.write_bytes(b"another boot\n")

@@ -175,7 +175,7 @@ def test_one_that_comes_up_as_something_else_is_left_out(monkeypatch: pytest.Mon
         deployments.bring_about("M")
 
 
-def test_what_cannot_be_booted_is_said_before_anything_is(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_unbootable_deployments_are_named_before_any_boot(monkeypatch: pytest.MonkeyPatch) -> None:
     guest = Guest()
     deployments = boots(guest, monkeypatch)
     good, missing = deployments.possible([key("CHM"), key("M"), key("M", cpu="1"), key("as-is", cpu="3")])

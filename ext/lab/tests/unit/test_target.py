@@ -73,7 +73,7 @@ def test_of_a_guest_the_labs_commands_are_named(said: str, words: list[str]) -> 
     assert "ssh-keygen" not in message
 
 
-def test_a_step_on_this_machine_beside_guests_is_doubtful(
+def test_a_step_on_this_machine_with_guests_is_doubtful(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))

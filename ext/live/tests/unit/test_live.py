@@ -271,7 +271,7 @@ def test_other_addresses_need_the_token(state):
         assert next(documents(local))["ended"] is False
 
 
-def test_a_taken_address_is_said_and_the_port_is_free_afterwards(state):
+def test_a_taken_address_is_reported_and_the_port_freed(state):
     with LiveServer(state, LOOPBACK) as server:
         port = int(server.url.rsplit(":", 1)[1].strip("/"))
         with (
@@ -342,7 +342,7 @@ def wait_for(condition: Callable[[], bool]) -> None:
     pytest.fail("it did not come true")
 
 
-def test_frames_are_wanted_while_a_browser_watches(moving):
+def test_frames_are_made_only_while_a_browser_watches(moving):
     with LiveServer(moving, LOOPBACK) as server:
         assert not moving.watched()
         with watch(server.url):

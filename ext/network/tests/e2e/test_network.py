@@ -53,7 +53,7 @@ def test_a_bound_above_the_delay_holds_and_one_below_fails(both: TwoNamespaces, 
             assert "rule out the card" in verdict["next"]
 
 
-def test_the_preset_asks_a_host(both: TwoNamespaces, tmp_path: Path) -> None:
+def test_the_preset_path_measures_a_host_by_icmp(both: TwoNamespaces, tmp_path: Path) -> None:
     words = ("run", "path", "--peer", FAR, "--duration", "1s", "--out", tmp_path, "--json")
     done = rtgauge(*words, before=both.near)
     document = json.loads(done.stdout)

@@ -258,7 +258,7 @@ def test_a_thread_that_polls_for_its_answer() -> None:
     assert found[Kind.OWN, ""] == pytest.approx(11, abs=1)
 
 
-def test_without_the_frames_nothing_is_divided_and_it_is_said() -> None:
+def test_without_frames_the_time_is_not_split_and_a_note_says_so() -> None:
     story = received(begun().switch(5, 1, IDLE, MEASURED).switch(12, 1, MEASURED, IDLE, state=1), 800, 805)
     found = explained(story, 815)
     assert found.doubts == ["the trace does not show both frames"]

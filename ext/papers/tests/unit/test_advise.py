@@ -167,7 +167,7 @@ def test_off_the_map_ends_at_dedicated_hardware(tmp_path: Path):
     assert "no software" in advice.answer
 
 
-def test_too_short_cannot_be_told_and_says_for_how_long(tmp_path: Path):
+def test_a_short_run_cannot_tell_and_names_the_duration(tmp_path: Path):
     advice = ask(HARD, wakeups(tmp_path / "r", 20, count=500, system=RT))
     assert (advice.use, advice.status) == (None, EXIT_CANNOT_TELL)
     assert "unknown so far" in advice.answer
@@ -218,7 +218,7 @@ def test_what_is_no_evidence_is_named_with_its_reason(tmp_path: Path):
     assert advice.walk[0].margin is None
 
 
-def test_an_emulated_machine_and_an_invalid_step_tell_nothing(tmp_path: Path):
+def test_emulated_and_invalid_steps_decide_nothing(tmp_path: Path):
     emulated = wakeups(tmp_path / "e", 100, system=facts(machine={"virtual": True, "emulated": True}))
     assert ask(SOFT, emulated).walk[0].margin is Margin.CANNOT_TELL
     invalid = wakeups(

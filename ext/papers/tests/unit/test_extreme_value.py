@@ -121,7 +121,7 @@ def test_the_fit_test_keeps_its_level_and_has_power():
     assert fit_test(two_kinds).p_value < 0.01
 
 
-def test_a_drift_and_a_serial_correlation_are_seen():
+def test_drift_and_serial_correlation_are_detected():
     rng = np.random.default_rng(1)
     drifting = {a.name: a.holds for a in assumptions(rng.gumbel(size=100) + np.arange(100) / 20)}
     assert not drifting["no drift"]
@@ -183,7 +183,7 @@ def test_drift_and_serial_correlation_are_scipys(number, different):
         (list(range(1_000, 101_000, 1_000)), [1_000] * 100, "drift"),
     ],
 )
-def test_what_cannot_be_estimated_is_said(maxima, counts, why):
+def test_what_cannot_be_estimated_has_a_reason(maxima, counts, why):
     found = estimate(maxima, counts)
     assert found.cannot is not None
     assert why in found.cannot
@@ -220,7 +220,7 @@ def test_no_bound_lies_below_a_rare_second_mode(late_windows, late_ns):
         assert found.cannot is not None or (found.levels[0].high_ns or np.inf) >= late_ns
 
 
-def test_the_contradiction_names_what_was_seen():
+def test_the_contradiction_names_the_exceedances():
     """Of the described sample: a fit of 757 us once in 1e6, and 2 ms in three windows."""
     levels = [TailLevel(activations=10**6, ns=757_000, low_ns=405_000, high_ns=1_884_000)]
     why = contradiction([90_000] * 97 + [2_000_000, 2_010_000, 2_020_000], 100_000, levels)

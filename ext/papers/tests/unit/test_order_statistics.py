@@ -108,7 +108,7 @@ def test_of_all_of_them_the_largest_is_only_a_lower_bound():
 
 @settings(max_examples=100)
 @given(st.lists(st.integers(-5_000_000, 5_000_000), min_size=1, max_size=60), st.data())
-def test_values_keep_their_signs_where_they_are_asked_for(values, data):
+def test_values_keep_their_signs_if_requested(values, data):
     rank = data.draw(st.integers(1, len(values)))
     true, found = sorted(values)[rank - 1], ranked(merged(values))
     assert found.smallest_at(rank) <= true <= found.largest_at(rank)

@@ -138,7 +138,7 @@ def steps_of(limits_ns: list[int], lost_each: int = 2, **more: Any) -> list[Draw
     return found
 
 
-def test_the_study_asks_for_each_repeats_middle_until_near(tmp_path: Path):
+def test_each_repeat_is_halved_until_the_resolution(tmp_path: Path):
     drawn = steps_of([150_000, 300_000])
     for number in range(8):
         one = record(tmp_path / str(number), drawn)
@@ -188,7 +188,7 @@ def test_the_curve_counts_what_was_lost_and_what_was_long(tmp_path: Path):
     assert ["500 us", "2.00 kHz", "103", "2.91 %", "12.6 %", "2.91 %", "400.0"] in points.rows
 
 
-def test_nothing_lost_at_all_is_said_to_have_no_end(tmp_path: Path):
+def test_a_search_without_losses_has_no_end(tmp_path: Path):
     (curve,) = curves([record(tmp_path / "r", steps_of([0, 0]))])
     assert curve.no_end
     result = sustained_grids([curve])[0]
@@ -196,7 +196,7 @@ def test_nothing_lost_at_all_is_said_to_have_no_end(tmp_path: Path):
     assert any("shorter one may be sustained" in note for note in result.notes)
 
 
-def test_nothing_sustained_is_said(tmp_path: Path):
+def test_no_sustained_period_is_reported(tmp_path: Path):
     (curve,) = curves([record(tmp_path / "r", steps_of([10**9]))])
     assert curve.sustained_hz is None
     assert sustained_grids([curve])[0].rows[0][1:4] == ["–", "none", "none was sustained"]

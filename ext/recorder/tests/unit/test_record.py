@@ -165,7 +165,7 @@ def test_the_folder_can_be_imported_while_it_is_written(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("as_json", [False, True])
-def test_show_tells_what_the_folder_has(
+def test_show_lists_the_contents_of_the_folder(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], as_json: bool
 ) -> None:
     recorded(tmp_path / "folder", hours=2)

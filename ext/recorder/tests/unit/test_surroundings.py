@@ -30,7 +30,7 @@ USUAL = Sample(0.5, 2000.0, 45.0, 900.0, 1.0)
         (Sample(None, None, None, None, None), ""),
     ],
 )
-def test_only_what_differs_from_the_hour_is_said(now: Sample, words: str) -> None:
+def test_only_differences_from_the_hour_are_listed(now: Sample, words: str) -> None:
     assert "; ".join(differences(now, [USUAL] * 20)) == words
 
 

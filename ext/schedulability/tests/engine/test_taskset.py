@@ -81,7 +81,7 @@ def test_the_papers_set_is_run_as_it_is_written(engine, execution):
     assert found["τ3"]["latency"]["thread"]["involuntary_switches"] > 0
 
 
-def test_the_segments_tell_who_ran(engine):
+def test_the_segments_name_the_running_task(engine):
     stream = taskset(engine, TABLE_6, "--timeline-ns=80000000", "--execution=cpu")
     segments = stream.all("segment")
     zero = {line["series"]: line["start_ns"] for line in stream.all("started")}
@@ -96,7 +96,7 @@ def test_the_segments_tell_who_ran(engine):
     assert all(a["end_ns"] <= b["start_ns"] for a, b in itertools.pairwise(ordered))
 
 
-def test_no_timeline_unless_it_is_asked_for(engine):
+def test_a_timeline_comes_only_on_request(engine):
     assert taskset(engine, TABLE_6[:1], duration=50).all("segment") == []
 
 
@@ -130,7 +130,7 @@ def test_policies(engine, words):
     assert [by_task(stream)[task]["response"]["count"] for task in "ab"] == [10, 5]
 
 
-def test_an_overload_is_bounded_and_says_what_was_not_done(engine):
+def test_an_overload_is_bounded_and_marked_unfinished(engine):
     stream = taskset(
         engine, [(90, 10, 8, 10, 0, "high"), (80, 20, 10, 20, 0, "low")], "--force", warm_up=0, duration=1000
     )
@@ -141,7 +141,7 @@ def test_an_overload_is_bounded_and_says_what_was_not_done(engine):
     assert found["low"]["tardiness"]["max_ns"] > 0
 
 
-def test_an_ordinary_process_lives_beside_an_overload(engine):
+def test_an_ordinary_process_survives_an_overload(engine):
     """A shell stays responsive: on another CPU, or by what the kernel leaves to ordinary threads; at the
     latest when the bound strikes.
     """

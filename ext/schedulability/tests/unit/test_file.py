@@ -101,7 +101,7 @@ def test_rate_monotonic_priorities_on_each_cpu():
         (written(*({**GOOD, "name": f'"{i}"'} for i in range(100))), "CPU 0 has 99 priorities"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_line(text, words):
+def test_an_error_is_one_line_that_names_its_cause(text, words):
     with pytest.raises(InputError) as error:
         parse_task_set(text, "task set x.toml")
     assert words in str(error.value)

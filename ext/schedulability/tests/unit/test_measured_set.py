@@ -124,7 +124,7 @@ def test_only_the_highest_priority_shows_a_kernel_delay():
     assert [(one.metric, one.labels["task"]) for one in highest(a_step()[0])] == [("latency", "high")]
 
 
-def test_segments_are_told_from_time_0():
+def test_segments_start_at_time_0():
     result = StreamResult()
     for series, task in enumerate("ab"):
         result.take(
@@ -224,7 +224,7 @@ def test_the_timeline_joins_tiny_parts_and_shows_late_ones():
     assert measured_timeline(measured_set(a_step()[0]), 0) is None
 
 
-def test_a_gap_that_can_be_seen_is_a_preemption():
+def test_a_visible_gap_is_a_preemption():
     cut = [segment("<low>", 1, 3, 5), segment("<low>", 1, 6, 9)]
     found = measured_timeline(measured_set(a_step(segments=cut)[0]), 0)
     assert found is not None

@@ -90,7 +90,7 @@ def test_text_of_the_papers_figure_5():
     assert lines[4].split() == ["0", "10ms", "20ms", "30ms"]
 
 
-def test_a_missed_deadline_is_seen():
+def test_a_missed_deadline_is_counted():
     tasks = tasks_of((30 * MS, 10 * MS), (40 * MS, 10 * MS), (50 * MS, 12 * MS))
     lines = timeline_lines(drawn(tasks), ["t0", "t1", "t2"], 200, plain=True)
     assert "!" in lines[2]

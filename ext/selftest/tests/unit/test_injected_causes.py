@@ -39,7 +39,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
 
 
 @pytest.mark.parametrize("is_counted", [True, False], ids=["before it was read", "after it was read"])
-def test_a_throttling_while_the_counter_is_read_is_told(machine: Machine, is_counted: bool):
+def test_throttling_during_a_reading_is_noted(machine: Machine, is_counted: bool):
     readings = 0
 
     def throttled_ns() -> int:

@@ -326,7 +326,7 @@ def reason_of(name: str, files: dict[str, str]) -> str | None:
     return None if missing is None else f"{missing.what}: {missing.reason}"
 
 
-def test_what_a_machine_cannot_do_is_left_out_and_said() -> None:
+def test_what_a_machine_cannot_do_is_left_out_with_a_reason() -> None:
     assert reason_of("stall:hog:1", {}) is None
     assert (
         reason_of("stall:irqs-off:1", {})
@@ -343,7 +343,7 @@ def test_what_a_machine_cannot_do_is_left_out_and_said() -> None:
     )
 
 
-def test_the_shells_stalls_are_told_as_the_other_programs_are(tmp_path: Path) -> None:
+def test_the_shell_prints_stalls_as_the_program_does(tmp_path: Path) -> None:
     file = tmp_path / "stall"
     file.write_text("5 9\n")
     script = SHELL.replace('>"$6"', ">/dev/null")

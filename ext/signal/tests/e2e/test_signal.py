@@ -100,7 +100,7 @@ def test_a_plan_holds_both_with_a_load_and_has_a_page(tmp_path: Path) -> None:
 
 @pytest.mark.root
 @pytest.mark.tracefs
-def test_the_parts_are_told_and_the_instance_is_gone() -> None:
+def test_the_parts_are_reported_and_the_instance_removed() -> None:
     step = probe("response", "--path", "loop:udp", "--interval", "1ms", "--cycles", 200, "--trace-parts")
     segments = [one["labels"]["segment"] for one in step["series"][1:]]
     assert segments == ["interrupt-latency", "service-time", "scheduling-latency", "scheduling-duration"]

@@ -142,7 +142,7 @@ def test_an_observer_alone_of_nothing(engine: Path) -> None:
     assert "no-stimulus" in stream.marks
 
 
-def test_an_observer_that_dies_is_told(engine: Path) -> None:
+def test_an_observer_that_dies_is_reported(engine: Path) -> None:
     with Live(engine, "periodic", f"--policy={POLICY}", "--period-ns=2000000", "--warm-up-ns=0") as live:
         live.read_until("armed")
         (child,) = children(live.process.pid)

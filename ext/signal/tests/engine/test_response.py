@@ -231,7 +231,7 @@ def test_the_slave_ends_with_an_engine_that_is_killed(engine: Path) -> None:
             time.sleep(0.01)
 
 
-def test_a_slave_that_dies_in_the_middle_is_told(engine: Path) -> None:
+def test_a_slave_that_dies_is_reported(engine: Path) -> None:
     with Live(
         engine,
         "response",

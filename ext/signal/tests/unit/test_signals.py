@@ -19,7 +19,7 @@ def step(*results: Result, peer: PeerReport | None = None, metric: str = "respon
     )
 
 
-def test_zeros_are_told_only_where_they_say_something() -> None:
+def test_zero_counts_are_shown_only_if_they_matter() -> None:
     master = Result(
         name="signal",
         labels={"role": "master"},

@@ -66,7 +66,7 @@ def test_a_change_is_suspected_with_what_changed_there(store: str) -> None:
     ("by", "groups"),
     [("day", 1), ("boot", 24), ("machine", 1), ("setting:kernel.hz", 2), ("commit", 1)],
 )
-def test_the_groups_are_what_was_asked_for(store: str, by: str, groups: int) -> None:
+def test_history_groups_as_requested(store: str, by: str, groups: int) -> None:
     (found,) = history(SERIES, "--store", store, "--by", by)
     assert len(found["groups"]) == groups
 
@@ -188,7 +188,7 @@ def test_one_change_does_not_hide_another(second: int) -> None:
 
 
 @pytest.mark.parametrize("values", [[], [1.0] * 50, list(range(LENGTHS[0] - 1)), [1.0] * 30 + [float("nan")]])
-def test_nothing_is_marked_where_nothing_can_be_told(values: list[float]) -> None:
+def test_series_without_a_change_have_no_change_points(values: list[float]) -> None:
     assert change_points(values) == []
 
 

@@ -154,7 +154,7 @@ def test_the_fall_plays_to_its_end(chrome: Chrome, study: tuple[Path, TireResult
     WebDriverWait(chrome, 120).until(lambda c: c.execute_script(PICTURE) == "4" and play.text == "Play")
 
 
-def test_it_plays_once_by_itself_when_it_is_seen(chrome: Chrome, study: tuple[Path, TireResults]) -> None:
+def test_it_plays_once_when_it_becomes_visible(chrome: Chrome, study: tuple[Path, TireResults]) -> None:
     visit(chrome, study[0], motion="no-preference")
     chrome.execute_script("document.getElementById('drop').scrollIntoView({block: 'center'})")
     WebDriverWait(chrome, 120).until(lambda c: c.execute_script(PICTURE) == "4")

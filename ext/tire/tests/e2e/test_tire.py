@@ -73,7 +73,7 @@ def test_the_table_for_people() -> None:
     assert {"response", "slack"} <= {line.split()[0] for line in completed.stdout.splitlines() if line}
 
 
-def test_a_period_that_is_too_short_is_measured_and_told() -> None:
+def test_a_period_too_short_is_measured_and_marked() -> None:
     completed = good(
         invoke(
             "probe",
@@ -105,7 +105,7 @@ def test_a_requirement_on_the_response_is_judged() -> None:
     assert "FAILS" in good(completed, 1).stdout
 
 
-def test_the_state_is_kept_where_it_is_asked_for(tmp_path: Path) -> None:
+def test_the_state_is_saved_if_requested(tmp_path: Path) -> None:
     files = [tmp_path / "a.npy", tmp_path / "b.npy"]
     for file, solver in zip(files, ("semaphore", "halo"), strict=True):
         good(

@@ -333,7 +333,7 @@ def test_the_defaults_are_stable(engine: Path, tmp_path: Path, nodes: int) -> No
     assert small.min() > np.finfo(np.float64).tiny, "no number is too small for full precision"
 
 
-def test_what_the_engine_chose_is_told(engine: Path) -> None:
+def test_the_choices_of_the_engine_are_reported(engine: Path) -> None:
     found = values(tire(engine, "--steps=5", "--nodes=40"))
     assert np.allclose((found["stiffness"], found["damping"]), defaults(Tire(40)), rtol=1e-12)
 

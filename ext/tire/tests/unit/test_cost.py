@@ -89,7 +89,7 @@ def test_intervals_hold_the_truth_as_often_as_they_claim() -> None:
     assert all(count >= least for count in inside.values()), inside
 
 
-def test_what_was_not_measured_is_said_and_not_made_up() -> None:
+def test_what_was_not_measured_is_shown_as_missing() -> None:
     runs = [
         run
         for run in Machine().campaign()

@@ -29,7 +29,7 @@ def test_repeats_are_added_up_and_conditions_kept_apart() -> None:
     assert maps["semaphore", "fifo"].deadlines == 3000
 
 
-def test_an_upper_bound_stands_beside_a_share_of_zero() -> None:
+def test_a_share_of_zero_has_an_upper_bound() -> None:
     (found,) = real_time_maps([paced(400, 1, 0)])
     bound = found.cells[0].share_at_most
     assert stats.binom.cdf(0, 1000, bound) - 0.05 < 1e-9

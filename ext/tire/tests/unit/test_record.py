@@ -164,7 +164,7 @@ def test_a_search_says_the_same_in_both_forms(record: Record, monkeypatch: pytes
     assert " ".join(text.split()).startswith(answer)
 
 
-def test_marks_are_told_once(record: Record) -> None:
+def test_a_mark_of_many_steps_is_shown_once(record: Record) -> None:
     (mark,) = gathered_marks(RecordView(record))
     assert mark.name == "period-short"
     number = sum(bool(step.marks) for step in record.steps)

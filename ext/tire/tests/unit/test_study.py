@@ -72,7 +72,7 @@ def test_no_later_step_is_longer_than_the_first_ones(tmp_path: Path) -> None:
         assert seen > 10
 
 
-def test_what_is_asked_next_depends_on_the_record_alone(tmp_path: Path) -> None:
+def test_the_next_steps_depend_on_the_record_alone(tmp_path: Path) -> None:
     record = Record.open(write_study(tmp_path, Machine(), searched=False))
     one = [key.model_dump_json() for key in STUDY.next_steps(record, asked(repeats=2))]
     assert one == [key.model_dump_json() for key in STUDY.next_steps(record, asked(repeats=2))]
@@ -155,6 +155,6 @@ def test_each_target_has_its_own_steps(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["garre2014", "tire-search"])
-def test_how_long_a_search_takes_is_not_said(name: str) -> None:
+def test_the_duration_of_a_search_is_not_estimated(name: str) -> None:
     study = registry.adaptive_study(name, Overrides())
     assert study.later_s(study.plan().steps) is None

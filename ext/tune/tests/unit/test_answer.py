@@ -14,7 +14,7 @@ def test_a_tuning_says_the_same_in_both_forms(kept_records: Path) -> None:
     assert " ".join(printed("show", kept_records / "tune").split()).startswith(" ".join(answer.split()))
 
 
-def test_show_answers_what_the_tuning_asked(kept_records: Path, tmp_path: Path) -> None:
+def test_show_prints_the_result_of_a_tuning(kept_records: Path, tmp_path: Path) -> None:
     page = tmp_path / "page.html"
     assert printed("show", kept_records / "tune").startswith("CANNOT TELL")
     assert printed("show", kept_records / "tune", "--page", page).startswith("CANNOT TELL")

@@ -173,7 +173,7 @@ def test_boot_settings_are_tried_if_each_set_is_booted() -> None:
     assert deployment_name(parts, "1") == "isolate=1,settings=thp,boot=skew-tick"
 
 
-def test_daemons_that_would_set_a_value_back_are_said() -> None:
+def test_daemons_that_would_reset_a_value_are_named() -> None:
     files = machines.badly_set_rt() | machines.threads((40, "tuned", False, 0, 0), (41, "sshd", False, 0, 0))
     assert offered(files).daemons == ["tuned"]
     assert offered(files, only=["ksm"]).daemons == []

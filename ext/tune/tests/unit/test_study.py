@@ -373,7 +373,7 @@ def test_a_watched_program_of_a_lab_guest_needs_no_boot() -> None:
     assert not searched(plan, booted=False).awaits_boot
 
 
-def test_what_a_tuning_asks() -> None:
+def test_the_question_of_a_tuning_names_its_requirement() -> None:
     plan = planned(loads=["cpu", "idle"])
     run = Run.model_validate(records.run().model_dump() | {"plan": plan.written, "planned": plan.steps})
     assert question_of(run) == (
