@@ -64,7 +64,7 @@ def main() -> int:
     ):  # what was tried until then is said
         hostile = Hostile(Path(folder), given.seed)
         for number in range(given.first, given.first + given.number):
-            outcome = hostile.try_one(number)
+            outcome = hostile.try_change(number)
             tried += 1
             readers[outcome.words[0]] += 1
             statuses[outcome.status] += 1

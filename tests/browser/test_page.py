@@ -178,8 +178,8 @@ def test_the_cpu_switch_changes_the_figures(chrome: Chrome, pages: dict[str, Pat
     assert len(every) == 6
     chrome.find_element(By.CSS_SELECTOR, "[data-switch=cpu] button[value='1']").click()
     WebDriverWait(chrome, 120).until(lambda c: len(c.execute_script(LINES.format("histogram"))) == 3)
-    one = chrome.execute_script(LINES.format("histogram"))
-    assert set(one) < set(every)
+    item = chrome.execute_script(LINES.format("histogram"))
+    assert set(item) < set(every)
     assert chrome.execute_script(LINES.format("exceedance")) != exceedance
     assert chrome.execute_script(LINES.format("course")) != course
     pressed = chrome.find_elements(By.CSS_SELECTOR, "[data-switch=cpu] button[aria-pressed=true]")

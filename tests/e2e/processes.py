@@ -31,12 +31,12 @@ def all_pids() -> list[int]:
 def family(root: int) -> set[tuple[int, int]]:
     """(pid, start time) of every process that descends from `root`."""
     parents = {pid: stat for pid in all_pids() if (stat := _stat(pid)) is not None}
-    found: set[int] = set()
+    actual: set[int] = set()
     more = {root}
     while more:
-        found |= more
-        more = {pid for pid, (parent, _) in parents.items() if parent in more} - found
-    return {(pid, parents[pid][1]) for pid in found - {root} if pid in parents}
+        actual |= more
+        more = {pid for pid, (parent, _) in parents.items() if parent in more} - actual
+    return {(pid, parents[pid][1]) for pid in actual - {root} if pid in parents}
 
 
 def alive(processes: set[tuple[int, int]]) -> list[str]:
@@ -55,6 +55,6 @@ def find(root: int, part: str) -> list[int]:
 
 def the_engine(root: int) -> int:
     """The measuring process below `root`, not its guard."""
-    found = [pid for pid in find(root, "rtgauge-engine wakeup") if " guard " not in command_line(pid)]
-    assert len(found) == 1, found
-    return found[0]
+    actual = [pid for pid in find(root, "rtgauge-engine wakeup") if " guard " not in command_line(pid)]
+    assert len(actual) == 1, actual
+    return actual[0]

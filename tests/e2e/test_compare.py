@@ -110,7 +110,7 @@ def test_a_shift_is_found_with_its_size_and_equals_are_equal(old, new):
         assert median.high_ns is not None
         assert median.low_ns <= median.difference_ns <= median.high_ns
     rare = [quantile for quantile in result.quantiles if quantile.quantile == "p99.99"]
-    assert all("samples lie beyond this quantile" in (one.no_interval or "") for one in rare)
+    assert all("samples lie beyond this quantile" in (mark.no_interval or "") for mark in rare)
 
 
 def test_figures_are_the_records_own(old, new):
@@ -162,7 +162,7 @@ def test_a_baseline_that_is_none_or_everything_is_refused(old, new):
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "expected_text"),
     [
         (
             lambda s: (
@@ -180,10 +180,10 @@ def test_a_baseline_that_is_none_or_everything_is_refused(old, new):
         ),
     ],
 )
-def test_what_cannot_be_compared_is_refused_and_named(tmp_path, old, change, says):
+def test_what_cannot_be_compared_is_refused_and_named(tmp_path, old, change, expected_text):
     other = write_record(tmp_path, Shape(seconds=2, loads=("idle",), seed=5))
     change_step(other, change)
-    with pytest.raises(InputError, match=says):
+    with pytest.raises(InputError, match=expected_text):
         compared(old, other)
 
 
@@ -280,7 +280,7 @@ def test_of_what_both_ends_saw_the_document_has_all(tmp_path, monkeypatch, capsy
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "expected_text"),
     [
         (["--within", "2"], "--within: '2' has no unit"),
         (["--within", "-2us"], "negative"),
@@ -290,11 +290,11 @@ def test_of_what_both_ends_saw_the_document_has_all(tmp_path, monkeypatch, capsy
         (["nowhere"], "there is no such folder"),
     ],
 )
-def test_wrong_words_are_one_line_and_status_2(old, new, monkeypatch, capsys, arguments, says):
+def test_wrong_words_are_one_line_and_status_2(old, new, monkeypatch, capsys, arguments, expected_text):
     status, out, err = run(monkeypatch, capsys, old, new, *arguments)
     assert (status, out) == (2, "")
     assert err.startswith("rtgauge: ")
-    assert says in err
+    assert expected_text in err
     assert err.count("\n") == 1
 
 

@@ -76,10 +76,10 @@ def test_every_deployment_is_measured_or_left_out_with_a_reason(tmp_path: Path) 
     names = ["CHM", "HM", "HMI", "M", "MI", "Single", "as-is", "c-states=off,isolate=1"]
     good(rtgauge("run", *QUICK, "--deployment", ";".join(names), "--seed", 3, "--out", tmp_path))
     steps, run = steps_of(tmp_path)
-    left = {one["what"].removeprefix("deployment "): one for one in run["left_out"]}
+    left = {missing["what"].removeprefix("deployment "): missing for missing in run["left_out"]}
     assert set(steps) | set(left) == set(names)
     assert not set(steps) & set(left)
-    assert all(one["reason"] and one["remedy"] for one in left.values())
+    assert all(value["reason"] and value["remedy"] for value in left.values())
     assert "as-is" in steps
     assert steps["as-is"]["deployment"] is None
     if "Single" in steps:
@@ -95,7 +95,10 @@ def test_every_deployment_is_measured_or_left_out_with_a_reason(tmp_path: Path) 
         report = steps[name]["deployment"]
         assert report["name"] == name
         assert report["not_put_back"] == []
-        assert {one["put_back"] for one in report["settings"] if one["error"] is None} <= {"restored", "gone"}
+        assert {setting["put_back"] for setting in report["settings"] if setting["error"] is None} <= {
+            "restored",
+            "gone",
+        }
         assert name in shown
 
 
@@ -285,11 +288,14 @@ def test_the_controller_sets_priorities_and_puts_them_back(tmp_path: Path) -> No
     assert report["controller"] is True
     assert report["not_found"] == ["no-such-device"]
     assert any(
-        re.match(rf"thread:{loud.pid}:", one["path"]) and one["now"] == "fifo 80"
-        for one in report["settings"]
+        re.match(rf"thread:{loud.pid}:", setting["path"]) and setting["now"] == "fifo 80"
+        for setting in report["settings"]
     )
-    assert any(one["now"] == "fifo 10 reset-on-fork" for one in report["settings"])
-    assert {one["put_back"] for one in report["settings"] if one["error"] is None} <= {"restored", "gone"}
+    assert any(setting["now"] == "fifo 10 reset-on-fork" for setting in report["settings"])
+    assert {setting["put_back"] for setting in report["settings"] if setting["error"] is None} <= {
+        "restored",
+        "gone",
+    }
 
 
 def test_what_to_boot_with_is_one_line() -> None:
@@ -374,7 +380,7 @@ def test_a_study_that_was_stopped_is_gone_on_with(tmp_path: Path, unchanged: dic
     assert state() == unchanged
     completed = good(rtgauge("resume", "delgado2020", "--json", "--out", tmp_path / "out"))
     content = document(completed.stdout)
-    assert [one["run"]["state"] for one in content["runs"]] == ["complete"]
+    assert [run["run"]["state"] for run in content["runs"]] == ["complete"]
     assert content["choice"]["deployment"] in {"M", "Single"}
     assert {side["traits"]["deployment"] for side in content["comparison"]["sides"]} == {"M", "Single"}
     (loaded,) = [step for step in content["runs"][0]["steps"] if step["key"]["load"] != "idle"]

@@ -16,7 +16,7 @@ CPUS = sorted(os.sched_getaffinity(0))
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "expected_text"),
     [
         ("probe wakeup --interval 0", "longer than 0"),
         ("probe wakeup --interval=-1ms", "longer than 0"),
@@ -87,9 +87,9 @@ CPUS = sorted(os.sched_getaffinity(0))
         ("import nowhere", "nowhere"),
     ],
 )
-def test_wrong_input(tmp_path: Path, words: str, says: str) -> None:
+def test_wrong_input(tmp_path: Path, words: str, expected_text: str) -> None:
     line = error_line(invoke(*words.split(), cwd=tmp_path), 2)
-    assert says in line
+    assert expected_text in line
     assert "Error" not in line
     assert list(tmp_path.iterdir()) == []
 
@@ -111,13 +111,13 @@ def test_an_offline_cpu_is_named_and_the_others_can_be_measured(tmp_path: Path) 
 def test_the_output_folder_cannot_be_written(tmp_path: Path, real_record: Path) -> None:
     file = tmp_path / "file"
     file.write_text("mine")
-    for out, says in (
+    for out, expected_text in (
         (file, "is not a folder"),
         (Path("/proc/nowhere"), "cannot be written"),
         (real_record, "is already a record"),
     ):
         line = error_line(invoke("run", "--load", "idle", "--duration", "200ms", "--out", out), 2)
-        assert says in line
+        assert expected_text in line
         assert "--out" in line
     assert file.read_text() == "mine"
 

@@ -50,7 +50,7 @@ def hog() -> Generator[None]:
 
 def test_a_hog_is_named_and_the_instance_is_gone(tmp_path: Path) -> None:
     with hog():
-        done = good(
+        completed = good(
             invoke(
                 "probe",
                 "wakeup",
@@ -66,7 +66,7 @@ def test_a_hog_is_named_and_the_instance_is_gone(tmp_path: Path) -> None:
                 tmp_path,
             )
         )
-    assert "the-hog" in done.stdout
+    assert "the-hog" in completed.stdout
     (record,) = tmp_path.iterdir()
     (step,) = json.loads(good(invoke("show", record, "--json")).stdout)["steps"]
     assert step["explain"]["moments"] > 0
@@ -111,8 +111,8 @@ def test_without_the_right_to_record_the_rest_is_measured(tmp_path: Path) -> Non
         "--explain",
         "--json",
     )
-    done = rtgauge("probe", "wakeup", *words, before=ORDINARY, cwd="/", env={"HOME": str(tmp_path)})
-    (step,) = json.loads(good(done).stdout)["steps"]
+    completed = rtgauge("probe", "wakeup", *words, before=ORDINARY, cwd="/", env={"HOME": str(tmp_path)})
+    (step,) = json.loads(good(completed).stdout)["steps"]
     (mark,) = [mark for mark in step["marks"] if mark["name"] == "not-explained"]
     assert "tracefs: not allowed; run as root" in mark["detail"]
     assert "deployment-incomplete" not in {mark["name"] for mark in step["marks"]}
@@ -122,7 +122,7 @@ def test_without_the_right_to_record_the_rest_is_measured(tmp_path: Path) -> Non
 
 def test_without_the_right_to_record_watch_says_what_it_takes(tmp_path: Path) -> None:
     tmp_path.chmod(0o777)
-    done = rtgauge(
+    completed = rtgauge(
         "watch",
         "--duration",
         "1s",
@@ -133,11 +133,11 @@ def test_without_the_right_to_record_watch_says_what_it_takes(tmp_path: Path) ->
         cwd="/",
         env={"HOME": str(tmp_path)},
     )
-    assert done.returncode == 3
+    assert completed.returncode == 3
     assert not (tmp_path / "started").exists()
-    assert "tracefs: not allowed; run as root" in done.stderr
-    assert "root on a kernel with CONFIG_FTRACE" in done.stderr
-    assert "trace-parts" not in done.stderr
+    assert "tracefs: not allowed; run as root" in completed.stderr
+    assert "root on a kernel with CONFIG_FTRACE" in completed.stderr
+    assert "trace-parts" not in completed.stderr
 
 
 LOOP = """
@@ -150,7 +150,7 @@ while True:
 
 def test_watch_starts_a_program_and_names_its_preempter(tmp_path: Path) -> None:
     with hog():
-        done = good(
+        completed = good(
             invoke(
                 "watch",
                 "--duration",
@@ -167,7 +167,7 @@ def test_watch_starts_a_program_and_names_its_preempter(tmp_path: Path) -> None:
                 LOOP,
             )
         )
-    assert "fifo 30" in done.stdout
+    assert "fifo 30" in completed.stdout
     (record,) = tmp_path.iterdir()
     assert "the-hog" in good(invoke("show", record, "--why")).stdout
     (step,) = json.loads(good(invoke("show", record, "--json")).stdout)["steps"]
@@ -225,12 +225,12 @@ def test_a_pollers_gaps_hold_if_all_its_stops_are_visible(tmp_path: Path) -> Non
 def test_a_program_that_does_nothing_is_no_measurement() -> None:
     with subprocess.Popen(["sleep", "1000"]) as idle:
         try:
-            done = good(invoke("watch", "--pid", idle.pid, "--duration", "100ms", "--no-explain"), 3)
+            completed = good(invoke("watch", "--pid", idle.pid, "--duration", "100ms", "--no-explain"), 3)
         finally:
             idle.kill()
     assert (
         "the task was never activated in the measured time; watch the program while it is working"
-        in " ".join(done.stdout.split())
+        in " ".join(completed.stdout.split())
     )
 
 
@@ -247,6 +247,6 @@ def test_a_program_that_does_nothing_is_no_measurement() -> None:
     ],
 )
 def test_what_watch_refuses(words: tuple[object, ...], status: int, error: str) -> None:
-    done = invoke("watch", *words)
-    assert done.returncode == status
-    assert error in done.stderr
+    completed = invoke("watch", *words)
+    assert completed.returncode == status
+    assert error in completed.stderr

@@ -67,7 +67,7 @@ def test_an_unwanted_kernel_ends_the_gate_after_one_pair(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "expected_text"),
     [
         (("--baseline", "policy=fifo"), "name both sides"),
         ((*SIDES, "--series", "wakeup/latency/cpux"), "did you mean 'wakeup/latency/cpu'?"),
@@ -83,12 +83,12 @@ def test_an_unwanted_kernel_ends_the_gate_after_one_pair(tmp_path: Path) -> None
     ],
 )
 def test_wrong_input_is_refused_in_one_line_and_measures_nothing(
-    tmp_path: Path, words: tuple[object, ...], says: str
+    tmp_path: Path, words: tuple[object, ...], expected_text: str
 ) -> None:
     out = tmp_path / "out"
     completed = rtgauge("gate", *words, "--out", out)
     error = only_error(completed.stderr)
     assert completed.returncode == 2
-    assert says in error
+    assert expected_text in error
     assert len(error) < 300
     assert not out.exists()

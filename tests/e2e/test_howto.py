@@ -45,10 +45,10 @@ SHORT = {"--frequency", "gate", "history"}
 
 def commands(page: Path) -> list[str]:
     """The commands of a page that run here: idle, if they run a plan with its own loads."""
-    found = [line for line in rtgauge_commands(page) if not ELSEWHERE.search(line)]
+    actual = [line for line in rtgauge_commands(page) if not ELSEWHERE.search(line)]
     return [
         f"{re.sub(r' --load [^ ]+', '', line)} --load idle" if line.startswith("rtgauge run") else line
-        for line in found
+        for line in actual
     ]
 
 

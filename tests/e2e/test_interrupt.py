@@ -68,13 +68,13 @@ def test_once_keeps_the_step_and_says_how_to_go_on(
     assert step["end_reason"] == "stopped"
     assert [mark["severity"] for mark in step["marks"] if mark["name"] == "stopped"] == ["note"]
     assert 0 < step["total"]["count"] + step["total"]["missed"] < 120_000
-    assert all(one["count"] + one["missed"] > 0 for one in step["series"])
+    assert all(series["count"] + series["missed"] > 0 for series in step["series"])
     assert (record / "report.html").is_file()
-    said = log.read_text()
-    assert "stopping cleanly" in said
-    assert f"rtgauge resume {record}" in said
-    assert f"{name} was cut off after " in said
-    assert "Traceback" not in said
+    reported = log.read_text()
+    assert "stopping cleanly" in reported
+    assert f"rtgauge resume {record}" in reported
+    assert f"{name} was cut off after " in reported
+    assert "Traceback" not in reported
     assert "1 of 2 planned steps" in output
     assert alive(below) == []
 

@@ -34,29 +34,29 @@ CPU_CGROUP = Path("/sys/fs/cgroup/cpu")
 CPUSET_CGROUP = Path("/sys/fs/cgroup/cpuset")
 
 
-def limits(**wanted: int) -> Callable[[], None]:
+def limits(**expected: int) -> Callable[[], None]:
     """To be called in the child: sets resource limits, `rtprio=0` and so on."""
 
     def apply() -> None:
-        for name, value in wanted.items():
+        for name, value in expected.items():
             resource.setrlimit(getattr(resource, f"RLIMIT_{name.upper()}"), (value, value))
 
     return apply
 
 
 @pytest.mark.parametrize(
-    ("who", "says"),
+    ("who", "expected_text"),
     [
         (ORDINARY, "is not root and has no CAP_SYS_NICE"),
         (WEAK_ROOT, "lacks some of root's rights and has no CAP_SYS_NICE"),
     ],
 )
-def test_no_real_time_scheduling(tmp_path: Path, who: tuple[str, ...], says: str) -> None:
+def test_no_real_time_scheduling(tmp_path: Path, who: tuple[str, ...], expected_text: str) -> None:
     tmp_path.chmod(0o777)
     for words in (PROBE, ("run", "--load", "idle", "--out", tmp_path / "out")):
         line = error_line(rtgauge(*words, before=who, preexec_fn=limits(rtprio=0), cwd="/"), 3)
         assert "real-time scheduling is refused" in line
-        assert says in line
+        assert expected_text in line
         assert "RLIMIT_RTPRIO is 0" in line
         assert "--policy other" in line
     assert list(tmp_path.iterdir()) == []

@@ -57,20 +57,20 @@ WRONG = [
 ]
 
 
-@pytest.mark.parametrize(("text", "says"), WRONG)
-def test_a_wrong_plan(tmp_path: Path, text: str, says: str) -> None:
+@pytest.mark.parametrize(("text", "expected_text"), WRONG)
+def test_a_wrong_plan(tmp_path: Path, text: str, expected_text: str) -> None:
     plan = tmp_path / "my.toml"
     plan.write_text(text)
     with pytest.raises(InputError) as error:
         load_plan(str(plan), Overrides())
-    assert says in str(error.value)
+    assert expected_text in str(error.value)
     assert str(plan) in str(error.value)
     assert "\n" not in str(error.value)
 
 
 @pytest.mark.engine
 @pytest.mark.parametrize(
-    ("content", "says"),
+    ("content", "expected_text"),
     [
         (b"no toml", "is not TOML"),
         (b"\xff\xfe\x00", "is not TOML"),
@@ -78,10 +78,10 @@ def test_a_wrong_plan(tmp_path: Path, text: str, says: str) -> None:
         (b"require='x'\n[[step]]", "write it like"),
     ],
 )
-def test_a_wrong_plan_on_the_command_line(tmp_path: Path, content: bytes, says: str) -> None:
+def test_a_wrong_plan_on_the_command_line(tmp_path: Path, content: bytes, expected_text: str) -> None:
     plan = tmp_path / "my.toml"
     plan.write_bytes(content)
-    assert says in error_line(invoke("run", plan, "--out", tmp_path / "out"), 2)
+    assert expected_text in error_line(invoke("run", plan, "--out", tmp_path / "out"), 2)
     assert [entry.name for entry in tmp_path.iterdir()] == ["my.toml"]
     assert "plan" in error_line(invoke("run", f"{tmp_path}/", "--out", tmp_path / "out"), 2)
 

@@ -96,7 +96,7 @@ def test_other_ways_to_measure(option: str, value: str, key: str) -> None:
         "steps"
     ]
     assert step["parameters"][key] == value
-    assert all(one["count"] + one["missed"] == 500 for one in step["series"])
+    assert all(series["count"] + series["missed"] == 500 for series in step["series"])
 
 
 def test_a_count_of_activations() -> None:
@@ -106,7 +106,7 @@ def test_a_count_of_activations() -> None:
         ).stdout
     )["steps"]
     assert step["end_reason"] == "count"
-    assert all(one["count"] + one["missed"] == 321 for one in step["series"])
+    assert all(series["count"] + series["missed"] == 321 for series in step["series"])
 
 
 def test_it_stops_at_a_threshold() -> None:
@@ -117,7 +117,7 @@ def test_it_stops_at_a_threshold() -> None:
     )["steps"]
     assert step["end_reason"] == "threshold"
     assert "threshold" in [mark["name"] for mark in step["marks"]]
-    assert sum(one["count"] for one in step["series"]) < 20_000  # of one CPU, it would have been all
+    assert sum(series["count"] for series in step["series"]) < 20_000  # of one CPU, it would have been all
 
 
 def test_raw_samples_agree_with_the_figures_in_every_format(tmp_path: Path) -> None:
@@ -154,26 +154,26 @@ def test_raw_samples_agree_with_the_figures_in_every_format(tmp_path: Path) -> N
 def test_raw_samples_of_two_cpus_are_two_files(tmp_path: Path) -> None:
     completed = good(invoke("probe", "wakeup", *SHORT, "--samples", tmp_path / "s.raw", "--json"))
     series = document(completed.stdout)["steps"][0]["series"]
-    for one in series:
-        header, latencies = read_samples(tmp_path / f"s-{one['series']}.raw")
-        assert header.cpu == one["labels"]["cpu"]
-        assert len(latencies) == one["count"] + one["warm_up"]["count"]
+    for item in series:
+        header, latencies = read_samples(tmp_path / f"s-{item['series']}.raw")
+        assert header.cpu == item["labels"]["cpu"]
+        assert len(latencies) == item["count"] + item["warm_up"]["count"]
 
 
 @pytest.mark.parametrize(("require", "status"), [("latency<=1ns", 1), ("latency<=1h hardness=99.999%", 4)])
 def test_a_requirement(require: str, status: int) -> None:
-    done, found = nothing_missed(
+    completed, actual = nothing_missed(
         "probe", "wakeup", "--interval", "50ms", *SHORT, "--require", require, "--json"
     )
-    assert {verdict["word"] for verdict in found["run"]["verdicts"]} == {
+    assert {verdict["word"] for verdict in actual["run"]["verdicts"]} == {
         "fails" if status == 1 else "cannot tell"
     }
-    good(done, status)
+    good(completed, status)
 
 
 def test_calibrate_prints_the_cost_of_each_clock() -> None:
     content = document(good(invoke("probe", "calibrate", "--count", 5000, "--json")).stdout)
-    clocks = {one["clock"]: one for one in content["steps"][0]["calibrations"]}
+    clocks = {calibration["clock"]: calibration for calibration in content["steps"][0]["calibrations"]}
     assert clocks["CLOCK_MONOTONIC"]["count"] == 5000
     assert (
         clocks["CLOCK_MONOTONIC"]["min_ns"]

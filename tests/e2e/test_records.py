@@ -47,7 +47,7 @@ def test_list_names_every_record_and_says_what_it_left_out(record: Path) -> None
     assert "foreign" in completed.stderr
     assert completed.stderr.startswith("rtgauge: ")
     listed = json.loads(good(invoke("list", record.parent, "--json")).stdout)
-    assert [one["record"] for one in listed] == [str(record)]
+    assert [entry["record"] for entry in listed] == [str(record)]
 
 
 def test_list_of_nothing(tmp_path: Path) -> None:
@@ -69,16 +69,16 @@ def test_report_writes_the_page_and_the_figures(real_record: Path, tmp_path: Pat
 
 def test_export_in_every_format(real_record: Path, tmp_path: Path) -> None:
     content = document(good(invoke("show", real_record, "--json")).stdout)
-    wanted = [
+    expected = [
         (step["id"], one["count"], one["max_ns"])
         for step in content["steps"]
         for one in [*step["series"], step["total"]]
     ]
     rows = list(csv.DictReader(io.StringIO(good(invoke("export", real_record)).stdout)))
-    assert [(row["step"], int(row["count"]), int(row["max_ns"])) for row in rows] == wanted
+    assert [(row["step"], int(row["count"]), int(row["max_ns"])) for row in rows] == expected
     table = tmp_path / "t.parquet"
     good(invoke("export", real_record, "--format", "parquet", "-o", table))
-    assert pl.read_parquet(table).select("step", "count", "max_ns").rows() == wanted
+    assert pl.read_parquet(table).select("step", "count", "max_ns").rows() == expected
     windows = tmp_path / "w.parquet"
     good(invoke("export", real_record, "--format", "parquet", "--windows", "-o", windows))
     measured = pl.read_parquet(windows).filter(pl.col("phase") == "measure")
@@ -152,8 +152,8 @@ def test_damaged_facts(record: Path, how: str) -> None:
 def test_a_step_that_points_out_of_the_record_or_is_there_twice(record: Path, steps: list[str]) -> None:
     file = record / "run.json"
     file.write_text(json.dumps({**json.loads(file.read_text()), "steps": steps}))
-    said = f"{file} has duplicate or invalid step names: the record is damaged"
-    assert said in error_line(invoke("show", record), 2)
+    reported = f"{file} has duplicate or invalid step names: the record is damaged"
+    assert reported in error_line(invoke("show", record), 2)
 
 
 def test_control_words_are_shown_as_text(record: Path) -> None:

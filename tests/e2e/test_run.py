@@ -36,10 +36,10 @@ SCHEMA = Path(__file__).parents[2] / "docs" / "formats" / "record.schema.json"
 QUICK = ("--load", "idle", "--duration", "500ms", *SHORT)
 
 
-def check_schema(found: dict[str, Any]) -> None:
-    jsonschema.validate(found, RunDocument.model_json_schema())
+def check_schema(actual: dict[str, Any]) -> None:
+    jsonschema.validate(actual, RunDocument.model_json_schema())
     if SCHEMA.exists():
-        jsonschema.validate(found, json.loads(SCHEMA.read_text()))
+        jsonschema.validate(actual, json.loads(SCHEMA.read_text()))
 
 
 def test_the_json_is_one_document_with_every_figure(tmp_path: Path) -> None:
@@ -53,14 +53,18 @@ def test_the_json_is_one_document_with_every_figure(tmp_path: Path) -> None:
         "as-is",
     )
     assert step["parameters"]["interval_ns"] == 1_000_000
-    assert [one["labels"]["cpu"] for one in step["series"]] == step["cpus"] == sorted(os.sched_getaffinity(0))
-    for one in [*step["series"], step["total"]]:
-        assert all(figure in one for figure in FIGURES)
-        assert one["min_ns"] <= one["p50_ns"] <= one["p99_ns"] <= one["p99_99_ns"] <= one["max_ns"]
-    for one in step["series"]:
-        assert one["count"] + one["missed"] == 500
-        assert one["warm_up"]["count"] + one["warm_up"]["missed"] == 100
-    assert step["total"]["count"] == sum(one["count"] for one in step["series"])
+    assert (
+        [series["labels"]["cpu"] for series in step["series"]]
+        == step["cpus"]
+        == sorted(os.sched_getaffinity(0))
+    )
+    for item in [*step["series"], step["total"]]:
+        assert all(figure in item for figure in FIGURES)
+        assert item["min_ns"] <= item["p50_ns"] <= item["p99_ns"] <= item["p99_99_ns"] <= item["max_ns"]
+    for item in step["series"]:
+        assert item["count"] + item["missed"] == 500
+        assert item["warm_up"]["count"] + item["warm_up"]["missed"] == 100
+    assert step["total"]["count"] == sum(series["count"] for series in step["series"])
     assert step["calibrations"]
     assert Path(content["record"]).is_dir()
 
@@ -98,16 +102,16 @@ def test_progress_goes_to_standard_error_and_says_what_is_left(tmp_path: Path) -
     ],
 )
 def test_a_requirement_ends_in_its_status(tmp_path: Path, require: str, status: int, word: str) -> None:
-    done, found = nothing_missed(
+    completed, actual = nothing_missed(
         "run", *QUICK, "--set", "interval=50ms", "--require", require, "--json", "--out", tmp_path
     )
-    doubts = [mark["name"] for mark in found["steps"][0]["marks"] if mark["severity"] == "doubtful"]
+    doubts = [mark["name"] for mark in actual["steps"][0]["marks"] if mark["severity"] == "doubtful"]
     if word == "holds" and not all(mark_kinds()[name].value.only_delays for name in doubts):
         word, status = "marginal", 4
-    assert {verdict["word"] for verdict in found["run"]["verdicts"]} == {word}
-    assert all(verdict["reason"] and verdict["next"] for verdict in found["run"]["verdicts"])
-    good(done, status)
-    shown = good(invoke("show", found["record"])).stdout
+    assert {verdict["word"] for verdict in actual["run"]["verdicts"]} == {word}
+    assert all(verdict["reason"] and verdict["next"] for verdict in actual["run"]["verdicts"])
+    good(completed, status)
+    shown = good(invoke("show", actual["record"])).stdout
     assert word.upper() in shown
 
 

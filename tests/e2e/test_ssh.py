@@ -85,7 +85,7 @@ def test_clocks_are_those_of_the_target(board: Machine) -> None:
             over_ssh(board, "probe", "calibrate", "--target", board.target, "--count", "1000", "--json")
         ).stdout
     )
-    assert {one["clock"] for one in content["steps"][0]["calibrations"]} >= {
+    assert {calibration["clock"] for calibration in content["steps"][0]["calibrations"]} >= {
         "CLOCK_MONOTONIC",
         "CLOCK_REALTIME",
     }
@@ -145,7 +145,7 @@ def test_two_machines_in_one_record_and_compared(board: Machine, tmp_path: Path)
         # the board has no stress-ng, which is said; the other machine comes after it
         assert measured[0] == (board.target, "idle")
         assert sorted(measured[1:]) == [(cart.target, "cpu"), (cart.target, "idle")]
-        assert [one["what"] for one in content["run"]["left_out"]] == [f"load cpu on {board.target}"]
+        assert [missing["what"] for missing in content["run"]["left_out"]] == [f"load cpu on {board.target}"]
         (record,) = out.iterdir()
         assert not list(record.glob("targets/*/session.json"))
         shown = good(invoke("show", record)).stdout
@@ -192,16 +192,18 @@ def test_a_target_that_is_held_names_who_holds_it(
 def test_what_a_dead_run_left_is_put_back(board: Machine, tmp_path: Path) -> None:
     """The journal is the target's own: a setting of a run that is dead is put back as the next one begins."""
     here = Path(UNCHANGED).read_text().strip()
-    wanted = "50" if here != "50" else "60"
+    expected = "50" if here != "50" else "60"
     there = board.folder / "root" / "engine"
     there.write_bytes(engine_path().read_bytes())
     there.chmod(0o755)
     try:
-        completed = board.run(f"sh -c '/engine set --run dead --owner-pid $$ -- {UNCHANGED} {wanted}'")
+        completed = board.run(f"sh -c '/engine set --run dead --owner-pid $$ -- {UNCHANGED} {expected}'")
         assert '"ok":true' in completed
-        assert Path(UNCHANGED).read_text().strip() == wanted
-        done = over_ssh(board, "run", "--target", board.target, "--out", tmp_path / "out", "--json", *QUICK)
-        marks = document(good(done).stdout)["run"]["marks"]
+        assert Path(UNCHANGED).read_text().strip() == expected
+        finished = over_ssh(
+            board, "run", "--target", board.target, "--out", tmp_path / "out", "--json", *QUICK
+        )
+        marks = document(good(finished).stdout)["run"]["marks"]
         assert [mark["name"] for mark in marks] == ["restored-before"]
         assert Path(UNCHANGED).read_text().strip() == here
     finally:
@@ -292,15 +294,15 @@ def test_settings_are_restored_at_the_end_or_after_the_lease(
     monkeypatch.setenv("PATH", f"{board.client()}:{os.environ['PATH']}")
     knob = Path(UNCHANGED)
     here = knob.read_text().strip()
-    wanted = "50" if here != "50" else "60"
+    expected = "50" if here != "50" else "60"
     target = open_target(board.target, "setting", "a test", lease_ns=4_000_000_000)
     assert isinstance(target, SshTarget)
     try:
         with pytest.raises(MeasureError, match="not a path"):
             target.agent("set", "--", "relative", "1")
-        (answer,) = target.agent("set", "--", UNCHANGED, wanted)
+        (answer,) = target.agent("set", "--", UNCHANGED, expected)
         assert answer["ok"]
-        assert knob.read_text().strip() == wanted
+        assert knob.read_text().strip() == expected
         target.close() if how == "close" else target.let_go()
         wait_until(lambda: left_on(board) == "", "the session to end")
         assert knob.read_text().strip() == here

@@ -113,8 +113,8 @@ def test_killed_and_picked_up(tmp_path: Path, load: str) -> None:
         process = begin(board, tmp_path, load=load, duration="6s", more=("--set", "samples=true"))
         process.send_signal(signal.SIGKILL)
         end(process)
-        found = resume(board, tmp_path)
-        (step,) = found["steps"]
+        resumed = resume(board, tmp_path)
+        (step,) = resumed["steps"]
         assert marks(step) == {"picked-up"}
         assert complete(step, 6)
         assert step["series"][0]["exact_quantiles"]
@@ -123,7 +123,7 @@ def test_killed_and_picked_up(tmp_path: Path, load: str) -> None:
             assert part["ended_early"] is None
             assert part["reached"]["cpu_share"] > 0
         (record,) = (tmp_path / "out").iterdir()
-        assert record.name == found["run"]["id"]
+        assert record.name == resumed["run"]["id"]
         assert left_on(board) == ""
 
 

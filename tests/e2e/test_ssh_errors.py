@@ -132,10 +132,10 @@ def test_an_engine_that_is_not_of_its_architecture(board: Machine, engine: Path,
     assert "unset RTGAUGE_ENGINE" in line
 
 
-@pytest.mark.parametrize("said", ["rtgauge-engine 9.9.9", "something else"])
-def test_an_engine_of_another_version(board: Machine, tmp_path: Path, said: str) -> None:
+@pytest.mark.parametrize("reported", ["rtgauge-engine 9.9.9", "something else"])
+def test_an_engine_of_another_version(board: Machine, tmp_path: Path, reported: str) -> None:
     engine = tmp_path / "engine"
-    engine.write_text(f"#!/bin/sh\necho '{said}'\n")
+    engine.write_text(f"#!/bin/sh\necho '{reported}'\n")
     engine.chmod(0o755)
     line = error_line(over_ssh(board, *PROBE, board.target, env={"RTGAUGE_ENGINE": str(engine)}), 3)
     assert "version" in line

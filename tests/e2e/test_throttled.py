@@ -37,7 +37,7 @@ def test_a_tight_group_is_named_and_marks_the_step(tight_group: Path) -> None:
     def join() -> None:
         (tight_group / "cgroup.procs").write_text(str(os.getpid()))
 
-    done = good(
+    completed = good(
         rtgauge(
             "probe",
             "wakeup",
@@ -51,7 +51,7 @@ def test_a_tight_group_is_named_and_marks_the_step(tight_group: Path) -> None:
             preexec_fn=join,
         )
     )
-    (step,) = document(done.stdout)["steps"]
+    (step,) = document(completed.stdout)["steps"]
     marks = [mark for mark in step["marks"] if mark["name"] == "throttled"]
     assert marks, step["marks"]
     assert all(

@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 from rtgauge.record.reader import Record
-from tests.support.cli import PATIENCE_S, Done, environment, good, rtgauge
+from tests.support.cli import PATIENCE_S, CommandResult, environment, good, rtgauge
 
 ROOT = Path(__file__).parents[2]
 TOY = ROOT / "tests" / "toy_extension"
@@ -31,7 +31,7 @@ load = "toy"
 MEASURED = ("probe", "toy", "--count", 2000, "--policy", "other", "--require", "reading<=1s hardness=50%")
 
 
-def run(tree: Path, *command: str) -> Done:
+def run(tree: Path, *command: str) -> CommandResult:
     # meson and ninja lie beside the interpreter.
     path = f"{Path(sys.executable).parent}:{os.environ['PATH']}"
     return subprocess.run(

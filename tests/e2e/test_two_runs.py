@@ -87,8 +87,8 @@ def test_the_second_is_refused_at_once(tmp_path: Path) -> None:
             assert f"--out {out}" in line
             assert f"kill -INT {first.pid}" in line
         assert not there.exists()
-        for words, said in WRONG:
-            assert said in error_line(invoke(*words, wait_for_lock=False, cwd=tmp_path), 2), words
+        for words, reported in WRONG:
+            assert reported in error_line(invoke(*words, wait_for_lock=False, cwd=tmp_path), 2), words
         assert first.poll() is None
         assert [entry.name for entry in out.iterdir()] == [record.name]
         first.send_signal(signal.SIGINT)

@@ -22,7 +22,7 @@ import pytest
 from ext.lab.tests.fake_lab import stock_kernel
 from ext.labgrid.tests.labgrid import BIN, Labgrid
 from tests.e2e.processes import alive, family
-from tests.support.cli import COMMAND, Done, environment, good, rtgauge, wait_until
+from tests.support.cli import COMMAND, CommandResult, environment, good, rtgauge, wait_until
 from tests.support.machine import free_port
 from tests.support.postgresql import PostgreSQL
 
@@ -101,10 +101,10 @@ class Farm:
         if not on:
             process.wait()
 
-    def rtgauge(self, *words: object, timeout: float = 300) -> Done:
+    def rtgauge(self, *words: object, timeout: float = 300) -> CommandResult:
         return rtgauge(*words, env=self.environment, timeout=timeout)
 
-    def asked(self, *words: object) -> dict[str, Any]:
+    def store_json(self, *words: object) -> dict[str, Any]:
         return json.loads(good(self.rtgauge(*words, "--store", self.store, "--json")).stdout)
 
     def plan(self, name: str, boards: tuple[str, ...], image: str, jobs: int) -> Path:
@@ -171,7 +171,7 @@ def test_a_fleet_that_is_killed_loses_nothing_and_holds_nothing(farm: Farm) -> N
     assert "6 of 6 jobs done on 3 boards" in completed.stdout
     assert alive(below) == []
     wait_until(farm.nothing_is_held, "every place to be free")
-    records = farm.asked("store", "list", "--last", "0")["records"]
+    records = farm.store_json("store", "list", "--last", "0")["records"]
     assert sorted(row["machines"][0] for row in records) == sorted(2 * [f"name:{name}" for name in BOARDS])
     assert len({row["record"] for row in records}) == 6
     assert PASSWORD not in completed.stdout + "".join(
@@ -201,7 +201,7 @@ def test_history_shows_a_change_made_on_purpose(farm: Farm) -> None:
             plan = farm.plan(f"{image}{night}", ("farm1",), image, 1)
             good(farm.rtgauge("fleet", plan, timeout=FLEET_S))
     words = ("wakeup/latency/idle/as-is", "--machine", "farm1", "--by", "label:image", "--quantile", "p50")
-    (history,) = farm.asked("store", "history", *words)["histories"]
+    (history,) = farm.store_json("store", "history", *words)["histories"]
     before, after = history["groups"]
     assert (before["group"], after["group"]) == ("plain", "traced")
     assert after["runs"] == NIGHTS

@@ -15,7 +15,7 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 
 from rtgauge_ext.lab.packages import MIRROR, NO_DATES
-from tests.support.cli import Done, good, invoke, rtgauge
+from tests.support.cli import CommandResult, good, invoke, rtgauge
 from tests.support.made_once import made_once
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class Lab:
         self.up = None
         self.others.clear()
 
-    def command(self, *words: object, status: int = 0) -> Done:
+    def command(self, *words: object, status: int = 0) -> CommandResult:
         """A command of rtgauge's on the guest that is up."""
         return good(invoke(*words, "--target", f"lab:{self.up}", env=self.env), status)
 

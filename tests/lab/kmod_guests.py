@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 
 from rtgauge_ext.lab.headers import CROSS, HeadersTree, headers_tree, unpack
 from rtgauge_ext.lab.kernel_image import bootable
-from rtgauge_ext.lab.modules import WANTED, find_modules, with_needs
+from rtgauge_ext.lab.modules import BASE_MODULES, find_modules, with_needs
 from rtgauge_ext.lab.packages import DEBIAN
 from rtgauge_ext.lab.paths import cache
 from tests.support.cli import good, rtgauge
@@ -92,7 +92,9 @@ class Kernel:
         folder = lab.home / self.guest
         (folder / "modules").mkdir(parents=True)
         bootable(place / "boot" / f"vmlinuz-{self._release}", self.architecture, folder / "kernel")
-        for name, content in with_needs(find_modules(place / "lib/modules" / self._release), WANTED).items():
+        for name, content in with_needs(
+            find_modules(place / "lib/modules" / self._release), BASE_MODULES
+        ).items():
             (folder / "modules" / f"{name}.ko").write_bytes(content)
         words = [
             "--kernel",

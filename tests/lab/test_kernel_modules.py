@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from tests.lab.conftest import Lab
     from tests.lab.kmod_guests import Kernel
-    from tests.support.cli import Done
+    from tests.support.cli import CommandResult
 
 STOCK, RT = (
     next(kernel for kernel in KERNELS if str(kernel) == name)
@@ -61,7 +61,7 @@ class Board:
         self._client = place
         self.name = f"ssh://root@127.0.0.1:{lab.listed(lab.up)['running']['port']}"
 
-    def probe(self, *words: object, modules: Path | None = None) -> Done:
+    def probe(self, *words: object, modules: Path | None = None) -> CommandResult:
         """A probe over SSH; `modules`: the folder that RTGAUGE_KMOD names."""
         # modules that were built for this kernel before are not taken
         own = {

@@ -39,8 +39,8 @@ def dist(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.fixture(scope="module")
 def wheel(dist: Path) -> Path:
-    (found,) = dist.glob("*.whl")
-    return found
+    (actual,) = dist.glob("*.whl")
+    return actual
 
 
 @pytest.fixture(scope="module")

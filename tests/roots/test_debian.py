@@ -110,8 +110,8 @@ def without_big_folders(tmp_path: Path) -> object:
 
 def package(name: str, suite: str) -> Path:
     """A package in dist/ for a release."""
-    (found,) = DIST.glob(f"{name}_*~{suite}_*.deb")
-    return found
+    (actual,) = DIST.glob(f"{name}_*~{suite}_*.deb")
+    return actual
 
 
 def older(packed: Path, folder: Path) -> Path:

@@ -29,7 +29,7 @@ SHORT = ("--set", "warm-up=100ms", "--set", "interval=1ms")
 HELD = "this machine is held by"
 LOCK = Path("/run/rtgauge/lock")
 
-Done = subprocess.CompletedProcess[str]
+CommandResult = subprocess.CompletedProcess[str]
 
 
 def environment(**changes: str | None) -> dict[str, str]:
@@ -51,7 +51,7 @@ def rtgauge(
     wait_for_lock: bool = True,
     before: Sequence[str] = (),
     **options: Any,
-) -> Done:
+) -> CommandResult:
     """Run to the end. `before` is put before the command (setpriv, prlimit).
 
     Where something else measures this machine at the moment, it is waited for: `wait_for_lock` False tests
@@ -64,7 +64,7 @@ def rtgauge(
         "stderr": subprocess.PIPE,
     } | options
 
-    def call() -> Done:
+    def call() -> CommandResult:
         return subprocess.run(
             [*before, *COMMAND, *map(str, words)],
             env=environment(**(env or {})),
@@ -81,14 +81,14 @@ def invoke(
     env: dict[str, str | None] | None = None,
     wait_for_lock: bool = True,
     cwd: Path | str = ".",
-) -> Done:
+) -> CommandResult:
     """As `rtgauge`, in this process: half a second less, where nothing of a process (signals, descriptors,
     rights, what is imported) is tested.
 
     What programs that it starts say on standard error is not in it.
     """
 
-    def call() -> Done:
+    def call() -> CommandResult:
         with (
             TemporaryFile("w+", encoding="utf-8") as out,
             TemporaryFile("w+", encoding="utf-8") as errors,
@@ -115,7 +115,7 @@ def invoke(
     return _with_lock(call) if wait_for_lock else call()
 
 
-def _with_lock(call: Callable[[], Done]) -> Done:
+def _with_lock(call: Callable[[], CommandResult]) -> CommandResult:
     """Call until nothing else measures this machine."""
     deadline = time.monotonic() + PATIENCE_S
     while True:
@@ -125,15 +125,15 @@ def _with_lock(call: Callable[[], Done]) -> Done:
         wait_until_free()
 
 
-def nothing_missed(*words: object) -> tuple[Done, dict[str, Any]]:
+def nothing_missed(*words: object) -> tuple[CommandResult, dict[str, Any]]:
     """Run a measurement with --json and a long interval; once more where the machine stood still for so long
     that activations were missed, which break
     every requirement. Gives the document too."""
     for _ in range(10):
         completed = rtgauge(*words)
-        found: dict[str, Any] = json.loads(completed.stdout)
-        if not any(step["total"]["missed"] for step in found["steps"]):
-            return completed, found
+        actual: dict[str, Any] = json.loads(completed.stdout)
+        if not any(step["total"]["missed"] for step in actual["steps"]):
+            return completed, actual
     raise AssertionError(f"this machine misses activations each time: {completed.stdout}")
 
 
@@ -163,11 +163,11 @@ def start(
         wait_until_free()
 
 
-def _has_begun(said: str) -> bool:
+def _has_begun(reported: str) -> bool:
     """Not the refusal, which names the run that holds the machine: its folder may be that of a test with
     "step" in its name.
     """
-    return "step" in said and HELD not in said
+    return "step" in reported and HELD not in reported
 
 
 def wait_until_free() -> None:
@@ -199,12 +199,12 @@ def wait_until(condition: Callable[[], bool], what: str, timeout_s: float = PATI
         time.sleep(0.05)
 
 
-def error_line(done: Done, status: int) -> str:
+def error_line(finished: CommandResult, status: int) -> str:
     """The one line that a failed command says; asserts that it is one, with this exit status and without a
     traceback.
     """
-    assert done.returncode == status, f"status {done.returncode}, not {status}: {done.stderr}"
-    return only_error(done.stderr)
+    assert finished.returncode == status, f"status {finished.returncode}, not {status}: {finished.stderr}"
+    return only_error(finished.stderr)
 
 
 def only_error(text: str) -> str:
@@ -216,9 +216,11 @@ def only_error(text: str) -> str:
     return lines[0]
 
 
-def good(done: Done, status: int = 0) -> Done:
+def good(finished: CommandResult, status: int = 0) -> CommandResult:
     """Asserts the status and that nothing went wrong on the way."""
-    assert done.returncode == status, f"status {done.returncode}, not {status}: {done.stderr}\n{done.stdout}"
-    assert "Traceback" not in done.stderr, done.stderr
-    assert "Warning" not in done.stderr, done.stderr
-    return done
+    assert finished.returncode == status, (
+        f"status {finished.returncode}, not {status}: {finished.stderr}\n{finished.stdout}"
+    )
+    assert "Traceback" not in finished.stderr, finished.stderr
+    assert "Warning" not in finished.stderr, finished.stderr
+    return finished

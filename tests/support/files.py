@@ -19,13 +19,13 @@ def read_local(paths: Sequence[str]) -> Files:
     """Each path, globs expanded; a glob that matches nothing is an ENOENT under its own name."""
     files: dict[str, dict[str, Any]] = {}
     for pattern in paths:
-        found = sorted(glob.glob(pattern)) if glob.has_magic(pattern) else [pattern]  # noqa: PTH207 - Path.glob raises where a process of /proc ends meanwhile
-        for path in found or [pattern]:
-            files[path] = _read_one(Path(path))
+        actual = sorted(glob.glob(pattern)) if glob.has_magic(pattern) else [pattern]  # noqa: PTH207 - Path.glob raises where a process of /proc ends meanwhile
+        for path in actual or [pattern]:
+            files[path] = _read_file(Path(path))
     return Files(files)
 
 
-def _read_one(path: Path) -> dict[str, Any]:
+def _read_file(path: Path) -> dict[str, Any]:
     try:
         if path.is_dir():
             return {"directory": sorted(entry.name for entry in path.iterdir())}

@@ -46,11 +46,11 @@ def variants(seed: int) -> tuple[list[str], np.ndarray]:
     return texts, figures
 
 
-def said(**line: object) -> None:
+def write_line(**line: object) -> None:
     sys.stdout.write(json.dumps(line, separators=(",", ":")) + "\n")
 
 
-def asked_to_stop() -> bool:
+def stop_requested() -> bool:
     if not select.select([0], [], [], 0)[0]:
         return False
     text = os.read(0, 4096)
@@ -61,7 +61,7 @@ def wakeup(options: dict[str, str]) -> None:
     cpus = int(os.environ.get("RTGAUGE_GENERATED_CPUS", "64"))
     seconds = int(options["duration-ns"]) // NS
     texts, figures = variants(int(os.environ.get("RTGAUGE_GENERATED_SEED", "1")))
-    said(
+    write_line(
         type="hello", version=2, engine="0.1.0", probe="wakeup", pid=os.getpid(), boot_id="generated",
         kernel="6.12.0", machine="x86_64",
         capabilities=["wakeup"],
@@ -72,15 +72,15 @@ def wakeup(options: dict[str, str]) -> None:
         clock={"name": "CLOCK_MONOTONIC", "resolution_ns": 1}, dma_latency={"wanted_us": 0, "state": "set"},
     )  # fmt: skip
     for cpu in range(cpus):
-        said(type="series", series=cpu, metric="latency", unit="ns", labels={"cpu": cpu})
-    said(type="armed", time_ns=START_NS)
+        write_line(type="series", series=cpu, metric="latency", unit="ns", labels={"cpu": cpu})
+    write_line(type="armed", time_ns=START_NS)
     sys.stdout.flush()
     if b"go" not in os.read(0, 4096):
-        said(type="end", reason="stopped", status=0)
+        write_line(type="end", reason="stopped", status=0)
         return
     for cpu in range(cpus):
-        said(type="started", series=cpu, start_ns=START_NS)
-    done, reason, hold = 0, "duration", int(os.environ.get("RTGAUGE_GENERATED_HOLD", "-1"))
+        write_line(type="started", series=cpu, start_ns=START_NS)
+    finished, reason, hold = 0, "duration", int(os.environ.get("RTGAUGE_GENERATED_HOLD", "-1"))
     orders: list[list[int]] = [
         np.random.default_rng(cpu).permutation(VARIANTS).tolist() for cpu in range(cpus)
     ]
@@ -91,7 +91,7 @@ def wakeup(options: dict[str, str]) -> None:
             os.read(0, 4096)
             reason = "stopped"
             break
-        if second % LOOK_EVERY == 0 and asked_to_stop():
+        if second % LOOK_EVERY == 0 and stop_requested():
             reason = "stopped"
             break
         start = START_NS + second * NS
@@ -101,8 +101,8 @@ def wakeup(options: dict[str, str]) -> None:
             "\n".join([head + middle + texts[order[at]] for head, order in zip(heads, orders, strict=True)])
             + "\n"
         )
-        done += 1
-    whole, rest = divmod(done, VARIANTS)
+        finished += 1
+    whole, rest = divmod(finished, VARIANTS)
     for cpu, order in enumerate(orders):
         times = np.full(VARIANTS, whole)
         times[order[:rest]] += 1
@@ -112,13 +112,13 @@ def wakeup(options: dict[str, str]) -> None:
             (times * figures[:, 0] * (figures[:, 3] / figures[:, 0] - total / max(count, 1)) ** 2).sum()
         )
         low, high = (int(figure[:, 1].min()), int(figure[:, 2].max())) if count else (None, None)
-        said(
+        write_line(
             type="summary", series=cpu, count=int(count), missed=0, min_ns=low, max_ns=high,
             sum_ns=int(total), m2_ns2=m2, lost=0, impossible=0,
             warm_up={"count": 0, "missed": 0, "max_ns": None},
             thread={"voluntary_switches": int(count), "involuntary_switches": 0, "minor_faults": 0, "major_faults": 0, "run_delay_ns": 0, "cpu_ns": 1},
         )  # fmt: skip
-    said(type="end", reason=reason, status=0)
+    write_line(type="end", reason=reason, status=0)
 
 
 def main() -> None:

@@ -542,7 +542,7 @@ class Hostile:
         self._others = [base for base in self._bases if (base / "run.json").stat().st_size > 0]
         self._guard = Guard(self.runs, self.out)
 
-    def try_one(self, number: int) -> Outcome:
+    def try_change(self, number: int) -> Outcome:
         """Change a record and have it read."""
         draw = random.Random(f"{self.seed} {number}")
         for stale in (*self.runs.iterdir(), *self.out.iterdir()):
@@ -558,8 +558,8 @@ class Hostile:
         shutil.copytree(base, record)
         changed = f"{base.name}: {Mutator(draw).change(record)}"
         given = {"record": record, "partial": record, "runs": self.runs, "other": base, "out": self.out}
-        said = tuple(word.format(**given) if word.startswith("{") else word for word in words)
-        return self.run(said, changed)
+        reported = tuple(word.format(**given) if word.startswith("{") else word for word in words)
+        return self.run(reported, changed)
 
     def run(self, words: tuple[str, ...], changed: str) -> Outcome:
         """Run a command as its function; gives what it did."""

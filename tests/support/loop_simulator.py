@@ -105,7 +105,7 @@ class Schedule:
     """Times in which events were lost."""
 
     @property
-    def one_wait(self) -> bool:
+    def single_wait(self) -> bool:
         """Only one of the thread's waits can begin its cycle."""
         return self.kind not in {"two waits", "two periods", "executor"}
 
@@ -434,7 +434,7 @@ class _Thread:
         """An activation starts."""
         release = Release(release_ns, self.now, None, fate, timed, source, fate is not Fate.RUN)
         if fate is Fate.CAUGHT_UP:  # no event shows when the one before ended
-            before = (one for one in reversed(self.releases) if one.fate is not Fate.SKIPPED)
+            before = (item for item in reversed(self.releases) if item.fate is not Fate.SKIPPED)
             next(before, release).hidden = True
         self.releases.append(release)
         return release
@@ -1007,11 +1007,11 @@ def _go_on(t: _Thread, kind: str, end_ns: int) -> None:
 
 def _measured(t: _Thread, begin_ns: int, end_ns: int) -> list[Release]:
     """The releases of the measured phase, as they were when it ended."""
-    found = sorted(
+    actual = sorted(
         (release for release in t.releases if begin_ns <= release.release_ns < end_ns),
         key=lambda release: release.release_ns,
     )
-    for release in found:
+    for release in actual:
         if release.end_ns is not None and release.end_ns > end_ns:
             release.end_ns = None
         if release.start_ns is not None and release.start_ns > end_ns:
@@ -1020,7 +1020,7 @@ def _measured(t: _Thread, begin_ns: int, end_ns: int) -> list[Release]:
             release.hidden = True
         elif release.fate is Fate.SKIPPED:
             release.start_ns = None
-    return found
+    return actual
 
 
 def _draw_gaps(rng: random.Random, begin_ns: int, end_ns: int, period_ns: int) -> list[tuple[int, int]]:

@@ -18,11 +18,11 @@ def made_once(tmp_path_factory: pytest.TempPathFactory, name: str, make: Callabl
     """A folder that `make` fills, once for all workers; nobody writes to it afterwards."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / name
-    done = folder.with_suffix(".done")
+    finished = folder.with_suffix(".done")
     with folder.with_suffix(".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        if not done.exists():
+        if not finished.exists():
             folder.mkdir(exist_ok=True)
             make(folder)
-            done.touch()
+            finished.touch()
     return folder

@@ -7,11 +7,11 @@ import os
 import time
 from typing import Any
 
-from tests.support.cli import Done, invoke
+from tests.support.cli import CommandResult, invoke
 from tests.support.machine import Machine
 
 
-def over_ssh(machine: Machine, *words: object, **options: Any) -> Done:
+def over_ssh(machine: Machine, *words: object, **options: Any) -> CommandResult:
     """rtgauge with an `ssh` that knows the machine."""
     return invoke(
         *words, env={"PATH": f"{machine.client()}:{os.environ['PATH']}"} | options.pop("env", {}), **options

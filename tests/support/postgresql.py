@@ -21,9 +21,9 @@ NOBODY = 65534
 def program(name: str) -> str:
     """A program of PostgreSQL; Debian keeps them out of PATH."""
     debian = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
-    found = str(debian[-1]) if debian else shutil.which(name)
-    assert found, f"no {name}: apt-get install postgresql"
-    return found
+    actual = str(debian[-1]) if debian else shutil.which(name)
+    assert actual, f"no {name}: apt-get install postgresql"
+    return actual
 
 
 class PostgreSQL:
@@ -68,13 +68,13 @@ class PostgreSQL:
             text=True,
         )
         assert self._process.stderr is not None
-        said: list[str] = []
+        reported: list[str] = []
         for line in self._process.stderr:
-            said.append(line)
+            reported.append(line)
             if "ready to accept connections" in line:
                 break
         else:
-            raise AssertionError("".join(said))
+            raise AssertionError("".join(reported))
         threading.Thread(target=self._process.stderr.read, daemon=True).start()
 
     def kill(self) -> None:

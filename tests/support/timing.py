@@ -64,9 +64,9 @@ class Drawn:
     results: list[Result] = field(default_factory=list)
 
 
-def _window(number: int, index: int, values: np.ndarray, one: Series) -> dict[str, Any]:
-    missed = np.asarray(one.missed if index == 0 else (), dtype=np.int64)
-    lost = one.lost if index == 0 else 0
+def _window(number: int, index: int, values: np.ndarray, item: Series) -> dict[str, Any]:
+    missed = np.asarray(item.missed if index == 0 else (), dtype=np.int64)
+    lost = item.lost if index == 0 else 0
     bins, counts = np.unique(signed_bin_of(values), return_counts=True)
     missed_bins, missed_counts = np.unique(bin_of(missed), return_counts=True)
     return {
@@ -84,14 +84,14 @@ def _window(number: int, index: int, values: np.ndarray, one: Series) -> dict[st
 
 def _step(number: int, drawn: Drawn) -> tuple[Step, Windows]:
     rows = [
-        _window(at, index, part, one)
-        for at, one in enumerate(drawn.series)
-        for index, part in enumerate(np.array_split(np.asarray(one.values, dtype=np.int64), one.windows))
+        _window(at, index, part, item)
+        for at, item in enumerate(drawn.series)
+        for index, part in enumerate(np.array_split(np.asarray(item.values, dtype=np.int64), item.windows))
     ]
     windows = Windows.of_rows(rows)
     lines = [
-        SeriesLine(type="series", series=at, metric=one.metric, unit="ns", labels=one.labels)
-        for at, one in enumerate(drawn.series)
+        SeriesLine(type="series", series=at, metric=item.metric, unit="ns", labels=item.labels)
+        for at, item in enumerate(drawn.series)
     ]
     summary = summarise_step(windows, lines)
     step = Step(
@@ -111,7 +111,7 @@ def _step(number: int, drawn: Drawn) -> tuple[Step, Windows]:
 
 def record(folder: Path, steps: Sequence[Drawn], system: dict[str, Any] | None = None) -> Record:
     """Write the steps as a record into `folder` and read it."""
-    done: list[Step] = []
+    finished: list[Step] = []
     for number, drawn in enumerate(steps, 1):
         step, windows = _step(number, drawn)
         place = folder / "steps" / step.id
@@ -119,7 +119,7 @@ def record(folder: Path, steps: Sequence[Drawn], system: dict[str, Any] | None =
         (place / "step.json").write_text(step.model_dump_json(), encoding="utf-8")
         with (place / "windows.parquet").open("wb") as file:
             write_windows(windows, file)
-        done.append(step)
+        finished.append(step)
     (folder / "targets" / "local").mkdir(parents=True)
     (folder / "targets" / "local" / "system.json").write_text(
         json.dumps(FACTS if system is None else system), encoding="utf-8"
@@ -127,7 +127,7 @@ def record(folder: Path, steps: Sequence[Drawn], system: dict[str, Any] | None =
     run = Run(
         id=folder.name, created="2026-11-21T10:03:22Z", state="complete", rtgauge="0.1.0",
         command=["rtgauge", "run"], plan={"name": "test"},
-        targets=["local"], steps=[step.id for step in done], planned=[step.key for step in done],
+        targets=["local"], steps=[step.id for step in finished], planned=[step.key for step in finished],
     )  # fmt: skip
     (folder / "run.json").write_text(run.model_dump_json(), encoding="utf-8")
     return Record.open(folder)

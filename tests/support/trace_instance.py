@@ -61,10 +61,10 @@ class TraceInstance:
         pages: dict[int, list[bytes]] = {}
         for cpu in sorted((self.folder / "per_cpu").iterdir()):
             file = os.open(cpu / "trace_pipe_raw", os.O_RDONLY | os.O_NONBLOCK)
-            pages[int(cpu.name.removeprefix("cpu"))] = found = []
+            pages[int(cpu.name.removeprefix("cpu"))] = actual = []
             try:
                 while page := os.read(file, PAGE):
-                    found.append(page)
+                    actual.append(page)
             except BlockingIOError:
                 pass
             finally:
@@ -113,18 +113,18 @@ def instance_of(pid: int, option: str = "--trace-instance") -> str | None:
         words = Path(f"/proc/{pid}/cmdline").read_text().split("\0")
     except OSError:
         return None
-    found = (word.removeprefix(f"{option}=") for word in words if word.startswith(f"{option}="))
-    return next(found, None)
+    actual = (word.removeprefix(f"{option}=") for word in words if word.startswith(f"{option}="))
+    return next(actual, None)
 
 
 def engines(verb: str, option: str = "--trace-instance") -> list[int]:
     """Processes of the engine with this verb and an instance: only a test of one file starts such."""
-    found: list[int] = []
+    actual: list[int] = []
     for folder in Path("/proc").glob("[0-9]*"):
         try:
             words = (folder / "cmdline").read_bytes().split(b"\0")
         except OSError:
             continue
         if verb.encode() in words[1:2] and instance_of(int(folder.name), option):
-            found.append(int(folder.name))
-    return found
+            actual.append(int(folder.name))
+    return actual

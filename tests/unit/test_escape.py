@@ -33,7 +33,7 @@ HOSTILE = "a\x1b]0;b\x07\x9b31m\u202ec\u2066\0\ufffe\u2028d\u200be\U000e0041"
 UNSAFE = [c for c in HOSTILE if not c.isprintable()]
 
 
-class Done(NamedTuple):
+class CommandResult(NamedTuple):
     returncode: int
     stdout: str
     stderr: str
@@ -44,10 +44,10 @@ def is_safe(text: str) -> bool:
 
 
 @pytest.fixture
-def command(capfd, monkeypatch) -> Callable[..., Done]:
+def command(capfd, monkeypatch) -> Callable[..., CommandResult]:
     """Runs a command as the program does."""
 
-    def call(*words: object) -> Done:
+    def call(*words: object) -> CommandResult:
         monkeypatch.setattr(sys, "argv", ["rtgauge", *map(str, words)])
         monkeypatch.setattr(sys, "stdout", sys.stdout)
         monkeypatch.setattr(sys, "stderr", sys.stderr)
@@ -55,7 +55,7 @@ def command(capfd, monkeypatch) -> Callable[..., Done]:
             main()
         sys.stdout.flush()
         captured = capfd.readouterr()
-        return Done(end.value.code or 0, captured.out, captured.err)
+        return CommandResult(end.value.code or 0, captured.out, captured.err)
 
     return call
 
@@ -74,12 +74,12 @@ def path(tmp_path: Path) -> Path:
             }
         )
     )
-    one, windows = step([1_000, 2_000, 3_000] * 10, load=HOSTILE)
-    one.marks[:] = []
-    one.tool = one.end_reason = HOSTILE
-    one.key = one.key.model_copy(update={"targets": {"self": HOSTILE}})
-    one.parameters |= {HOSTILE: HOSTILE}
-    writer.commit_step(one, windows)
+    recorded, windows = step([1_000, 2_000, 3_000] * 10, load=HOSTILE)
+    recorded.marks[:] = []
+    recorded.tool = recorded.end_reason = HOSTILE
+    recorded.key = recorded.key.model_copy(update={"targets": {"self": HOSTILE}})
+    recorded.parameters |= {HOSTILE: HOSTILE}
+    writer.commit_step(recorded, windows)
     facts = Facts.model_validate({"host": HOSTILE, "kernel": {"release": HOSTILE}, HOSTILE: [HOSTILE]})
     writer.write_system(HOSTILE, facts)
     return writer.finish("complete")
@@ -115,11 +115,11 @@ def test_what_is_escaped_means_the_same_in_json():
     ],
 )
 def test_commands_on_a_hostile_record(command, path, words):
-    done = command(words[0], path, *words[1:])
-    assert "Traceback" not in done.stderr
-    assert is_safe(done.stdout)
-    assert is_safe(done.stderr)
-    assert "\\u001b" in done.stdout or "--frequency" in words or words[-1].startswith("--page")
+    completed = command(words[0], path, *words[1:])
+    assert "Traceback" not in completed.stderr
+    assert is_safe(completed.stdout)
+    assert is_safe(completed.stderr)
+    assert "\\u001b" in completed.stdout or "--frequency" in words or words[-1].startswith("--page")
 
 
 def test_json_is_what_it_was(command, path):
@@ -136,9 +136,9 @@ def test_names_of_folders(command, path):
     path.rename(path.with_name("a\x1b[2J\u202eb\nc"))
     os.mkdir(os.fsencode(path.parent) + b"/\xff\xfe")  # noqa: PTH102 - a name that is not UTF-8
     (Path(os.fsdecode(os.fsencode(path.parent) + b"/\xff\xfe")) / "run.json").write_text("{}")
-    done = command("list", path.parent)
-    assert is_safe(done.stdout + done.stderr)
-    assert "complete" in done.stdout
+    completed = command("list", path.parent)
+    assert is_safe(completed.stdout + completed.stderr)
+    assert "complete" in completed.stdout
 
 
 @pytest.mark.parametrize(

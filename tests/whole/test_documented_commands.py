@@ -36,9 +36,9 @@ COMMANDS = [(name, command) for name, page in PAGES.items() for command in rtgau
 NOT_HERE = re.compile(r"needs the extension (\w+), which is not installed")
 
 
-def is_elsewhere(said: str) -> bool:
+def is_elsewhere(reported: str) -> bool:
     """Whether rtgauge says that an extension of its tree is missing, which is so."""
-    match = NOT_HERE.search(said)
+    match = NOT_HERE.search(reported)
     return match is not None and match[1] in known() and match[1] not in {each.name for each in extensions()}
 
 
@@ -91,8 +91,8 @@ def test_its_values_are_taken(
     if isinstance(result.exception, ReachedError) or result.exit_code == 0:
         return
     error = result.exception
-    said = f"{result.output} {usage_text(error) if isinstance(error, USAGE_ERROR) else error}"
-    assert MISSING.search(said) or is_elsewhere(said), (
+    reported = f"{result.output} {usage_text(error) if isinstance(error, USAGE_ERROR) else error}"
+    assert MISSING.search(reported) or is_elsewhere(reported), (
         page,
         command,
         result.output,

@@ -103,5 +103,5 @@ def test_the_extensions_that_are_missing_are_named(frozen: Path, tmp_path: Path)
     for shown in (run("show", frozen / "corpus", "--details").stdout, page):
         text = " ".join(shown.split())
         for probe in PROBES:
-            said = f"{probe} is shown without its own tables: it needs the extension"
-            assert (said in text) == (missing("probes", probe) is not None), probe
+            reported = f"{probe} is shown without its own tables: it needs the extension"
+            assert (reported in text) == (missing("probes", probe) is not None), probe

@@ -21,7 +21,7 @@ def test_changed_records_are_shown_or_refused(tmp_path: Path) -> None:
     faults = [
         f"{number} {outcome.words} {outcome.changed}: {outcome.fault}"
         for number in range(NUMBER)
-        if (outcome := hostile.try_one(number)).fault is not None
+        if (outcome := hostile.try_change(number)).fault is not None
     ]
     hostile.check_around()
     assert faults == []

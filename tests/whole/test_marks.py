@@ -36,13 +36,13 @@ def test_the_page_has_every_mark() -> None:
 
 def engine_marks() -> list[tuple[str, set[Severity], str]]:
     """Names of each call in the engine, its severities, and where it stands."""
-    found: list[tuple[str, set[Severity], str]] = []
+    actual: list[tuple[str, set[Severity], str]] = []
     for path in ENGINE:
         for call in STREAM_MARK.findall(path.read_text(encoding="utf-8")):
             severities = {Severity(word.lower()) for word in re.findall(r"SEVERITY_(\w+)", call)}
             head = call.partition("SEVERITY_")[0]
-            found += [(name, severities, path.name) for name in re.findall(r'"([a-z-]+)"', head)]
-    return found
+            actual += [(name, severities, path.name) for name in re.findall(r'"([a-z-]+)"', head)]
+    return actual
 
 
 def test_the_engine_makes_only_marks_of_the_registry() -> None:

@@ -101,7 +101,7 @@ def test_it_is_shown_compared_and_explained(unpacked: Path, tmp_path: Path, arch
         sides = ("--side", f"before={record}", "--side", f"after={tmp_path / 'after'}")
         compared = json.loads(run("compare", *sides, "--json"))
         documents = compared if isinstance(compared, list) else [compared]
-        differences = {row["difference_ns"] for one in documents for row in one["quantiles"]}
+        differences = {row["difference_ns"] for document in documents for row in document["quantiles"]}
         assert differences == (set() if kind == POLLER else {0})
 
     if kind in EXPLAINED:
@@ -128,8 +128,8 @@ def test_a_bisections_runs_are_shown_compared_and_explained(unpacked: Path, arch
         return CliRunner().invoke(app, [str(word) for word in words], catch_exceptions=False).output
 
     document = json.loads(run("show", search, "--json"))
-    (found,) = document["first_bad"]
-    assert run("show", search).startswith(f"FIRST BAD  {found['commit'][:12]} {found['subject']}\n")
+    (actual,) = document["first_bad"]
+    assert run("show", search).startswith(f"FIRST BAD  {actual['commit'][:12]} {actual['subject']}\n")
     for part in ("--why", "--marks", "--frequency"):
         refused = CliRunner().invoke(app, ["show", str(search), part])
         assert isinstance(refused.exception, RtgaugeError)

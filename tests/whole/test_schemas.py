@@ -37,7 +37,7 @@ def test_every_example_of_the_document_is_a_line() -> None:
     """The examples in stream.md, as they are printed there."""
     text = (FORMATS / "stream.md").read_text(encoding="utf-8").replace("{...}", "{}")
     examples = [
-        json.JSONDecoder().raw_decode(text, found.start())[0] for found in re.finditer(r'\{"type":', text)
+        json.JSONDecoder().raw_decode(text, actual.start())[0] for actual in re.finditer(r'\{"type":', text)
     ]
     assert {example["type"] for example in examples} == set(
         schemas.stream_schema()["discriminator"]["mapping"]

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import sys
 
-from ext.bisect.tests.unit.test_bisection import COMMITS, Halved, Runs, wished
+from ext.bisect.tests.unit.test_bisection import COMMITS, Halved, Runs, options_for
 from rtgauge.errors import RtgaugeError
 from rtgauge_ext.bisect.bisection import CommitSearch
 
@@ -27,7 +27,7 @@ def main() -> None:
             runs = Runs(names, first_bad, seed, spread=spread, delay=delay, broken=frozenset())
             try:
                 bisected = CommitSearch(
-                    wished(names, seed), Halved(names), runs.measure, lambda _: None
+                    options_for(names, seed), Halved(names), runs.measure, lambda _: None
                 ).result()
             except RtgaugeError:
                 continue

@@ -78,12 +78,14 @@ def fake_lab(folder: Path, monkeypatch: pytest.MonkeyPatch, key: Path | None = N
     (programs / "qemu-system-x86_64").write_text(FAKE.format(python=sys.executable))
     (programs / "qemu-system-x86_64").chmod(0o755)
     # no trial whether KVM boots it
-    asked = f"{os.uname().release} {Path('/proc/sys/kernel/random/boot_id').read_text().strip()} 6.12-fake"
-    (paths.cache() / "kvm.json").write_text(json.dumps({asked: False}))
+    requested = (
+        f"{os.uname().release} {Path('/proc/sys/kernel/random/boot_id').read_text().strip()} 6.12-fake"
+    )
+    (paths.cache() / "kvm.json").write_text(json.dumps({requested: False}))
     return {"PATH": f"{programs}:{os.environ['PATH']}", "FAKE_SAYS": ""}
 
 
 def stock_kernel() -> Path:
     """The folder with Debian's stock kernel and its modules, of which the guest debian was built."""
-    found = [folder for folder in (paths.cache() / "kernels").glob("linux-image-amd64-*") if folder.is_dir()]
-    return max(found, key=lambda folder: folder.stat().st_mtime_ns)
+    actual = [folder for folder in (paths.cache() / "kernels").glob("linux-image-amd64-*") if folder.is_dir()]
+    return max(actual, key=lambda folder: folder.stat().st_mtime_ns)

@@ -77,8 +77,8 @@ class Labgrid:
                 self._services[1] = subprocess.Popen(
                     [BIN / "labgrid-exporter", *self._exporter], cwd=self.folder, stdout=log, stderr=log
                 )
-        done = self._client("resources")
-        return done.stdout.count("PowerPort") == len(self._boards)
+        completed = self._client("resources")
+        return completed.stdout.count("PowerPort") == len(self._boards)
 
     def _client(self, *words: str, user: str = "somebody") -> subprocess.CompletedProcess[str]:
         own = {"LG_COORDINATOR": self.address, "LG_USERNAME": user, "LG_HOSTNAME": "desk"}

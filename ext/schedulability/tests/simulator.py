@@ -34,25 +34,25 @@ def run(tasks: list[Task], ticks: int, *, blocked: int = 0, critical: bool = Tru
     """`critical`: every first job comes as late as its jitter lets it, all at tick 0, and the later ones as
     early as they can; else offsets.
     """
-    done = Run(jobs=[[] for _ in tasks])
+    finished = Run(jobs=[[] for _ in tasks])
     for rank, task in enumerate(tasks):
         arrival = -task.jitter_ns if critical else task.offset_ns
         while arrival < ticks:
-            done.jobs[rank].append(Job(arrival, max(0, arrival), task.execution_ns))
+            finished.jobs[rank].append(Job(arrival, max(0, arrival), task.execution_ns))
             arrival += task.period_ns
     for tick in range(ticks):
         runs = None
         if tick >= blocked:
             for rank in range(len(tasks)):
-                waiting = [job for job in done.jobs[rank] if job.release <= tick and job.left]
+                waiting = [job for job in finished.jobs[rank] if job.release <= tick and job.left]
                 if waiting:
                     waiting[0].left -= 1
                     if not waiting[0].left:
                         waiting[0].finish = tick + 1
                     runs = rank
                     break
-        done.running.append(runs)
-    return done
+        finished.running.append(runs)
+    return finished
 
 
 @st.composite

@@ -25,7 +25,7 @@ def run(*words: object) -> Result:
     return CliRunner().invoke(ROOT, list(map(str, words)), prog_name="rtgauge")
 
 
-def asked(*words: object) -> dict[str, Any]:
+def store_json(*words: object) -> dict[str, Any]:
     """What `rtgauge store ... --json` prints."""
     result = run("store", *words, "--json")
     assert result.exception is None, result.exception

@@ -23,10 +23,10 @@ from rtgauge_ext.store.digest import Digest, MachineDigest, StepDigest
 from rtgauge_ext.store.store import Store
 
 
-def add(store: str, records: list[Path], said: adding.GivenLabels | None = None) -> None:
+def add(store: str, records: list[Path], reported: adding.GivenLabels | None = None) -> None:
     opened = Store.open(store, make=True)
     for record in records:
-        print(adding.add(opened, record, said)[0], flush=True)
+        print(adding.add(opened, record, reported)[0], flush=True)
 
 
 def digest(name: str) -> Digest:
@@ -68,12 +68,12 @@ def put_rows(store: str, names: list[str]) -> None:
 
 
 def add_and_be_killed(store: str, records: list[Path], at: int) -> None:
-    done = 0
+    finished = 0
 
     def step(*_: object) -> None:
-        nonlocal done
-        done += 1
-        if done > at:
+        nonlocal finished
+        finished += 1
+        if finished > at:
             os.kill(os.getpid(), signal.SIGKILL)
 
     for moment in ("before_cursor_execute", "commit", "begin", "engine_connect"):

@@ -220,13 +220,13 @@ def _search_runs(folder: Path, machine: Machine, number: int) -> list[Step]:
     aims = aims_of_study(GARRE2014, Overrides(repeats=2))
     steps: list[Step] = []
     assert all(state.wanted for _, state in states(record, record.steps, aims, ("fifo",)))
-    for wanted in searches(record, record.steps, aims, ("fifo",)):
+    for expected in searches(record, record.steps, aims, ("fifo",)):
         trials: dict[Trial, DeadlineCounts] = {}
-        search: FrontierSearch = wanted.search
+        search: FrontierSearch = expected.search
         while todo := state_of(search, trials).wanted:
             for nodes, repeat in todo:
                 step = paced_step(
-                    machine, number + len(steps), wanted.solver, nodes, search.threads, repeat=repeat
+                    machine, number + len(steps), expected.solver, nodes, search.threads, repeat=repeat
                 )
                 trials[nodes, repeat] = DeadlineCounts(
                     200, int(step.results[0].values["deadline_missed"] or 0)

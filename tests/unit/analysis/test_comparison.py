@@ -275,9 +275,9 @@ def test_the_answer_counts_the_pairs_with_the_differences_sign():
     ],
 )
 def test_single_runs_get_a_sentence_and_the_command_for_more(rows, outcome, sentence):
-    found = conclude(rows, alpha=0.05, within_ns=2_000, repeat="COMMAND")
-    assert (found.outcome, found.text) == (outcome, sentence)
-    assert found.next == "this may be chance; repeat the runs to find out: COMMAND"
+    actual = conclude(rows, alpha=0.05, within_ns=2_000, repeat="COMMAND")
+    assert (actual.outcome, actual.text) == (outcome, sentence)
+    assert actual.next == "this may be chance; repeat the runs to find out: COMMAND"
     alone = conclude(rows, alpha=0.05, within_ns=2_000)
     assert alone.text == f"{sentence}; with one run per side, this may be chance"
     assert alone.next is None

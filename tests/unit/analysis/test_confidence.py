@@ -153,8 +153,8 @@ def test_runs_of_one_condition_that_differ_widen_the_bound():
     for _ in range(400):
         runs = [(rng.binomial(1_000, 0.02 * rng.gamma(4, 1 / 4), 10), every) for _ in range(5)]
         held += bound(runs) >= 0.02
-        one = (np.concatenate([late for late, _ in runs]), np.tile(every, 5))
-        alone += upper_bound(int(one[0].sum()), int(one[1].sum())) >= 0.02
+        item = (np.concatenate([late for late, _ in runs]), np.tile(every, 5))
+        alone += upper_bound(int(item[0].sum()), int(item[1].sum())) >= 0.02
     assert held >= 372
     assert alone < 320
 

@@ -34,15 +34,15 @@ def of_windows(windows: list[np.ndarray]) -> WindowCounts:
 
 @given(st.lists(st.integers(0, 1000), min_size=20, max_size=200), st.integers(1, 9999))
 def test_a_quantile_is_the_nearest_rank(values, per_ten_thousand):
-    found = RunQuantile(
+    quantile = RunQuantile(
         of_windows([np.array([value]) for value in values]), Fraction(per_ten_thousand, 10_000)
     )
     assert (
-        found.low_ns
-        == found.high_ns
+        quantile.low_ns
+        == quantile.high_ns
         == sorted(values)[max(1, -(-per_ten_thousand * len(values) // 10_000)) - 1]
     )
-    assert found.bounds(0) == (found.low_ns, found.high_ns)
+    assert quantile.bounds(0) == (quantile.low_ns, quantile.high_ns)
 
 
 def test_the_terms_are_those_that_lazarus_and_others_recommend():
@@ -106,16 +106,16 @@ def test_where_the_run_has_no_more_samples_the_bound_is_endless():
     rng = np.random.default_rng(3)
     burst = [rng.integers(0, 1_000, 500) for _ in range(60)]
     burst[17][:200] = 5_000  # all that is beyond the 99 % quantile happened at once
-    found = RunQuantile(of_windows(burst), Fraction(99, 100))
-    assert found.bounds(3)[1] == ENDLESS_NS
+    quantile = RunQuantile(of_windows(burst), Fraction(99, 100))
+    assert quantile.bounds(3)[1] == ENDLESS_NS
     assert RunQuantile(of_windows(burst), Fraction(1, 2)).bounds(1_000) == (-ENDLESS_NS, ENDLESS_NS)
 
 
 def test_too_few_windows_or_samples_are_reported():
-    one = np.array([1])
+    item = np.array([1])
     assert "only 1 window of time" in (
-        why_no_interval(WindowCounts(one, np.array([[5_000]]), one, one), Fraction(1, 2)) or ""
+        why_no_interval(WindowCounts(item, np.array([[5_000]]), item, item), Fraction(1, 2)) or ""
     )
-    many = WindowCounts(one, np.full((30, 1), 1_000), one, one)
+    many = WindowCounts(item, np.full((30, 1), 1_000), item, item)
     assert why_no_interval(many, Fraction(999, 1000)) is None
     assert "only 3 samples lie" in (why_no_interval(many, Fraction(9999, 10000)) or "")

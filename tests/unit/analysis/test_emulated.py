@@ -94,19 +94,19 @@ def printed(tables: list[Table], width: int) -> str:
     return text.getvalue()
 
 
-def said(result: Comparison, tables: list[Table]) -> dict[tuple[str, str], list[str]]:
+def table_rows(result: Comparison, tables: list[Table]) -> dict[tuple[str, str], list[str]]:
     """What the tables say of every machine in every load: its four figures."""
-    found: dict[tuple[str, str], list[str]] = {}
+    actual: dict[tuple[str, str], list[str]] = {}
     hosts = {side.traits["host"] for side in result.sides}
     for grid in tables:
         for row in grid.rows:
             load, _, what = row[0].partition(": ")
             if what in hosts:
-                found[load, what] = row[1:5]
+                actual[load, what] = row[1:5]
             elif what:
                 for host, cell in zip(grid.columns[1:], row[1:], strict=True):
-                    found.setdefault((load, host.title), []).append(cell)
-    return found
+                    actual.setdefault((load, host.title), []).append(cell)
+    return actual
 
 
 @pytest.mark.parametrize("width", [80, 110, 160, 200])
@@ -119,8 +119,8 @@ def test_the_machine_table_fits_the_terminal_unbroken(five: Comparison, width: i
     cells = [cell for grid in tables for row in grid.rows for cell in row if cell]
     words = " ".join(lines).split()
     assert all(part in words for cell in cells for part in cell.split())
-    assert said(five, tables) == said(five, machines_grids(five, 1000))
-    assert len(said(five, tables)) == len(MACHINES) * 3
+    assert table_rows(five, tables) == table_rows(five, machines_grids(five, 1000))
+    assert len(table_rows(five, tables)) == len(MACHINES) * 3
     text = " ".join(lines)
     assert all(side.traits["kernel"] in text and side.traits["host"] in text for side in five.sides)
 

@@ -125,8 +125,8 @@ def test_the_gate_stops_at_the_first_look_that_shows_enough() -> None:
 
 def test_no_pair_and_one_pair_have_no_interval() -> None:
     assert decide([], larger_than=0.1, max_pairs=6).low is None
-    one = decide([math.log(1.2)], larger_than=0.1, max_pairs=6)
-    assert (one.change, one.low, one.spread) == (pytest.approx(0.2), None, None)
+    decision = decide([math.log(1.2)], larger_than=0.1, max_pairs=6)
+    assert (decision.change, decision.low, decision.spread) == (pytest.approx(0.2), None, None)
 
 
 @pytest.mark.parametrize("pairs", [-1, 0, 5, MOST_PAIRS + 1])

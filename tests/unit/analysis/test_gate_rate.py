@@ -133,5 +133,5 @@ def test_equals_are_hardly_ever_worse_and_triple_is_found() -> None:
     alarms = sum(decided(row.tolist()).outcome is Outcome.WORSE for row in same)
     assert alarms <= 4
     more = generator.poisson([4, 12], (100, 12, 2))
-    found = sum(decided(row.tolist()).outcome is Outcome.WORSE for row in more)
-    assert found >= 90
+    actual = sum(decided(row.tolist()).outcome is Outcome.WORSE for row in more)
+    assert actual >= 90

@@ -27,49 +27,49 @@ def exact(values) -> RunFigures:
     st.lists(st.integers(-(10**9), 10**9), min_size=2, max_size=10, unique=True),
     st.lists(st.integers(-(10**9), 0), min_size=2, max_size=10, unique=True),
 )
-def test_figures_without_a_logarithm_are_compared_by_welchs_test(one, other):
-    if min(np.var(one), np.var(other)) < 1:
+def test_figures_without_a_logarithm_are_compared_by_welchs_test(item, other):
+    if min(np.var(item), np.var(other)) < 1:
         return
-    found = between_runs(exact(one), exact(other)).interval(alpha=0.05, within_ns=2_000)
-    welch = ttest_ind(one, other, equal_var=False)
+    difference = between_runs(exact(item), exact(other)).interval(alpha=0.05, within_ns=2_000)
+    welch = ttest_ind(item, other, equal_var=False)
     low, high = welch.confidence_interval(0.95)
-    assert (found.low_ns, found.high_ns) == (
+    assert (difference.low_ns, difference.high_ns) == (
         pytest.approx(low, rel=1e-6, abs=2),
         pytest.approx(high, rel=1e-6, abs=2),
     )
-    assert found.p_different == pytest.approx(welch.pvalue, abs=1e-6)
+    assert difference.p_different == pytest.approx(welch.pvalue, abs=1e-6)
     within = max(
-        ttest_ind(one, np.array(other) + offset, equal_var=False, alternative=way).pvalue
+        ttest_ind(item, np.array(other) + offset, equal_var=False, alternative=way).pvalue
         for offset, way in ((-2_001, "greater"), (2_001, "less"))
     )
-    assert found.p_not_within == pytest.approx(within if within < 0.5 else 1, abs=1e-6)
+    assert difference.p_not_within == pytest.approx(within if within < 0.5 else 1, abs=1e-6)
 
 
 @given(
     st.lists(st.integers(10**3, 10**7), min_size=2, max_size=10, unique=True),
     st.lists(st.integers(10**3, 10**7), min_size=2, max_size=10, unique=True),
 )
-def test_runs_on_both_sides_give_welchs_test_of_logarithms(one, other):
-    logs, other_logs = np.log(one), np.log(other)
+def test_runs_on_both_sides_give_welchs_test_of_logarithms(item, other):
+    logs, other_logs = np.log(item), np.log(other)
     if min(logs.std(ddof=1), other_logs.std(ddof=1)) < 0.01:
         return
-    found = between_runs(exact(one), exact(other)).interval(alpha=0.05, within_ns=2_000)
+    difference = between_runs(exact(item), exact(other)).interval(alpha=0.05, within_ns=2_000)
     welch = ttest_ind(logs, other_logs, equal_var=False)
     ends = [np.exp(other_logs.mean()) * np.expm1(min(end, 50)) for end in welch.confidence_interval(0.95)]
-    for ns, expected in zip((found.low_ns, found.high_ns), ends, strict=True):
+    for ns, expected in zip((difference.low_ns, difference.high_ns), ends, strict=True):
         assert (np.inf if ns is None else ns) == pytest.approx(
             expected if expected < 2.0**59 else np.inf, rel=1e-6, abs=2
         )
-    assert found.p_different == pytest.approx(welch.pvalue, abs=1e-6)
+    assert difference.p_different == pytest.approx(welch.pvalue, abs=1e-6)
 
 
 def test_three_runs_against_one_show_a_difference_of_35_times():
     """On the raw scale, 1,054 us against 30 us was not shown."""
     slow, fast = exact([600_000.0, 900_000.0, 2_170_000.0]), exact([30_000.0])
-    found = between_runs(slow, fast).interval(alpha=0.05, within_ns=2_000)
-    assert found.p_different < 0.05
-    assert found.low_ns is not None
-    assert found.low_ns > 0
+    difference = between_runs(slow, fast).interval(alpha=0.05, within_ns=2_000)
+    assert difference.p_different < 0.05
+    assert difference.low_ns is not None
+    assert difference.low_ns > 0
 
 
 def test_a_single_run_varies_as_those_of_the_other_side():
@@ -79,9 +79,9 @@ def test_a_single_run_varies_as_those_of_the_other_side():
     runs = [10_000.0, 10_400.0, 9_600.0, 10_000.0]
     logs = np.log(runs)
     error = np.std(logs, ddof=1) * np.sqrt(1 + 1 / 4) * t.ppf(0.975, 3)
-    found = between_runs(exact([12_000.0]), exact(runs)).interval(alpha=0.05, within_ns=0)
+    difference = between_runs(exact([12_000.0]), exact(runs)).interval(alpha=0.05, within_ns=0)
     base, ratio = np.exp(logs.mean()), np.log(12_000) - logs.mean()
-    assert (found.low_ns, found.high_ns) == (
+    assert (difference.low_ns, difference.high_ns) == (
         pytest.approx(base * np.expm1(ratio - error), abs=1),
         pytest.approx(base * np.expm1(ratio + error), abs=1),
     )
@@ -90,13 +90,13 @@ def test_a_single_run_varies_as_those_of_the_other_side():
 def test_what_rounding_hides_is_in_the_interval():
     """Runs that are all in one bin may differ by it; bins that touch are no difference."""
     first, second = RunFigures([5_000, 5_000], [5_049, 5_049]), RunFigures([5_050, 5_050], [5_099, 5_099])
-    found = between_runs(second, first).interval(alpha=0.05, within_ns=2_000)
-    assert found.p_different > 0.5
-    assert found.p_not_within < 0.01
-    assert found.low_ns is not None
-    assert found.high_ns is not None
-    assert found.low_ns < 1
-    assert found.high_ns > 99
+    difference = between_runs(second, first).interval(alpha=0.05, within_ns=2_000)
+    assert difference.p_different > 0.5
+    assert difference.p_not_within < 0.01
+    assert difference.low_ns is not None
+    assert difference.high_ns is not None
+    assert difference.low_ns < 1
+    assert difference.high_ns > 99
 
 
 def test_what_has_no_limit_shows_nothing_on_that_side():
@@ -140,19 +140,19 @@ def test_like_is_rarely_called_different_from_like(system, runs):
     rng = np.random.default_rng(11)
     different = covered = of = 0
     for _ in range(40):
-        one, other = (
+        item, other = (
             side(name, system, number, rng) for name, number in zip(("one", "other"), runs, strict=True)
         )
-        rows = quantile_differences([(one, other)], ComparisonOptions())
+        rows = quantile_differences([(item, other)], ComparisonOptions())
         different += any(
             finding(row, alpha=0.05) in {ComparisonFinding.WORSE, ComparisonFinding.BETTER} for row in rows
         )
-        told = [row for row in rows if row.p_different is not None]
+        reported = [row for row in rows if row.p_different is not None]
         covered += sum(
             (row.low_ns is None or row.low_ns <= 0) and (row.high_ns is None or row.high_ns >= 0)
-            for row in told
+            for row in reported
         )
-        of += len(told)
+        of += len(reported)
         assert min(runs) > 1 or worse(rows, alpha=0.05) == []
     assert different < 6
     assert covered >= 0.9 * of
@@ -175,10 +175,10 @@ def test_a_system_that_is_slower_is_called_worse():
 def test_alike_sides_are_the_same_within_their_runs():
     rng = np.random.default_rng(13)
     system = System(windows=20, run_shift=0.01)
-    one, other = (side(name, system, 6, rng) for name in ("one", "other"))
-    median = quantile_differences([(one, other)], ComparisonOptions(within_ns=2_000))[0]
+    item, other = (side(name, system, 6, rng) for name in ("one", "other"))
+    median = quantile_differences([(item, other)], ComparisonOptions(within_ns=2_000))[0]
     assert finding(median, alpha=0.05) is ComparisonFinding.SAME
     assert (
-        finding(quantile_differences([(one, other)], ComparisonOptions(within_ns=10))[0], alpha=0.05)
+        finding(quantile_differences([(item, other)], ComparisonOptions(within_ns=10))[0], alpha=0.05)
         is ComparisonFinding.NOT_SHOWN
     )

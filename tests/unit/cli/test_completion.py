@@ -27,13 +27,13 @@ def test_the_words_that_can_follow(tmp_path: Path, monkeypatch: pytest.MonkeyPat
     assert completion.records("none/") == []
 
 
-@pytest.mark.parametrize(("words", "found"), [("run stan", "standard"), ("run --load idle,sche", "idle,scheduler"),
+@pytest.mark.parametrize(("words", "actual"), [("run stan", "standard"), ("run --load idle,sche", "idle,scheduler"),
                                               ("marks throt", "throttled"), ("show lat", "latest")])  # fmt: skip
-def test_bash_gets_them(words: str, found: str) -> None:
+def test_bash_gets_them(words: str, actual: str) -> None:
     completed = subprocess.run(
         [sys.executable, "-c", "from rtgauge.cli.main import main; main()"],
         env={"_RTGAUGE_COMPLETE": "complete_bash", "COMP_WORDS": f"rtgauge {words}", "COMP_CWORD": str(len(words.split())),
              "PATH": "/usr/bin:/bin", "PYTHONPATH": ":".join(sys.path)},
         capture_output=True, text=True, check=False,
     )  # fmt: skip
-    assert found in completed.stdout.split(), completed.stderr
+    assert actual in completed.stdout.split(), completed.stderr

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @pytest.mark.parametrize(
-    ("options", "says"),
+    ("options", "expected_text"),
     [
         ({}, "p99.9 of wakeup latency under idle, cpu, 10 % larger, 12 pairs"),
         ({"series": "wakeup/latency/cpu"}, "p99.9 of wakeup latency under cpu, 10 % larger, 12 pairs"),
@@ -28,19 +28,19 @@ if TYPE_CHECKING:
          "violations of latency<=1ms by wakeup latency under idle, cpu, 10 % larger, 12 pairs"),
     ],
 )  # fmt: skip
-def test_a_gate(tmp_path: Path, options: dict[str, object], says: str) -> None:
+def test_a_gate(tmp_path: Path, options: dict[str, object], expected_text: str) -> None:
     record = Record.open(write_record(tmp_path, Shape(seconds=1, cpus=(0,), loads=("idle", "cpu"))))
     asks = GateOptions.model_validate({"max_pairs": 12, **options})
-    assert gate_question(asks, record.run.planned) == says
+    assert gate_question(asks, record.run.planned) == expected_text
 
 
 def test_a_run_that_the_words_name_anywhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_record(tmp_path, Shape(seconds=1, cpus=(0,), loads=("idle", "cpu"), verdict=None))
-    says = "wakeup latency under idle, cpu, 2 steps"
-    assert question_of_record(["--load", "memory", str(path)], tmp_path) == says
-    assert question_of_record([f"{path}", "--duration=1s"], tmp_path) == says
+    expected_text = "wakeup latency under idle, cpu, 2 steps"
+    assert question_of_record(["--load", "memory", str(path)], tmp_path) == expected_text
+    assert question_of_record([f"{path}", "--duration=1s"], tmp_path) == expected_text
     monkeypatch.chdir(tmp_path)
     assert question_of_record(["nowhere", "--load", "cpu"], tmp_path) is None
     assert question_of_record(["--duration=1s"], tmp_path) is None, "no record is unfinished"
     path.rename(path.with_name(f"{path.name}.partial"))
-    assert question_of_record(["--duration=1s"], tmp_path) == says
+    assert question_of_record(["--duration=1s"], tmp_path) == expected_text

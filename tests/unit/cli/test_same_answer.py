@@ -22,7 +22,7 @@ def of_comparison(document: dict[str, Any]) -> str:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "reported"),
     [
         (("show", "corpus"), of_run),
         (("show", "corpus", "--require", "period=1ms latency<=200us hardness=99%"), of_run),
@@ -35,11 +35,11 @@ def of_comparison(document: dict[str, Any]) -> str:
     ],
 )
 def test_a_record_and_a_comparison_say_the_same_in_both_forms(
-    kept_records: Path, words: tuple[str, ...], said: Callable[[dict[str, Any]], str]
+    kept_records: Path, words: tuple[str, ...], reported: Callable[[dict[str, Any]], str]
 ) -> None:
     command, record, *rest = words
     text = printed(command, kept_records / record, *rest)
-    answer = said(json.loads(printed(command, kept_records / record, *rest, "--json")))
+    answer = reported(json.loads(printed(command, kept_records / record, *rest, "--json")))
     assert answer
     assert " ".join(text.split()).startswith(" ".join(answer.split()))
 
@@ -52,8 +52,8 @@ def test_a_gate_says_the_same_in_both_forms(
     answer = GateAnswer.of(record)
     answer.print()
     document = json.loads(answer.result.model_dump_json())
-    said = f"{document['outcome'].upper()} {document['conclusion']} {document['values'] or ''}"
-    assert " ".join(capsys.readouterr().out.split()).startswith(" ".join(said.split()))
+    reported = f"{document['outcome'].upper()} {document['conclusion']} {document['values'] or ''}"
+    assert " ".join(capsys.readouterr().out.split()).startswith(" ".join(reported.split()))
 
 
 def test_show_prints_the_result_of_a_gate(kept_records: Path, tmp_path: Path) -> None:

@@ -40,7 +40,7 @@ def steps(**keys: Any) -> list[StepKey]:
 
 
 @pytest.mark.parametrize(
-    ("keys", "said"),
+    ("keys", "reported"),
     [
         ({"probe": "wakeup", "cpu": "8191"}, "there is no CPU 8191"),
         ({"probe": "noise", "cpu": "8191"}, "there is no CPU 8191"),
@@ -49,8 +49,8 @@ def steps(**keys: Any) -> list[StepKey]:
         ({"probe": "watch", "program": "no-such-thing"}, "did not find a program named no-such-thing"),
     ],
 )
-def test_wrong_input_is_refused_without_the_machine(keys: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_wrong_input_is_refused_without_the_machine(keys: dict[str, Any], reported: str) -> None:
+    with pytest.raises(InputError, match=reported):
         refuse_wrong_input(steps(**keys), Held())
 
 

@@ -28,14 +28,20 @@ def stat(
 
 
 def test_stat_of_a_process_with_a_nasty_name() -> None:
-    found = parse_stat(stat(7, "a) S 1 (b\n)", 3))
-    assert found is not None
-    assert (found.pid, found.name, found.parent, found.state, found.ticks) == (7, "a) S 1 (b\n)", 3, "S", 10)
+    process = parse_stat(stat(7, "a) S 1 (b\n)", 3))
+    assert process is not None
+    assert (process.pid, process.name, process.parent, process.state, process.ticks) == (
+        7,
+        "a) S 1 (b\n)",
+        3,
+        "S",
+        10,
+    )
 
 
 def test_own_stat() -> None:
-    found = parse_all(read_local(["/proc/self/stat"]))[os.getpid()]
-    assert found.parent == os.getppid()
+    actual = parse_all(read_local(["/proc/self/stat"]))[os.getpid()]
+    assert actual.parent == os.getppid()
 
 
 def test_descendants_and_who_lives() -> None:

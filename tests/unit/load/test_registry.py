@@ -29,15 +29,15 @@ def test_the_names() -> None:
 
 
 @pytest.mark.parametrize(
-    ("wrong", "said"),
+    ("wrong", "reported"),
     [
         ("memroy", "did you mean 'memory'"),
         ("zzz", r"there are: .*cpu"),
         ("", r"there are: .*cpu"),
     ],
 )
-def test_unknown_name(wrong: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_unknown_name(wrong: str, reported: str) -> None:
+    with pytest.raises(InputError, match=reported):
         registry.get(wrong)
 
 
@@ -101,10 +101,10 @@ def test_memory_of_unknown_size() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"), [("cpu:3", "write cpu"), ("stall:x", "stall"), ("idel:3", "did you mean 'idle'")]
+    ("name", "reported"), [("cpu:3", "write cpu"), ("stall:x", "stall"), ("idel:3", "did you mean 'idle'")]
 )
-def test_words_that_a_load_does_not_take(name: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_words_that_a_load_does_not_take(name: str, reported: str) -> None:
+    with pytest.raises(InputError, match=reported):
         registry.get(name)
 
 
@@ -155,12 +155,12 @@ def test_a_peer_that_is_none(peer: str) -> None:
 
 
 def test_context_of_this_machine() -> None:
-    found = make_context(LocalTarget(), expected_s=10)
-    assert found.cpus >= 1
-    assert found.memory_total is not None
-    assert found.memory_available is not None
-    assert 0 < found.memory_available <= found.memory_total
-    assert found.bound_s > 10
+    actual = make_context(LocalTarget(), expected_s=10)
+    assert actual.cpus >= 1
+    assert actual.memory_total is not None
+    assert actual.memory_available is not None
+    assert 0 < actual.memory_available <= actual.memory_total
+    assert actual.bound_s > 10
 
 
 def test_context_obeys_the_memory_limit_of_a_control_group() -> None:

@@ -59,8 +59,8 @@ def needs(*programs: str) -> None:
 
 def cpu_ticks(program: str) -> int:
     """The CPU time of the processes of that name (USER_HZ)."""
-    found = parse_all(read_local([STAT_GLOB])).values()
-    return sum(process.ticks for process in found if process.name.startswith(program))
+    actual = parse_all(read_local([STAT_GLOB])).values()
+    return sum(process.ticks for process in actual if process.name.startswith(program))
 
 
 def run(

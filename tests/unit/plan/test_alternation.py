@@ -100,7 +100,7 @@ def test_both_sides_may_be_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sides", "overrides", "says"),
+    ("sides", "overrides", "expected_text"),
     [
         (("M", "N"), BOTH, "'N' is not a side"),
         (("M", " "), BOTH, "a side is empty"),
@@ -114,8 +114,8 @@ def test_both_sides_may_be_the_same() -> None:
         ),
     ],
 )
-def test_what_is_no_side_is_refused(sides: tuple[str, str], overrides: Overrides, says: str) -> None:
-    with pytest.raises(InputError, match=says):
+def test_what_is_no_side_is_refused(sides: tuple[str, str], overrides: Overrides, expected_text: str) -> None:
+    with pytest.raises(InputError, match=expected_text):
         plan(*sides, overrides=overrides)
 
 

@@ -245,19 +245,19 @@ def test_its_options_and_its_table_are_those_of_the_commands(tmp_path: Path) -> 
 
 
 def test_it_adds_options_marks_and_words_to_commands_of_the_core(tmp_path: Path) -> None:
-    def said(*words: str) -> str:
-        done = run_with(tmp_path, COMMAND, *words, check=False)
-        return " ".join((done.stdout + done.stderr).split())
+    def output_of(*words: str) -> str:
+        completed = run_with(tmp_path, COMMAND, *words, check=False)
+        return " ".join((completed.stdout + completed.stderr).split())
 
     with_package(tmp_path, "toys.probe:PROBE", USE, str(tmp_path))
     (record,) = tmp_path.glob("*-record-*")
-    assert said("show", str(record), "--toys", "3") == "3 toys of 1 records"
-    assert "--why and --toys exclude each other" in said("show", str(record), "--why", "--toys", "3")
-    assert "Show only the toys." in said("show", "--help")
-    assert said("marks", "broken-toy") == "broken-toy (note): A toy is broken."
-    assert "use rtgauge probe toy" in said("plaything")
-    assert "rtgauge probe toy does it play?" in said("--help")
-    assert "toy-search the largest toy" in said("run", "--help")
+    assert output_of("show", str(record), "--toys", "3") == "3 toys of 1 records"
+    assert "--why and --toys exclude each other" in output_of("show", str(record), "--why", "--toys", "3")
+    assert "Show only the toys." in output_of("show", "--help")
+    assert output_of("marks", "broken-toy") == "broken-toy (note): A toy is broken."
+    assert "use rtgauge probe toy" in output_of("plaything")
+    assert "rtgauge probe toy does it play?" in output_of("--help")
+    assert "toy-search the largest toy" in output_of("run", "--help")
 
 
 @pytest.mark.parametrize("wrong", ["toys.gone:PROBE", "toys.probe:NOTHING", "toys.shown:TOYS"])

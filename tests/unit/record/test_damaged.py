@@ -33,9 +33,9 @@ LATENCIES = [[1_000, 2_000, 3_000, 50_000], [5, 70_000]]
 def path(tmp_path: Path) -> Path:
     writer = RecordWriter.create(tmp_path / "runs", host="h", name="n")
     writer.write_run(run(writer.id))
-    one, windows = step(LATENCIES)
-    (writer.step_folder(one.id) / "stream.ndjson").write_text("{}\n")
-    writer.commit_step(one, windows)
+    recorded, windows = step(LATENCIES)
+    (writer.step_folder(recorded.id) / "stream.ndjson").write_text("{}\n")
+    writer.commit_step(recorded, windows)
     writer.write_system("local", Facts(kernel=Kernel(release="6")))
     return writer.finish("complete")
 
@@ -65,9 +65,9 @@ def replace_windows(path: Path, frame: pl.DataFrame, *, with_checksum: bool) -> 
 
 
 def test_every_file_of_a_step_has_its_checksum(path):
-    (one,) = Record.open(path).steps
-    folder = path / "steps" / one.id
-    assert one.checksums == {name: checksum(folder / name) for name in ("stream.ndjson", "windows.parquet")}
+    (item,) = Record.open(path).steps
+    folder = path / "steps" / item.id
+    assert item.checksums == {name: checksum(folder / name) for name in ("stream.ndjson", "windows.parquet")}
 
 
 def test_a_flipped_bit_breaks_the_checksum(path):
@@ -98,7 +98,7 @@ def test_a_flipped_bit_is_an_error_or_a_consistent_table(path, capfd):
     replace_windows(path, read(path), with_checksum=False)
     good = table(path).read_bytes()
     generator = random.Random(2)
-    seen = 0
+    observed = 0
     for _ in range(300):
         bit = generator.randrange(len(good) * 8)
         bad = bytearray(good)
@@ -107,8 +107,8 @@ def test_a_flipped_bit_is_an_error_or_a_consistent_table(path, capfd):
         try:
             check_windows(windows_of(read(path)))
         except RecordError:
-            seen += 1
-    assert seen > 100
+            observed += 1
+    assert observed > 100
     assert "panicked" not in capfd.readouterr().err
 
 
@@ -126,7 +126,7 @@ def frame(**values: Any) -> pl.DataFrame:
 
 
 @pytest.mark.parametrize(
-    ("values", "says"),
+    ("values", "expected_text"),
     [
         ({"phase": "other"}, "unknown phase"),
         ({"count": None}, "empty value"),
@@ -154,9 +154,9 @@ def frame(**values: Any) -> pl.DataFrame:
         ({"m2_ns2": -1.0}, "deviation"),
     ],
 )
-def test_values_that_do_not_fit_together(values, says):
+def test_values_that_do_not_fit_together(values, expected_text):
     check_windows(windows_of(frame()))
-    with pytest.raises(ValueError, match=says):
+    with pytest.raises(ValueError, match=expected_text):
         check_windows(windows_of(frame(**values)))
 
 

@@ -35,13 +35,13 @@ MOMENT = {
 }  # fmt: skip
 
 
-def stretch(values_ns: list[int], *, events: bool) -> StretchLine:
+def stretch_line(values_ns: list[int], *, events: bool) -> StretchLine:
     bins, counts = np.unique(bin_of(np.array(values_ns)), return_counts=True)
     text = encode(np.stack([np.diff(bins, prepend=0), counts], axis=1).ravel().tolist())
     return StretchLine(type="stretch", events=events, start_ns=0, end_ns=1, count=len(values_ns), bins=text)
 
 
-def stretches(
+def stretch_lines(
     cost_ns: float, *, count: int = 200, pairs: int = 8, noise_ns: float = 300
 ) -> tuple[list[StretchLine], list[list[int]]]:
     rng = np.random.default_rng(5)
@@ -53,12 +53,12 @@ def stretches(
         .tolist()
         for number in range(2 * pairs)
     ]
-    return [stretch(drawn, events=number % 4 in (1, 2)) for number, drawn in enumerate(values)], values
+    return [stretch_line(drawn, events=number % 4 in (1, 2)) for number, drawn in enumerate(values)], values
 
 
 @pytest.mark.parametrize(("cost_ns", "equivalent"), [(0, True), (400, True), (3_000, False), (950, False)])
 def test_the_cost_is_the_difference_of_medians(cost_ns: int, equivalent: bool) -> None:
-    lines, values = stretches(cost_ns, noise_ns=1_000)
+    lines, values = stretch_lines(cost_ns, noise_ns=1_000)
     cost = explain_cost(lines)
     assert cost is not None
     assert cost.pairs == 8
@@ -76,15 +76,15 @@ def test_the_cost_is_the_difference_of_medians(cost_ns: int, equivalent: bool) -
 
 
 def test_too_few_samples_have_no_cost() -> None:
-    assert explain_cost(stretches(0, count=20)[0]) is None
-    assert explain_cost(stretches(0, pairs=3)[0]) is None
+    assert explain_cost(stretch_lines(0, count=20)[0]) is None
+    assert explain_cost(stretch_lines(0, pairs=3)[0]) is None
     assert explain_cost([]) is None
 
 
-def told(**values: int) -> StreamResult:
+def result_with(**values: int) -> StreamResult:
     result = StreamResult()
     result.take(parse_line(json.dumps(FORMATS)))
-    for line in stretches(5_000)[0]:
+    for line in stretch_lines(5_000)[0]:
         result.take(line)
     numbers = {
         "moments": 3,
@@ -106,7 +106,7 @@ def told(**values: int) -> StreamResult:
 
 
 def test_what_was_not_captured_and_what_costs_too_much_is_marked() -> None:
-    result = told(overwritten=2, over_budget=1, events_off=1)
+    result = result_with(overwritten=2, over_budget=1, events_off=1)
     report = explain_report(result)
     assert report is not None
     assert result.results == []

@@ -39,8 +39,8 @@ SOURCES = ROOT / "src/rtgauge"
 def record(tmp_path) -> Record:
     writer = RecordWriter.create(tmp_path / "runs", host="h", name="n")
     writer.write_run(run(writer.id))
-    one, windows = step([1000, 2000, 3000])
-    writer.commit_step(one, windows)
+    recorded, windows = step([1000, 2000, 3000])
+    writer.commit_step(recorded, windows)
     return Record.open(writer.finish("complete"))
 
 
@@ -139,12 +139,15 @@ def test_devices_pipes_and_folders_are_not_replaced(tmp_path):
     os.mkfifo(tmp_path / "pipe")
     (tmp_path / "folder").mkdir()
     (tmp_path / "stdout").symlink_to("/proc/self/fd/1")
-    for name, says in (
+    for name, expected_text in (
         ("pipe", "not a regular file"),
         ("stdout", "not a regular file"),
         ("folder", "is a folder"),
     ):
-        with pytest.raises(InputError, match=says), clear_errors(tmp_path / name, option="-o", kind="file"):
+        with (
+            pytest.raises(InputError, match=expected_text),
+            clear_errors(tmp_path / name, option="-o", kind="file"),
+        ):
             write_whole(tmp_path / name, b"x")
     assert (tmp_path / "pipe").is_fifo()
     assert (tmp_path / "stdout").is_symlink()
@@ -154,8 +157,8 @@ def test_a_record_swapped_while_measured_stays_the_same(tmp_path):
     """Its owner may own the folder around it, not what is written."""
     writer = RecordWriter.create(tmp_path / "runs", host="h", name="n")
     writer.write_run(run(writer.id))
-    one, windows = step([1])
-    folder = writer.step_folder(one.id)
+    recorded, windows = step([1])
+    folder = writer.step_folder(recorded.id)
     moved, other = tmp_path / "moved", tmp_path / "other"
     (other / "steps" / folder.name).mkdir(parents=True)
     (other / "targets").mkdir()
@@ -166,15 +169,15 @@ def test_a_record_swapped_while_measured_stays_the_same(tmp_path):
     subprocess.run(
         ["/bin/sh", "-c", 'echo 1 >"$0/samples-0.i64"', str(folder)], check=True
     )  # the engine writes there too
-    writer.commit_step(one, windows)
+    writer.commit_step(recorded, windows)
     writer.write_system("local", Facts(kernel=Kernel(release="6")))
     writer.write_session("local", {"step": None})
     writer.write_console("local", b"text")
     writer.write_page("report.html", "page")
     assert sorted(other.rglob("*")) == before
-    assert Record.open(moved).run.steps == [one.id]
+    assert Record.open(moved).run.steps == [recorded.id]
     assert (moved / "report.html").read_text() == "page"
-    assert (moved / "steps" / one.id / "samples-0.i64").read_text() == "1\n"
+    assert (moved / "steps" / recorded.id / "samples-0.i64").read_text() == "1\n"
     with pytest.raises(InputError):
         RecordWriter(writer.path, writer.id)  # a link now
 

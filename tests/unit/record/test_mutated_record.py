@@ -93,17 +93,17 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
     writer.write_run(
         run(writer.id).model_copy(update={"plan": plan, "requirement": "period=1ms latency<=200us"})
     )
-    for one, windows in (
+    for item, windows in (
         step([[1_000, 2_000, 3_000, 250_000] * 20, [5, 70_000] * 40], missed=(2,), marks=[mark()]),
         step([900, 1_000_000] * 30, name="02-wakeup-cpu", load="cpu"),
     ):
-        folder = writer.step_folder(one.id)
+        folder = writer.step_folder(item.id)
         write_samples(
             folder / "samples-0.i64",
             SamplesHeader(series=0, cpu=0, start_ns=0, interval_ns=1_000_000, warm_up_ns=0),
             [1_000, 2_000],
         )
-        writer.commit_step(one, windows)
+        writer.commit_step(item, windows)
     writer.write_system(
         "local",
         Facts.model_validate(

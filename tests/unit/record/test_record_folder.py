@@ -41,8 +41,8 @@ def make(out: Path, latency: int) -> Path:
     """A record with every kind of file, in which all numbers are `latency`."""
     writer = RecordWriter.create(out, host="h", name="n")
     writer.write_run(run(writer.id))
-    one, windows = step([latency] * 3)
-    folder = writer.step_folder(one.id)
+    recorded, windows = step([latency] * 3)
+    folder = writer.step_folder(recorded.id)
     write_samples(
         folder / "samples-0.i64",
         SamplesHeader(series=0, cpu=0, start_ns=0, interval_ns=10**6, warm_up_ns=0),
@@ -52,7 +52,7 @@ def make(out: Path, latency: int) -> Path:
     (folder / MOMENTS).write_bytes(b"no gzip")
     with (folder / "windows-00000.parquet").open("wb") as file:
         write_windows(windows, file)
-    writer.commit_step(one, windows)
+    writer.commit_step(recorded, windows)
     writer.write_system("local", Facts(kernel=Kernel(release=f"6.{latency}")))
     return writer.finish("complete")
 
@@ -220,9 +220,9 @@ def test_only_this_user_may_write_where_a_step_is_measured(tmp_path):
     try:
         writer = RecordWriter.create(tmp_path / "runs", host="h", name="n")
         writer.write_run(run(writer.id))
-        one, windows = step([1])
-        assert writer.step_folder(one.id).stat().st_mode & 0o777 == 0o700
-        assert writer.commit_step(one, windows).stat().st_mode & 0o777 == 0o775
+        recorded, windows = step([1])
+        assert writer.step_folder(recorded.id).stat().st_mode & 0o777 == 0o700
+        assert writer.commit_step(recorded, windows).stat().st_mode & 0o777 == 0o775
     finally:
         os.umask(old)
 

@@ -20,14 +20,14 @@ from tests.unit.windows import engine_line, info, row, windows_of
 latencies = st.one_of(st.integers(0, 20_000), st.integers(0, 50_000_000), st.integers(0, 2 * OVERFLOW_NS))
 
 
-def one(windows, **more):
+def summary_of(windows, **more):
     return summarise(windows, 0, metric="latency", unit="ns", labels={}, **more)
 
 
 @settings(max_examples=200)
 @given(parts=st.lists(st.lists(latencies, max_size=40), min_size=1, max_size=5))
 def test_figures_of_many_windows_are_those_of_all_samples(parts):
-    result = one(windows_of(*(row(part, index=i) for i, part in enumerate(parts))))
+    result = summary_of(windows_of(*(row(part, index=i) for i, part in enumerate(parts))))
     samples = np.concatenate([np.asarray(part, dtype=np.int64) for part in parts])
     assert result.count == len(samples)
     if len(samples) == 0:
@@ -57,7 +57,7 @@ def test_figures_of_many_windows_are_those_of_all_samples(parts):
 
 
 def test_a_quantile_in_the_overflow_is_a_lower_bound_and_says_so():
-    result = one(windows_of(row([1000] * 90 + [20_000_000_000] * 9 + [30_000_000_000])))
+    result = summary_of(windows_of(row([1000] * 90 + [20_000_000_000] * 9 + [30_000_000_000])))
     assert (result.p50_ns, result.p95_ns, result.max_ns) == (1009, OVERFLOW_NS, 30_000_000_000)
     # p99 is rank 99 of 100; p99.9 and p99.99 are rank 100, the exact maximum.
     assert (result.p99_ns, result.p99_9_ns) == (OVERFLOW_NS, 30_000_000_000)
@@ -85,7 +85,7 @@ def test_nearest_rank_does_not_round():
 def test_missed_activations_are_filled_in_next_to_plain_ones():
     # One latency of 5.5 ms at a 1 ms interval: five missed, 4.5 ... 0.5 ms late.
     missed = [4_500_000, 3_500_000, 2_500_000, 1_500_000, 500_000]
-    result = one(windows_of(row([100_000] * 4 + [5_500_000], missed=missed)))
+    result = summary_of(windows_of(row([100_000] * 4 + [5_500_000], missed=missed)))
     assert (result.count, result.missed, result.p50_ns, result.max_ns) == (5, 5, 100_999, 5_500_000)
     assert (result.filled.count, result.filled.p50_ns, result.filled.max_ns, result.filled.min_ns) == (
         10,
@@ -100,7 +100,9 @@ def test_missed_activations_are_filled_in_next_to_plain_ones():
 
 def test_missed_after_a_late_warm_up_have_figures_of_their_own():
     """A sample of the warm-up may be so late that the measured phase begins with missed activations only."""
-    result = one(windows_of(row([50_000_000], phase="warm-up"), row([], missed=[2_000_000, 1_000_000])))
+    result = summary_of(
+        windows_of(row([50_000_000], phase="warm-up"), row([], missed=[2_000_000, 1_000_000]))
+    )
     assert (result.count, result.max_ns, result.warm_up.count, result.warm_up.max_ns) == (
         0,
         None,
@@ -111,7 +113,7 @@ def test_missed_after_a_late_warm_up_have_figures_of_their_own():
 
 
 def test_missed_beyond_ten_seconds_make_lower_bounds():
-    result = one(windows_of(row([100, 25_000_000_000], missed=[15_000_000_000] * 5)))
+    result = summary_of(windows_of(row([100, 25_000_000_000], missed=[15_000_000_000] * 5)))
     assert result.filled.lower_bounds == ["p50_ns", "mean_ns", "std_ns"]
     assert result.filled.max_ns == 25_000_000_000
 
@@ -188,7 +190,7 @@ def test_a_missing_summary_and_an_unknown_series_are_marked():
 def test_values_in_no_bin_are_above_the_limit():
     """A foreign histogram that ends at 20 us: 98 below, 11 above, of which the largest is known."""
     r = {**row([12_000] * 98), "count": 109, "max_ns": 65_000}
-    result = one(windows_of(r), resolution_ns=1000, limits_ns={0: 20_000})
+    result = summary_of(windows_of(r), resolution_ns=1000, limits_ns={0: 20_000})
     assert (result.p50_ns, result.p95_ns, result.p99_ns, result.p99_99_ns, result.max_ns) == (
         12_000,
         20_000,

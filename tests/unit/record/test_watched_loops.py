@@ -148,8 +148,8 @@ def verdict(schedule: Schedule, answer: Answer, bound_ns: int, allowed: float, *
     return "fails" if certain / releases > allowed else "cannot tell"
 
 
-def is_wrong(said: str, late: Late, allowed: float) -> bool:
-    return (said == "holds" and late.least > allowed) or (said == "fails" and late.most <= allowed)
+def is_wrong(reported: str, late: Late, allowed: float) -> bool:
+    return (reported == "holds" and late.least > allowed) or (reported == "fails" and late.most <= allowed)
 
 
 def judged(schedule: Schedule, answer: Answer) -> Iterator[tuple[str, Late, float]]:
@@ -173,7 +173,7 @@ def judged(schedule: Schedule, answer: Answer) -> Iterator[tuple[str, Late, floa
 def events_show_all(schedule: Schedule) -> bool:
     """Return whether the thread waited for each release, and the tracer saw it."""
     return (
-        schedule.one_wait
+        schedule.single_wait
         and not schedule.gaps
         and not schedule.must_not_hold
         and schedule.kind != SOCKET
@@ -185,7 +185,7 @@ def test_no_verdict_contradicts_the_truth(replay: Path) -> None:
     """In 20,000 schedules with 50 to 400 cycles, the most hostile ones included. If a loop has one wait and
     events show all of its releases, fewer than 5 % of the answers are "cannot tell".
     """
-    wrong, told = Counter[str](), Counter[str]()
+    wrong, reported = Counter[str](), Counter[str]()
     seeds: list[int] = []
     for first in range(0, SCHEDULES, BATCH):
         drawn = [simulate(seed) for seed in range(first, first + BATCH)]
@@ -193,13 +193,13 @@ def test_no_verdict_contradicts_the_truth(replay: Path) -> None:
             if "wall clock" in schedule.kind and "pause" in schedule.traits:
                 continue  # a real pause is on another clock, and so another wait
             shown = events_show_all(schedule)
-            for said, late, allowed in judged(schedule, answer):
-                told[said] += shown
-                if is_wrong(said, late, allowed):
-                    wrong[f"{schedule.kind}: {said}"] += 1
+            for reported_text, late, allowed in judged(schedule, answer):
+                reported[reported_text] += shown
+                if is_wrong(reported_text, late, allowed):
+                    wrong[f"{schedule.kind}: {reported_text}"] += 1
                     seeds.append(schedule.seed)
     assert not wrong, (wrong, seeds[:10])
-    assert told["cannot tell"] < CANNOT_TELL * sum(told.values()), told
+    assert reported["cannot tell"] < CANNOT_TELL * sum(reported.values()), reported
 
 
 @pytest.mark.parametrize(
@@ -226,8 +226,8 @@ def test_no_verdict_contradicts_the_truth(replay: Path) -> None:
 def test_no_verdict_contradicts_the_truth_of_a_rare_schedule(replay: Path, seed: int, kind: str) -> None:
     ((schedule, answer),) = answers(replay, [simulate(seed)])
     assert schedule.kind == kind
-    for said, late, allowed in judged(schedule, answer):
-        assert not is_wrong(said, late, allowed)
+    for reported, late, allowed in judged(schedule, answer):
+        assert not is_wrong(reported, late, allowed)
 
 
 def test_a_slightly_early_time_is_no_new_grid(replay: Path) -> None:
@@ -266,10 +266,10 @@ def test_an_event_loops_rounded_times_are_not_its_releases(replay: Path) -> None
     """A loop that rounds its times to milliseconds runs late releases without a wait, and looks as if it kept
     them all.
     """
-    told = Counter[str]()
+    reported = Counter[str]()
     drawn = [simulate(seed, "event loop, whole ms") for seed in range(BATCH)]
     for schedule, answer in answers(replay, drawn):
-        for said, late, allowed in judged(schedule, answer):
-            told["wrong" if is_wrong(said, late, allowed) else said] += 1
-    assert told["wrong"] < 0.001 * sum(told.values()), told
-    assert told["holds"]
+        for reported_text, late, allowed in judged(schedule, answer):
+            reported["wrong" if is_wrong(reported_text, late, allowed) else reported_text] += 1
+    assert reported["wrong"] < 0.001 * sum(reported.values()), reported
+    assert reported["holds"]

@@ -108,8 +108,8 @@ def fill(table: WindowTable, seconds: int, series: int = 2) -> Windows:
         for index in range(seconds)
         for number in range(series)
     ]
-    for one in windows:
-        table.add(one)
+    for item in windows:
+        table.add(item)
     return Windows.of(windows)
 
 

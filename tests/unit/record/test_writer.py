@@ -30,18 +30,18 @@ def begin(tmp_path) -> RecordWriter:
 def test_a_finished_record_reads_back(tmp_path):
     writer = begin(tmp_path)
     assert re.fullmatch(r"2026-11-21T10-03-22Z-my-host-1-quick-[0-9a-f]{4}\.partial", writer.path.name)
-    one, windows = step([[100, 200, 300], [5]])
-    folder = writer.step_folder(one.id)
+    recorded, windows = step([[100, 200, 300], [5]])
+    folder = writer.step_folder(recorded.id)
     (folder / "stream.ndjson").write_text("{}\n")
-    writer.commit_step(one, windows)
+    writer.commit_step(recorded, windows)
     writer.write_system("ssh://root@board:22", Facts(kernel=Kernel(release="6.1")))
     place = writer.finish("complete")
     assert place.name == writer.id
     record = Record.open(place)
-    assert (record.run.state, record.run.steps, record.steps) == ("complete", [one.id], [one])
+    assert (record.run.state, record.run.steps, record.steps) == ("complete", [recorded.id], [recorded])
     assert record.run.ended is not None
-    assert_frame_equal(table_of(record.windows(one)), table_of(windows))
-    assert record.has(one, "stream.ndjson")
+    assert_frame_equal(table_of(record.windows(recorded)), table_of(windows))
+    assert record.has(recorded, "stream.ndjson")
     assert list(record.systems.values()) == [Facts(kernel=Kernel(release="6.1"))]
     assert not [p for p in place.rglob("*") if p.name.endswith((".tmp", ".partial"))]
 
@@ -49,48 +49,48 @@ def test_a_finished_record_reads_back(tmp_path):
 @pytest.mark.parametrize("name", ["x*", "x?", "x[yz]", "e[1]", "**"])
 def test_a_folder_whose_name_is_a_pattern_is_that_folder_only(tmp_path, name):
     """The windows of the folder beside it, which the pattern would match, are not read."""
-    one, windows = step([100, 200])
-    for folder, of, table in ((name, one, windows), ("xy", *step([1])), ("e1", *step([1]))):
+    recorded, windows = step([100, 200])
+    for folder, of, table in ((name, recorded, windows), ("xy", *step([1])), ("e1", *step([1]))):
         (tmp_path / folder).mkdir()
         writer = RecordWriter.create(tmp_path / folder, host="h", name="n", now=NOW)
         writer.write_run(run(writer.id))
         writer.commit_step(of, table)
         writer.finish("complete").rename(tmp_path / folder / "record")
-    assert_frame_equal(table_of(Record.open(tmp_path / name / "record").windows(one)), table_of(windows))
+    assert_frame_equal(table_of(Record.open(tmp_path / name / "record").windows(recorded)), table_of(windows))
 
 
 def test_a_record_that_is_being_written_can_be_read(tmp_path):
     writer = begin(tmp_path)
-    one, windows = step([1, 2])
-    writer.commit_step(one, windows)
+    recorded, windows = step([1, 2])
+    writer.commit_step(recorded, windows)
     writer.step_folder("02-wakeup-cpu")
-    assert [s.id for s in Record.open(writer.path).steps] == [one.id]
+    assert [s.id for s in Record.open(writer.path).steps] == [recorded.id]
 
 
 def test_resume_keeps_finished_steps_and_removes_halves(tmp_path):
     writer = begin(tmp_path)
-    one, windows = step([1, 2])
-    place = writer.commit_step(one, windows)
+    recorded, windows = step([1, 2])
+    place = writer.commit_step(recorded, windows)
     half = writer.step_folder("02-wakeup-cpu")
     (half / "stream.ndjson").write_text("half")
     before = {p.name: p.read_bytes() for p in place.iterdir()}
     again = RecordWriter.open_partial(writer.path)
-    assert again.run.steps == [one.id]
+    assert again.run.steps == [recorded.id]
     assert not list(half.iterdir())
     assert [p.name for p in place.parent.iterdir()] == [place.name]
     assert {p.name: p.read_bytes() for p in place.iterdir()} == before
     two, windows = step([3], name="02-wakeup-cpu")
     again.commit_step(two, windows)
-    assert Record.open(again.finish("complete")).run.steps == [one.id, two.id]
+    assert Record.open(again.finish("complete")).run.steps == [recorded.id, two.id]
 
 
 def test_a_step_not_yet_named_in_run_json_is_kept(tmp_path):
     """The end came between the two."""
     writer = begin(tmp_path)
-    one, windows = step([1, 2])
-    writer.commit_step(one, windows)
+    recorded, windows = step([1, 2])
+    writer.commit_step(recorded, windows)
     writer.write_run(run(writer.id))
-    assert RecordWriter.open_partial(writer.path).run.steps == [one.id]
+    assert RecordWriter.open_partial(writer.path).run.steps == [recorded.id]
 
 
 def test_a_complete_record_is_resumed_only_on_request(tmp_path):
@@ -115,10 +115,10 @@ def test_what_is_no_record_cannot_be_resumed(tmp_path):
 
 def test_a_step_is_not_measured_twice(tmp_path):
     writer = begin(tmp_path)
-    one, windows = step([1])
-    writer.commit_step(one, windows)
+    recorded, windows = step([1])
+    writer.commit_step(recorded, windows)
     with pytest.raises(InputError, match="already"):
-        writer.step_folder(one.id)
+        writer.step_folder(recorded.id)
     with pytest.raises(ValueError, match="cannot be the name"):
         writer.step_folder("../../etc")
 
@@ -140,8 +140,8 @@ def test_places_that_are_no_place(tmp_path):
 @pytest.mark.parametrize("call", ["fsync", "rename"])
 def test_full_disk_leaves_the_finished_steps(tmp_path, monkeypatch, call):
     writer = begin(tmp_path)
-    one, windows = step([1])
-    writer.commit_step(one, windows)
+    recorded, windows = step([1])
+    writer.commit_step(recorded, windows)
     two, windows = step([1], name="02-wakeup-cpu")
 
     def full(*_: object, **__: object) -> None:
@@ -152,7 +152,7 @@ def test_full_disk_leaves_the_finished_steps(tmp_path, monkeypatch, call):
         with pytest.raises(MeasureError, match=r"disk is full: .*results so far") as error:
             writer.commit_step(two, windows)
     assert "\n" not in str(error.value)
-    assert [s.id for s in Record.open(writer.path).steps] == [one.id]
+    assert [s.id for s in Record.open(writer.path).steps] == [recorded.id]
 
 
 def test_an_unwritable_run_json_stays_the_old_one(tmp_path, monkeypatch):

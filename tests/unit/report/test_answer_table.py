@@ -18,15 +18,15 @@ STEP, _ = records.step([5_000])  # pyright: ignore[reportUnknownMemberType]
 
 
 @pytest.mark.parametrize(
-    ("judged", "said"),
+    ("judged", "reported"),
     [({}, "only just"), ({"in_doubt": []}, "only just"), ({"in_doubt": ["throttled"]}, "in doubt")],
 )
-def test_a_row_is_in_doubt_if_its_own_verdict_is(judged: dict[str, Any], said: str) -> None:
+def test_a_row_is_in_doubt_if_its_own_verdict_is(judged: dict[str, Any], reported: str) -> None:
     """A mark on the step may concern another thread, or have changed nothing."""
     mark = Mark(name="throttled", severity=Severity.DOUBTFUL, detail="of another thread")
     step, _ = records.step([5_000], marks=[mark])  # pyright: ignore[reportUnknownMemberType]
     shown = Row("loop", step, step.series[0], "", "", word=VerdictWord.MARGINAL, judged=judged)
-    assert what_is_missing(shown, short=False) == said
+    assert what_is_missing(shown, short=False) == reported
 
 
 @given(st.integers(min_value=1, max_value=10**6), st.data())

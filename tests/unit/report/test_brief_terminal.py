@@ -233,8 +233,8 @@ def test_each_load_has_its_row_and_the_cost_is_a_detail(
         line.split()[0].rstrip("*") for line in lines if line.split() and line.split()[0].rstrip("*") in FIVE
     ] == [step.key.load for step in record.steps]
     assert not [line for line in lines if "recording" in line]
-    said = details(replace(record, steps=steps))
-    assert said.count("recording the kernel's events makes the median 1.20 us longer (0.40 to 2.00)") == 1
+    reported = details(replace(record, steps=steps))
+    assert reported.count("recording the kernel's events makes the median 1.20 us longer (0.40 to 2.00)") == 1
     none = [step.model_copy(update={"explain": cost(-9, 2)}) for step in record.steps]
     assert "in any of the 5 steps" in details(replace(record, steps=none))
 

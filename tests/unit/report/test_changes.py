@@ -74,9 +74,9 @@ def tables(record: Record, changes: Changes | None = None) -> dict[str, list[lis
 
 
 def test_a_total_is_counted_once_and_its_cpus_are_named(record: Record):
-    found = tables(record)
-    assert ["LOC Local timer interrupts", "12,130", "CPU 0: 6,010, CPU 1: 6,120"] in found["Interrupts"]
-    assert ["24 virtio0-net", "311", "CPU 1: 311"] in found["Interrupts"]
+    actual = tables(record)
+    assert ["LOC Local timer interrupts", "12,130", "CPU 0: 6,010, CPU 1: 6,120"] in actual["Interrupts"]
+    assert ["24 virtio0-net", "311", "CPU 1: 311"] in actual["Interrupts"]
 
 
 def test_a_counter_that_went_backwards_stands_first(record: Record):
@@ -84,9 +84,9 @@ def test_a_counter_that_went_backwards_stands_first(record: Record):
 
 
 def test_before_and_after_are_shown_as_such(record: Record):
-    found = tables(record)
-    assert found["Frequency"] == [["0", "3 GHz → 3.4 GHz", ""]]
-    assert found["CPU time"][0] == ["user", "10,870 ms", "CPU 0: 5,430, CPU 1: 5,440"]
+    actual = tables(record)
+    assert actual["Frequency"] == [["0", "3 GHz → 3.4 GHz", ""]]
+    assert actual["CPU time"][0] == ["user", "10,870 ms", "CPU 0: 5,430, CPU 1: 5,440"]
 
 
 def test_unchanged_values_are_listed_in_one_note(record: Record):
@@ -103,14 +103,14 @@ def test_only_the_largest_are_listed_and_the_rest_is_counted(record: Record):
 
 
 @given(any_changes)
-def test_any_changes_can_be_shown(record: Record, found: Changes):
-    for rows in tables(record, found).values():
+def test_any_changes_can_be_shown(record: Record, actual: Changes):
+    for rows in tables(record, actual).values():
         assert all(isinstance(cell, str) for row in rows for cell in row)
 
 
 @given(st.dictionaries(kinds, json_like, max_size=4))
-def test_any_facts_can_be_shown(found: dict[str, Any]):
-    facts = Facts.model_validate({"later": found})
+def test_any_facts_can_be_shown(actual: dict[str, Any]):
+    facts = Facts.model_validate({"later": actual})
     rows = [*short_rows(facts), *all_rows(facts)]
     assert len(rows) >= 9
     assert all(isinstance(cell, str) for row in rows for cell in row)

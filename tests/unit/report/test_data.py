@@ -38,18 +38,18 @@ def a_record(tmp_path: Path) -> Record:
 
 def test_each_cpu_has_the_counts_and_the_maximum_of_its_summary(record: Record):
     for condition in RecordView(record).conditions:
-        found = by_cpu(record, condition)
+        actual = by_cpu(record, condition)
         (step,) = condition.steps
-        assert list(found) == [ALL, "0", "1"]
+        assert list(actual) == [ALL, "0", "1"]
         for summary in step.series:
-            part = found[str(summary.labels["cpu"])]
+            part = actual[str(summary.labels["cpu"])]
             assert (part.plain.total, part.missed.total, part.max_ns) == (
                 summary.count,
                 summary.missed,
                 summary.max_ns,
             )
         assert step.total is not None
-        assert (found[ALL].plain.total, found[ALL].missed.total, found[ALL].max_ns) == (
+        assert (actual[ALL].plain.total, actual[ALL].missed.total, actual[ALL].max_ns) == (
             step.total.count,
             step.total.missed,
             step.total.max_ns,
@@ -58,12 +58,12 @@ def test_each_cpu_has_the_counts_and_the_maximum_of_its_summary(record: Record):
 
 def test_repeats_are_one_condition_and_add_up(tmp_path: Path):
     record = Record.open(write_record(tmp_path, Shape(repeats=3, loads=("memory", "idle"))))
-    found = RecordView(record).conditions
-    assert [condition.label for condition in found] == ["idle", "memory"]
-    assert [len(condition.steps) for condition in found] == [3, 3]
+    actual = RecordView(record).conditions
+    assert [condition.label for condition in actual] == ["idle", "memory"]
+    assert [len(condition.steps) for condition in actual] == [3, 3]
     assert RecordView(record).labels["02-wakeup-idle-1"] == "idle #1"
-    total = by_cpu(record, found[0])[ALL]
-    assert total.plain.total == sum(step.total.count for step in found[0].steps if step.total)
+    total = by_cpu(record, actual[0])[ALL]
+    assert total.plain.total == sum(step.total.count for step in actual[0].steps if step.total)
 
 
 def test_conditions_are_distinguished_by_what_differs(record: Record):
@@ -94,21 +94,21 @@ def test_the_bound_is_that_of_the_verdicts(record: Record):
 
 @given(latencies, st.sampled_from([1, 2, 10]))
 def test_the_outline_holds_every_sample_once(values: list[int], width: int):
-    found = outline(counts_of(values), width)
+    actual = outline(counts_of(values), width)
     below = [value for value in values if value < 10_000_000]
-    wide = np.diff(found.x_us)
-    narrow = (found.x_us[:-1] < 10_000) & (found.x_us[1:] <= 10_000)
+    wide = np.diff(actual.x_us)
+    narrow = (actual.x_us[:-1] < 10_000) & (actual.x_us[1:] <= 10_000)
     if all(value < 10_000_000 for value in values):
-        assert round(float((wide * found.count[:-1])[narrow].sum())) == len(below) * width
-    assert found.count[0] == found.count[-1] == 0
+        assert round(float((wide * actual.count[:-1])[narrow].sum())) == len(below) * width
+    assert actual.count[0] == actual.count[-1] == 0
     assert (wide >= 0).all()
-    assert found.x_us[-1] * 1_000 > min(max(values), OVERFLOW_NS - 1)
+    assert actual.x_us[-1] * 1_000 > min(max(values), OVERFLOW_NS - 1)
 
 
 def test_the_outline_of_two_bins_with_a_gap():
-    found = outline(counts_of([1_000, 1_999, 2_500, 7_000]))
-    assert found.x_us.tolist() == [1, 1, 2, 3, 7, 8]
-    assert found.count.tolist() == [0, 2, 1, 0, 1, 0]
+    actual = outline(counts_of([1_000, 1_999, 2_500, 7_000]))
+    assert actual.x_us.tolist() == [1, 1, 2, 3, 7, 8]
+    assert actual.count.tolist() == [0, 2, 1, 0, 1, 0]
 
 
 @given(latencies)
@@ -154,24 +154,28 @@ def test_an_end_in_the_overflow_bin_is_a_lower_bound():
 
 def test_the_course_keeps_every_maximum_and_every_missed(record: Record):
     for buckets in (900, 5):
-        found = course(record, buckets)
-        assert found is not None
-        assert found.continuous
+        course_points = course(record, buckets)
+        assert course_points is not None
+        assert course_points.continuous
         for step in record.steps:
-            mine = [point for point in found.points if point.step == step.id and point.kind == "measure"]
+            mine = [
+                point for point in course_points.points if point.step == step.id and point.kind == "measure"
+            ]
             assert step.total is not None
             assert step.total.max_ns is not None
             assert max(point.max_us or 0 for point in mine if point.cpu == ALL) == step.total.max_ns / 1_000
             assert sum(point.missed for point in mine if point.cpu == ALL) == step.total.missed
-        fewer = len(found.points)
+        fewer = len(course_points.points)
     assert fewer < 54  # the second time
 
 
 def test_the_course_shows_the_load_before_the_measured_phase(record: Record):
-    found = course(record)
-    assert found is not None
+    course_points = course(record)
+    assert course_points is not None
     assert [
-        (phase.kind, phase.start_s, phase.end_s) for phase in found.phases if phase.step.endswith("cpu")
+        (phase.kind, phase.start_s, phase.end_s)
+        for phase in course_points.phases
+        if phase.step.endswith("cpu")
     ] == [("warm-up", 8, 10), ("measure", 10, 15)]
 
 
@@ -179,10 +183,12 @@ def test_steps_of_different_clocks_are_laid_one_after_another(record: Record):
     turned = replace(
         record, steps=record.steps[::-1], run=record.run.model_copy(update={"steps": record.run.steps[::-1]})
     )
-    found = course(turned)
-    assert found is not None
-    assert not found.continuous
-    starts = [min(phase.start_s for phase in found.phases if phase.step == step.id) for step in turned.steps]
+    course_points = course(turned)
+    assert course_points is not None
+    assert not course_points.continuous
+    starts = [
+        min(phase.start_s for phase in course_points.phases if phase.step == step.id) for step in turned.steps
+    ]
     assert starts == sorted(starts)
 
 

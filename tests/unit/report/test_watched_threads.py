@@ -67,7 +67,7 @@ def broken(rule: str, call: str, by: str, **values: int) -> Result:
 
 
 def test_broken_rules_are_a_table_with_the_longest_first(tmp_path):
-    found = [
+    actual = [
         broken("page-fault", "minor", "", count=40, max_after_ns=2_000_000_000),
         broken("disk", "fsync", "", count=3, total_ns=90_000, max_ns=70_500, max_after_ns=1_500_000_000),
         broken("lower-waker", "read", "io", count=1, total_ns=9_000, max_ns=9_000, max_after_ns=0),
@@ -75,7 +75,7 @@ def test_broken_rules_are_a_table_with_the_longest_first(tmp_path):
     writer = RecordWriter.create(tmp_path, host="h", name="n")
     writer.write_run(run(writer.id))
     measured, windows = step([[1_000, 2_000]])
-    watched = measured.model_copy(update={"results": [THREAD, *found]})
+    watched = measured.model_copy(update={"results": [THREAD, *actual]})
     writer.commit_step(watched, windows)
     view = RecordView(Record.open(writer.finish("complete")))
     console = Console(file=io.StringIO(), width=120)

@@ -26,17 +26,17 @@ def step(rt: str, *measured: SimpleNamespace, end_reason: str = "duration") -> S
 
 
 @pytest.mark.parametrize(
-    ("end_reason", "said", "unsaid"),
+    ("end_reason", "reported", "unsaid"),
     [
         ("duration", "the task was never activated in the measured time; measure for longer", "engine"),
         ("died", "the engine ended before it measured anything", "measure for longer"),
         ("program-ended", "the program ended before it could be measured", "the engine"),
     ],
 )
-def test_the_remedy_fits_what_ended_the_step(end_reason: str, said: str, unsaid: str) -> None:
+def test_the_remedy_fits_what_ended_the_step(end_reason: str, reported: str, unsaid: str) -> None:
     (mark,) = _nothing_marks(step("linux", series(count=0), end_reason=end_reason), registry.get("wakeup"))
     assert mark.kind is MarkKind.NOTHING_MEASURED
-    assert said in mark.detail
+    assert reported in mark.detail
     assert unsaid not in mark.detail
 
 
@@ -46,7 +46,7 @@ def test_some_early_latencies_are_usual_on_a_cokernel() -> None:
 
 
 @pytest.mark.parametrize(
-    ("values", "kind", "said"),
+    ("values", "kind", "reported"),
     [
         ({"signal": 11, "signal_after_ns": 310_000_000}, MarkKind.PROGRAM_KILLED, "SIGSEGV 0.310 s after"),
         (
@@ -58,8 +58,8 @@ def test_some_early_latencies_are_usual_on_a_cokernel() -> None:
         ({"watched_ns": 2 * 10**9}, MarkKind.PROGRAM_ENDED, "the program ended 2.000 s after"),
     ],
 )
-def test_how_a_watched_program_ended_is_named(values: dict[str, int], kind: MarkKind, said: str) -> None:
+def test_how_a_watched_program_ended_is_named(values: dict[str, int], kind: MarkKind, reported: str) -> None:
     ended = step("linux", end_reason="program-ended")
     ended.results.append(Result(name="watched", labels={}, values=dict(values)))
     (mark,) = _program_marks(ended)
-    assert (mark.kind, said in mark.detail) == (kind, True)
+    assert (mark.kind, reported in mark.detail) == (kind, True)

@@ -31,7 +31,7 @@ DEADLINE = {"errno": "EPERM", "runtime_ns": 200_000, "period_ns": 1_000_000, "cp
 MEMORY = {"errno": "ENOMEM", "memlock_limit_bytes": 65536}
 
 
-def told(code: str, detail: dict[str, Any], files: dict[str, str] | None = None) -> str:
+def refusal_text(code: str, detail: dict[str, Any], files: dict[str, str] | None = None) -> str:
     def read(paths: Iterable[str]) -> Files:
         return Files(
             {
@@ -46,7 +46,7 @@ def told(code: str, detail: dict[str, Any], files: dict[str, str] | None = None)
 
 
 @pytest.mark.parametrize(
-    ("facts", "says"),
+    ("facts", "expected_text"),
     [
         ({}, ["is not root and has no CAP_SYS_NICE", "RLIMIT_RTPRIO is 0", "--policy other"]),
         ({"euid": 0}, ["lacks some of root's rights and has no CAP_SYS_NICE"]),
@@ -55,22 +55,22 @@ def told(code: str, detail: dict[str, Any], files: dict[str, str] | None = None)
         ({"errno": "EINVAL"}, ["it was refused"]),
     ],
 )
-def test_a_refused_priority(facts: dict[str, Any], says: list[str]) -> None:
-    text = told("permission-rt", PRIORITY | facts)
-    assert all(words in text for words in says)
+def test_a_refused_priority(facts: dict[str, Any], expected_text: list[str]) -> None:
+    text = refusal_text("permission-rt", PRIORITY | facts)
+    assert all(words in text for words in expected_text)
     assert "\n" not in text
 
 
 def test_other_is_named_only_where_the_probe_takes_it() -> None:
-    assert "--policy other" not in told("permission-rt", PRIORITY | {"other_allowed": False})
+    assert "--policy other" not in refusal_text("permission-rt", PRIORITY | {"other_allowed": False})
 
 
 def test_a_group_without_runtime_is_named_even_for_root() -> None:
     facts = PRIORITY | {"euid": 0, "cap_sys_nice": True, "cgroup": V1_BOX}
     path = "/sys/fs/cgroup/cpu/box/job/cpu.rt_runtime_us"
-    text = told("permission-rt", facts, {path: "0\n"})
+    text = refusal_text("permission-rt", facts, {path: "0\n"})
     assert f"cgroup without real-time runtime ({path} is 0)" in text
-    assert "cgroup" not in told("permission-rt", facts, {path: "950000\n"})
+    assert "cgroup" not in refusal_text("permission-rt", facts, {path: "950000\n"})
 
 
 RELEASE = {"/proc/sys/kernel/osrelease": "6.18.1\n"}
@@ -90,33 +90,35 @@ CONFIG = "/boot/config-6.18.1"
 )
 def test_a_group_of_v2_under_rt_group_sched(group: str, files: dict[str, str], *, named: bool) -> None:
     facts = PRIORITY | {"euid": 0, "cap_sys_nice": True, "cgroup": group}
-    text = told("permission-rt", facts, RELEASE | files)
+    text = refusal_text("permission-rt", facts, RELEASE | files)
     assert ("this kernel has RT_GROUP_SCHED" in text) == named
     assert ("A setting of a container cannot change this" in text) == named
     assert ("rt_group_sched=0" in text) == named
     # who lacks the right is told that first
-    assert "RT_GROUP_SCHED" not in told("permission-rt", PRIORITY | {"cgroup": group}, RELEASE | files)
+    assert "RT_GROUP_SCHED" not in refusal_text(
+        "permission-rt", PRIORITY | {"cgroup": group}, RELEASE | files
+    )
 
 
 @pytest.mark.parametrize("code", ["permission-rt", "deadline"])
 def test_what_a_container_takes(code: str) -> None:
     facts = (PRIORITY if code == "permission-rt" else DEADLINE) | {"cap_sys_nice": True}
-    assert "in a user namespace" in told(code, facts | {"user_namespace": True})
+    assert "in a user namespace" in refusal_text(code, facts | {"user_namespace": True})
     for error in ("EPERM", "ENOSYS"):
         both = facts | {"errno": error, "user_namespace": True, "seccomp": True}
-        assert "refused by the seccomp profile" in told(code, both)
+        assert "refused by the seccomp profile" in refusal_text(code, both)
 
 
 def test_a_limit_grants_in_a_user_namespace_too() -> None:
     facts = PRIORITY | {"user_namespace": True, "cap_sys_nice": True}
-    assert "(RLIMIT_RTPRIO) is 10" in told("permission-rt", facts | {"rtprio_limit": 10})
+    assert "(RLIMIT_RTPRIO) is 10" in refusal_text("permission-rt", facts | {"rtprio_limit": 10})
     for limit in (98, None):
-        text = told("permission-rt", facts | {"cap_sys_nice": False, "rtprio_limit": limit})
+        text = refusal_text("permission-rt", facts | {"cap_sys_nice": False, "rtprio_limit": limit})
         assert "(RLIMIT_RTPRIO)" in text
 
 
 @pytest.mark.parametrize(
-    ("facts", "files", "says"),
+    ("facts", "files", "expected_text"),
     [
         ({}, {}, "pinned to CPU 3 (EPERM)"),
         ({"cpu": None}, {}, "may not use every CPU of its cpuset"),
@@ -139,13 +141,13 @@ def test_a_limit_grants_in_a_user_namespace_too() -> None:
         ),
     ],
 )
-def test_a_refused_deadline_task(facts: dict[str, Any], files: dict[str, str], says: str) -> None:
-    assert says in told("deadline", DEADLINE | facts, files)
+def test_a_refused_deadline_task(facts: dict[str, Any], files: dict[str, str], expected_text: str) -> None:
+    assert expected_text in refusal_text("deadline", DEADLINE | facts, files)
 
 
 def test_a_refused_memory_lock() -> None:
-    assert "(RLIMIT_MEMLOCK) is 64 KiB" in told("memory-lock", MEMORY)
-    assert told("memory-lock", MEMORY | {"memlock_limit_bytes": None}) == "it was refused"
+    assert "(RLIMIT_MEMLOCK) is 64 KiB" in refusal_text("memory-lock", MEMORY)
+    assert refusal_text("memory-lock", MEMORY | {"memlock_limit_bytes": None}) == "it was refused"
 
 
 @given(
@@ -153,7 +155,7 @@ def test_a_refused_memory_lock() -> None:
     st.dictionaries(st.sampled_from([*PRIORITY, *DEADLINE]), st.none() | st.text() | st.integers()),
 )
 def test_facts_that_are_none_leave_the_message(code: str, detail: dict[str, Any]) -> None:
-    assert told(code, detail)
+    assert refusal_text(code, detail)
 
 
 def lacks(status: int, reason: str) -> ErrorLine:

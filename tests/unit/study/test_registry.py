@@ -16,7 +16,7 @@ STUDY = object()
 
 
 @pytest.fixture(autouse=True)
-def one_study(monkeypatch: pytest.MonkeyPatch) -> None:
+def single_study(monkeypatch: pytest.MonkeyPatch) -> None:
     known = MappingProxyType({"longest": f"{__name__}:STUDY"})
     monkeypatch.setattr(extension, "registered", lambda kind: known if kind == "studies" else {})
 

@@ -37,13 +37,13 @@ def schedules(kind: str, count: int = 40) -> list[Schedule]:
 
 def complete(kind: str) -> list[Schedule]:
     """Schedules of which the tracer recorded everything."""
-    found = [
+    actual = [
         schedule
         for schedule in schedules(kind)
         if not schedule.traits & {"lost events", "missing switches", "clock step"}
     ]
-    assert found
-    return found
+    assert actual
+    return actual
 
 
 def test_the_same_seed_gives_the_same_schedule() -> None:
@@ -97,7 +97,7 @@ def test_the_events_of_a_thread_alternate(kind: str) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_detected_activation_has_its_events(kind: str) -> None:
-    seen = 0
+    observed = 0
     for schedule in complete(kind):
         events = [line.split() for line in schedule.lines]
         offsets_ns = {0, *(int(event[2]) for event in events if event[0] == "O")}
@@ -112,7 +112,7 @@ def test_every_detected_activation_has_its_events(kind: str) -> None:
         for release in schedule.releases:
             if release.fate is not Fate.RUN or release.hidden or release.start_ns is None:
                 continue
-            seen += 1
+            observed += 1
             assert handles or release.start_ns in returns
             if release.timed and not kind.startswith(("computed", "event loop", "ppoll")):
                 assert release.release_ns in expiries
@@ -125,7 +125,7 @@ def test_every_detected_activation_has_its_events(kind: str) -> None:
             if release.end_ns is not None and "ends" not in schedule.traits:
                 following = next((at_ns for at_ns in entries if at_ns >= release.end_ns), None)
                 assert following is None or following - release.end_ns < COMPUTING_NS
-    assert seen > 500
+    assert observed > 500
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -139,11 +139,11 @@ def test_activations_do_not_overlap(kind: str) -> None:
             all(release.start_ns is not None and release.start_ns >= release.release_ns for release in ran)
             or schedule.must_not_hold
         )
-        for one, following in itertools.pairwise(ran):
-            assert one.start_ns is not None
+        for item, following in itertools.pairwise(ran):
+            assert item.start_ns is not None
             assert following.start_ns is not None
-            assert one.end_ns is not None
-            assert one.start_ns <= one.end_ns <= following.start_ns
+            assert item.end_ns is not None
+            assert item.start_ns <= item.end_ns <= following.start_ns
         assert all((release.start_ns or 0) <= schedule.end_ns for release in ran)
         assert all((release.end_ns or 0) <= schedule.end_ns for release in ran)
 
@@ -155,7 +155,7 @@ def test_no_point_of_the_grid_is_missing(kind: str) -> None:
             continue
         for source in {release.source for release in schedule.releases}:
             points = [release.release_ns for release in schedule.releases if release.source == source]
-            steps = {following - one for one, following in itertools.pairwise(points)}
+            steps = {following - item for item, following in itertools.pairwise(points)}
             assert len(steps) <= 1
             if not source and steps:
                 assert steps == {schedule.period_ns}
@@ -168,8 +168,8 @@ def test_lost_events_are_in_no_line() -> None:
     lost = [schedule for schedule in map(simulate, range(300)) if schedule.gaps]
     assert lost
     for schedule in lost:
-        told = [int(line.split()[1]) for line in schedule.lines if line[0] == "L"]
-        assert told == [min(to_ns, schedule.end_ns) for _, to_ns in schedule.gaps]
+        reported = [int(line.split()[1]) for line in schedule.lines if line[0] == "L"]
+        assert reported == [min(to_ns, schedule.end_ns) for _, to_ns in schedule.gaps]
         for line in schedule.lines:
             name, time = line.split()[:2]
             if name not in "OLBF":
@@ -213,8 +213,8 @@ def test_what_counts_as_late() -> None:
     assert schedule.overruns == 3
 
     def counts(latency_ns: int | None = None, response_ns: int | None = None) -> tuple[int, int, int]:
-        found = schedule.late(latency_ns, response_ns)
-        return found.due, found.late, found.open
+        actual = schedule.late(latency_ns, response_ns)
+        return actual.due, actual.late, actual.open
 
     assert counts(latency_ns=30) == (6, 4, 0)
     assert counts(latency_ns=60) == (6, 2, 1)

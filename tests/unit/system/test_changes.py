@@ -58,18 +58,18 @@ def changed(files: dict[str, str]) -> Changes:
 
 
 def test_nothing_changed() -> None:
-    found = changes(before(), before())
-    assert marks(found, [0, 2]) == []
-    found = found.model_dump()
-    assert found["interrupts"] == {}
-    assert found["softirqs"] == {}
-    assert found["counters"] == {"context_switches": 0, "interrupts": 0, "processes_created": 0}
-    assert found["vmstat"] == {}
-    assert found["throttle_counts"] == {}
+    report = changes(before(), before())
+    assert marks(report, [0, 2]) == []
+    report = report.model_dump()
+    assert report["interrupts"] == {}
+    assert report["softirqs"] == {}
+    assert report["counters"] == {"context_switches": 0, "interrupts": 0, "processes_created": 0}
+    assert report["vmstat"] == {}
+    assert report["throttle_counts"] == {}
 
 
 def test_what_changed_by_cpu() -> None:
-    found = changed(
+    actual = changed(
         {
             "/proc/interrupts": INTERRUPTS.format(timer=7, wrapped=5, loc0=1500, loc2=2001, err=2),
             "/proc/softirqs": SOFTIRQS.format(13),
@@ -79,26 +79,26 @@ def test_what_changed_by_cpu() -> None:
             f"{CPU}/cpu2/cpufreq/scaling_cur_freq": "3600000\n",
         }
     ).model_dump()
-    assert found["interrupts"] == {
+    assert actual["interrupts"] == {
         "24": {"name": "PCI-MSI 32768-edge eth0", "total": None, "per_cpu": {"2": None}},
         "LOC": {"name": "Local timer interrupts", "total": 501, "per_cpu": {"0": 500, "2": 1}},
         "ERR": {"name": "", "total": 2, "per_cpu": {}},
     }
-    assert found["softirqs"] == {"TIMER": {"name": "", "total": 3, "per_cpu": {"0": 3}}}
-    assert found["counters"]["context_switches"] == 400
-    assert found["cpu_time_ns"]["0"]["user"] == 50_000_000
-    assert found["cpu_time_ns"]["2"]["idle"] == 10**10
-    assert found["vmstat"] == {"pgfault": 20, "thp_fault_alloc": 4}
-    assert found["temperature_millicelsius"] == {
+    assert actual["softirqs"] == {"TIMER": {"name": "", "total": 3, "per_cpu": {"0": 3}}}
+    assert actual["counters"]["context_switches"] == 400
+    assert actual["cpu_time_ns"]["0"]["user"] == 50_000_000
+    assert actual["cpu_time_ns"]["2"]["idle"] == 10**10
+    assert actual["vmstat"] == {"pgfault": 20, "thp_fault_alloc": 4}
+    assert actual["temperature_millicelsius"] == {
         "thermal_zone0 x86_pkg_temp": {"before": 41000, "after": 55000}
     }
-    assert found["frequency_khz"] == {"2": {"before": 800000, "after": 3600000}}
+    assert actual["frequency_khz"] == {"2": {"before": 800000, "after": 3600000}}
 
 
 def test_what_cannot_be_read_is_unknown() -> None:
-    found = changes(Files(), Files())
-    assert found.interrupts == found.softirqs == found.counters["context_switches"] == "unknown"
-    assert marks(found, [0]) == []
+    report = changes(Files(), Files())
+    assert report.interrupts == report.softirqs == report.counters["context_switches"] == "unknown"
+    assert marks(report, [0]) == []
 
 
 @pytest.mark.parametrize(
@@ -128,15 +128,15 @@ def test_a_cpu_that_was_not_measured_makes_no_mark() -> None:
 def test_the_time_that_heat_took_is_in_the_mark() -> None:
     folder = f"{CPU}/cpu0/thermal_throttle/core_throttle"
     old, new = texts({f"{folder}_total_time_ms": "10"}), texts({f"{folder}_total_time_ms": "130"})
-    found = changes(before() | old, before() | texts({f"{folder}_count": "5"}) | new)
-    assert found.throttle_time_ms == {"cpu0/thermal_throttle/core_throttle": 120}
-    (mark,) = marks(found, [0])
+    report = changes(before() | old, before() | texts({f"{folder}_count": "5"}) | new)
+    assert report.throttle_time_ms == {"cpu0/thermal_throttle/core_throttle": 120}
+    (mark,) = marks(report, [0])
     assert "core_throttle_count: 2 times, 120 ms" in mark.detail
 
 
 def test_a_hot_package_concerns_every_cpu() -> None:
-    found = marks(changed({f"{CPU}/cpu2/thermal_throttle/package_throttle_count": "4"}), [0])
-    assert [mark.name for mark in found] == ["thermal-throttle"]
+    actual = marks(changed({f"{CPU}/cpu2/thermal_throttle/package_throttle_count": "4"}), [0])
+    assert [mark.name for mark in actual] == ["thermal-throttle"]
 
 
 IPIS = """           CPU0       CPU2
@@ -159,15 +159,15 @@ def test_interrupts_by_other_cpus_are_marked_from_100_a_second(kind: str, name: 
         (5, 1000, ["other CPUs often interrupted CPU 0: 100 TLB flushes a second"]),
     ):
         new = IPIS.format(res=90_000, call=kind, name=name, calls=calls, flushes=flushes)
-        found = changes(
+        report = changes(
             before() | texts({"/proc/interrupts": old}), before() | texts({"/proc/interrupts": new} | stat)
         )
-        assert [mark.detail for mark in marks(found, [0, 2]) if mark.name == "ipis"] == words
-        assert marks(found, [2]) == marks(found, [0], explained=True) == []
+        assert [mark.detail for mark in marks(report, [0, 2]) if mark.name == "ipis"] == words
+        assert marks(report, [2]) == marks(report, [0], explained=True) == []
 
 
 @pytest.mark.parametrize(
-    ("trips", "found"),
+    ("trips", "actual"),
     [
         ({"0": ("54000", "passive"), "1": ("90000", "critical")}, ["thermal-throttle"]),
         ({"0": ("60000", "passive"), "1": ("50000", "active")}, []),
@@ -177,14 +177,14 @@ def test_interrupts_by_other_cpus_are_marked_from_100_a_second(kind: str, name: 
     ],
 )
 def test_a_processor_at_its_passive_trip_point_is_slowed_down(
-    trips: dict[str, tuple[str, str]], found: list[str]
+    trips: dict[str, tuple[str, str]], actual: list[str]
 ) -> None:
     zone = "/sys/class/thermal/thermal_zone0"
     files = {f"{zone}/temp": "55000"}
     for number, (temperature, kind) in trips.items():
         files |= {f"{zone}/trip_point_{number}_temp": temperature, f"{zone}/trip_point_{number}_type": kind}
     made = marks(changed(files), [0])
-    assert [mark.name for mark in made] == found
+    assert [mark.name for mark in made] == actual
     if made:
         assert "thermal_zone0 x86_pkg_temp: 55 C, the limit is 54 C" in made[0].detail
 
@@ -192,9 +192,9 @@ def test_a_processor_at_its_passive_trip_point_is_slowed_down(
 def test_this_machine() -> None:
     first = read_local(CHANGE_PATHS)
     time.sleep(0.05)
-    found = changes(first, read_local(CHANGE_PATHS))
-    assert found.counters["context_switches"] > 0
-    assert Changes.model_validate_json(found.model_dump_json()) == found
+    report = changes(first, read_local(CHANGE_PATHS))
+    assert report.counters["context_switches"] > 0
+    assert Changes.model_validate_json(report.model_dump_json()) == report
 
 
 TEXT = st.one_of(
@@ -213,6 +213,6 @@ FILES = st.dictionaries(
 
 @given(FILES, FILES)
 def test_hostile_files_never_raise(first: dict[str, Any], second: dict[str, Any]) -> None:
-    found = changes(Files(first), Files(second))
-    assert Changes.model_validate_json(found.model_dump_json()) == found
-    marks(found, [0, 1])
+    report = changes(Files(first), Files(second))
+    assert Changes.model_validate_json(report.model_dump_json()) == report
+    marks(report, [0, 1])

@@ -36,9 +36,9 @@ def counted(cpu: int, hz: float, busy: float = 0.25) -> Result:
 
 @given(hz=st.integers(400_000_000, 6_000_000_000), busy=st.floats(0.001, 1))
 def test_the_mean_frequency_does_not_depend_on_idle_time(hz: int, busy: float) -> None:
-    (found,) = cpu_frequencies([counted(3, hz, busy)]).values()
-    assert found.mean_khz == pytest.approx(hz / 1000, rel=1e-6, abs=1)
-    assert found.nominal_khz == NOMINAL_HZ // 1000
+    (actual,) = cpu_frequencies([counted(3, hz, busy)]).values()
+    assert actual.mean_khz == pytest.approx(hz / 1000, rel=1e-6, abs=1)
+    assert actual.nominal_khz == NOMINAL_HZ // 1000
 
 
 def test_cpus_below_90_percent_of_nominal_frequency_are_marked() -> None:

@@ -20,19 +20,19 @@ def line(**more: Any) -> str:
     )
 
 
-def found(*lines: str) -> Held | None:
+def held_by(*lines: str) -> Held | None:
     return find_held(Files({JOURNAL: {"text": "".join(lines)}}), "b")
 
 
 def test_what_is_held_is_found_with_its_group() -> None:
     group = "/sys/fs/cgroup/cpuset/rtgauge-isolated"
-    assert found(line(), line(path=f"group:{group}"), line(path="/proc/y", owner="run")) == Held(
+    assert held_by(line(), line(path=f"group:{group}"), line(path="/proc/y", owner="run")) == Held(
         "MI", 2, group
     )
 
 
 def test_what_is_over_or_of_another_boot_is_not_held() -> None:
-    assert found(line(state="o"), line(boot="earlier"), line(owner="run"), "#" + line(), "{torn") is None
+    assert held_by(line(state="o"), line(boot="earlier"), line(owner="run"), "#" + line(), "{torn") is None
 
 
 def test_names_come_back_from_their_run() -> None:

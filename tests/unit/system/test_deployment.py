@@ -91,12 +91,12 @@ def test_the_six_are_those_of_the_paper() -> None:
     table = {"CHM": "YYYN4", "HM": "NYYN4", "HMI": "NYYY4", "M": "NNYN2", "MI": "NNYY2", "Single": "NNNN1"}
     here = machine(DELGADO)
     for name, row in table.items():
-        one = NAMED[name]
-        features = [one.c_states == "on", one.smt == "on", one.cores == "all", one.isolates]
+        item = NAMED[name]
+        features = [item.c_states == "on", item.smt == "on", item.cores == "all", item.isolates]
         assert (
-            "".join("Y" if feature else "N" for feature in features) + str(len(kept_cpus(one, here))) == row
+            "".join("Y" if feature else "N" for feature in features) + str(len(kept_cpus(item, here))) == row
         )
-        assert why_not(one, here) is None
+        assert why_not(item, here) is None
 
 
 @pytest.mark.parametrize(("name", "isolated"), [("CHM", []), ("HMI", [1, 2, 3]), ("MI", [1]), ("Single", [])])
@@ -105,9 +105,9 @@ def test_all_but_the_first_cpu_are_isolated(name: str, isolated: list[int]) -> N
 
 
 def test_words_are_read_in_any_order_and_written_in_one() -> None:
-    one = parse_deployment(" isolate=3,1-2, c-states=off ,cores=all")
-    assert one == parse_deployment(one.name)
-    assert one.name == one.words == "c-states=off,cores=all,isolate=1-3"
+    item = parse_deployment(" isolate=3,1-2, c-states=off ,cores=all")
+    assert item == parse_deployment(item.name)
+    assert item.name == item.words == "c-states=off,cores=all,isolate=1-3"
     assert parse_deployment("hmi") is NAMED["HMI"]
 
 
@@ -214,10 +214,14 @@ def test_cores_that_are_offline_come_back_for_all() -> None:
 def test_c_states_are_all_but_polling(name: str, value: str) -> None:
     here = machine(DELGADO)
     states = {
-        path: wanted for path, wanted in written(STAGES[3](NAMED[name], here)).items() if "cpuidle" in path
+        path: expected
+        for path, expected in written(STAGES[3](NAMED[name], here)).items()
+        if "cpuidle" in path
     }
-    wanted = {f"{CPU}/cpu{cpu}/cpuidle/state{state}/disable": "1" for cpu in range(4) for state in (1, 2)}
-    assert states == (wanted if value == "1" else {})  # they are on already
+    expected_value = {
+        f"{CPU}/cpu{cpu}/cpuidle/state{state}/disable": "1" for cpu in range(4) for state in (1, 2)
+    }
+    assert states == (expected_value if value == "1" else {})  # they are on already
 
 
 def test_isolation_by_version_1() -> None:
@@ -264,9 +268,9 @@ def test_workqueues_are_moved_only_if_the_kernel_does_not(file: dict[str, str], 
 
 def test_only_interrupts_and_their_like_may_refuse() -> None:
     for action in preview(NAMED["HMI"], machine(DELGADO)):
-        for one in action.settings if isinstance(action, Write) else ():
-            place = one.path.removeprefix(CPU)
-            assert one.essential is (
+        for item in action.settings if isinstance(action, Write) else ():
+            place = item.path.removeprefix(CPU)
+            assert item.essential is (
                 place.startswith(("group:", "controller:", "/sys/fs/cgroup"))
                 or "cpuidle" in place
                 or place.endswith(("online", "control"))
@@ -373,8 +377,8 @@ def cpu_facts(deepest: int | Nothing | None, threads: int, cores: int, isolated:
 def test_the_deployment_of_a_machine_is_recognised(
     facts: Processors, name: str | None, six: bool | None
 ) -> None:
-    found = recognise(facts, None)
-    assert (found.name, found.of_the_six) == (name, six)
+    actual = recognise(facts, None)
+    assert (actual.name, actual.of_the_six) == (name, six)
 
 
 def test_settings_that_are_so_already_are_not_written() -> None:

@@ -356,7 +356,7 @@ def test_the_scheduler_extension_at_work(files: dict[str, dict[str, str]], name:
 
 
 @pytest.mark.parametrize(
-    ("files", "found"),
+    ("files", "actual"),
     [
         ({"/proc/cpuinfo": "flags : fpu cat_l3 cdp_l3 mba tsc"}, ["L3", "MB"]),
         ({"/proc/cpuinfo": "flags : fpu cat_l2 tsc"}, ["L2"]),
@@ -373,9 +373,9 @@ def test_the_scheduler_extension_at_work(files: dict[str, dict[str, str]], name:
         ),
     ],
 )
-def test_what_resctrl_can_divide(files: dict[str, str], found: list[str] | str) -> None:
+def test_what_resctrl_can_divide(files: dict[str, str], actual: list[str] | str) -> None:
     """Recorded from documentation; no machine with resctrl was here."""
-    assert facts(machines.texts(files))["cpu"]["resource_control"] == found
+    assert facts(machines.texts(files))["cpu"]["resource_control"] == actual
 
 
 def test_a_configuration_that_is_cut_off_says_nothing() -> None:

@@ -16,23 +16,23 @@ UUID = "4c4c4544-0051-3510-8052-b4c04f4a3232"
 MACHINE_ID = "3d1219c7c4c5404aaa1f6d2a48adfda4"
 
 
-def found(**texts: str) -> dict[str, str]:
+def identity_of(**texts: str) -> dict[str, str]:
     return identity(
         Files({SOURCES[name.replace("_", "-")]: {"text": f"{text}\n"} for name, text in texts.items()})
     )
 
 
 def test_the_board_comes_before_the_image() -> None:
-    assert found(dmi=UUID, machine_id=MACHINE_ID).source == "dmi"
-    assert found(device_tree="10000000a3b1c2d4", machine_id=MACHINE_ID).source == "device-tree"
-    assert found(machine_id=MACHINE_ID).source == "machine-id"
-    assert found() == Identity(source=None, hash=None)
+    assert identity_of(dmi=UUID, machine_id=MACHINE_ID).source == "dmi"
+    assert identity_of(device_tree="10000000a3b1c2d4", machine_id=MACHINE_ID).source == "device-tree"
+    assert identity_of(machine_id=MACHINE_ID).source == "machine-id"
+    assert identity_of() == Identity(source=None, hash=None)
 
 
 def test_the_number_is_kept_only_as_a_stable_hash() -> None:
-    assert found(dmi=UUID.upper()) == found(dmi=UUID)
-    assert found(dmi=UUID).hash == "32ff7c5fb743410eafc9315dc755c251"
-    assert found(dmi=UUID).hash != found(device_tree=UUID).hash
+    assert identity_of(dmi=UUID.upper()) == identity_of(dmi=UUID)
+    assert identity_of(dmi=UUID).hash == "32ff7c5fb743410eafc9315dc755c251"
+    assert identity_of(dmi=UUID).hash != identity_of(device_tree=UUID).hash
 
 
 @pytest.mark.parametrize(
@@ -50,7 +50,7 @@ def test_the_number_is_kept_only_as_a_stable_hash() -> None:
 )
 def test_a_number_that_many_machines_have_is_none(text: str) -> None:
     assert not is_serial(text)
-    assert found(dmi=text, machine_id=MACHINE_ID).source == "machine-id"
+    assert identity_of(dmi=text, machine_id=MACHINE_ID).source == "machine-id"
 
 
 def test_the_facts_have_it() -> None:

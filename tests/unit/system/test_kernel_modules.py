@@ -13,7 +13,7 @@ from tests.support.kernel_board import PLAIN, RELEASE, Board
 
 
 @pytest.mark.parametrize(
-    ("error", "signed_only", "says"),
+    ("error", "signed_only", "expected_text"),
     [
         ("EKEYREJECTED", False, "only modules that are signed"),
         ("EPERM", True, "only modules that are signed"),
@@ -23,10 +23,10 @@ from tests.support.kernel_board import PLAIN, RELEASE, Board
         ("EIO", False, "refuses rtgauge_wire (EIO); find the reason with dmesg"),
     ],
 )
-def test_what_the_kernel_refuses_is_explained(error: str, signed_only: bool, says: str) -> None:
+def test_what_the_kernel_refuses_is_explained(error: str, signed_only: bool, expected_text: str) -> None:
     kernel = ModuleKernel(RELEASE, "", "x86_64", signed_only=signed_only)
     text = str(refusal(error, "module:/tmp/x/rtgauge_wire.ko", kernel))
-    assert says in text
+    assert expected_text in text
     assert "\n" not in text
 
 

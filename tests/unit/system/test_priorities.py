@@ -19,7 +19,7 @@ def stat(
     return {f"/proc/{process or tid}/task/{tid}/stat": {"text": f"{tid} ({name}) {' '.join(fields)}\n"}}
 
 
-def done(
+def raised_priorities(
     files: dict[str, dict[str, str]], *raised: str, measured: int = 98
 ) -> tuple[dict[str, str], list[str]]:
     actions, missing = controller_actions(Controller(raised), Files(files), own=[7], measured=measured)
@@ -47,7 +47,7 @@ MACHINE = (
 
 
 def test_the_papers_priorities() -> None:
-    assert done(MACHINE)[0] == {
+    assert raised_priorities(MACHINE)[0] == {
         "7": "fifo 10 reset-on-fork",
         "8": "fifo 10 reset-on-fork",
         "20": "fifo 80",
@@ -57,15 +57,15 @@ def test_the_papers_priorities() -> None:
 
 
 def test_threads_are_raised_by_device_or_by_name() -> None:
-    settings, missing = done(MACHINE, "eth0", "ktimers", "usb9")
+    settings, missing = raised_priorities(MACHINE, "eth0", "ktimers", "usb9")
     assert (settings["50"], settings["51"]) == ("fifo 99", "fifo 99")
     assert missing == ["usb9"]
 
 
 def test_the_cap_is_below_what_is_measured() -> None:
-    settings, _ = done(MACHINE, measured=60)
+    settings, _ = raised_priorities(MACHINE, measured=60)
     assert (settings["22"], settings["21"]) == ("fifo 59", "rr 59")
-    assert done(stat(20, "x", 1, 5), measured=1)[0] == {"20": "fifo 1"}
+    assert raised_priorities(stat(20, "x", 1, 5), measured=1)[0] == {"20": "fifo 1"}
 
 
 @given(

@@ -42,7 +42,7 @@ def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "loop"
 
 
-def found(program: Path, symbol: str) -> CodePlace:
+def place_in(program: Path, symbol: str) -> CodePlace:
     with program.open("rb") as file:
         return place_of(file, symbol, str(program))
 
@@ -53,26 +53,26 @@ def code_at(program: Path, place: CodePlace) -> bytes:
 
 @pytest.mark.parametrize("symbol", ["marked", "usdt:io:done", *(["guarded"] if IS_X86_64 else [])])
 def test_a_place_is_where_the_code_is_in_the_file(program: Path, symbol: str) -> None:
-    place = found(program, symbol)
+    place = place_in(program, symbol)
     assert code_at(program, place) == CODE
     assert not place.stepped
 
 
 def test_an_instruction_that_the_kernel_does_not_emulate_is_stepped(program: Path) -> None:
     """The bytes are code of x86-64, and rtgauge knows which instructions are stepped there only."""
-    assert found(program, "stored").stepped == IS_X86_64
+    assert place_in(program, "stored").stepped == IS_X86_64
 
 
 def test_functions_of_cpp_have_three_names(program: Path) -> None:
     names = ("_ZN7control4Loop4readEi", "control::Loop::read(int)", "control::Loop::read")
-    assert len({found(program, name) for name in names}) == 1
+    assert len({place_in(program, name) for name in names}) == 1
 
 
 def test_an_address_is_that_of_the_program_not_of_its_file(program: Path) -> None:
     names = subprocess.run(["nm", program], capture_output=True, text=True, check=True).stdout
     address = re.search(r"^([0-9a-f]+) T marked$", names, re.MULTILINE)
     assert address is not None
-    assert found(program, f"0x{address[1].lstrip('0')}") == found(program, "marked")
+    assert place_in(program, f"0x{address[1].lstrip('0')}") == place_in(program, "marked")
 
 
 @pytest.mark.parametrize(
@@ -86,13 +86,13 @@ def test_an_address_is_that_of_the_program_not_of_its_file(program: Path) -> Non
 )
 def test_what_is_not_there_is_refused(program: Path, symbol: str, reason: str) -> None:
     with pytest.raises(InputError, match=re.escape(reason)):
-        found(program, symbol)
+        place_in(program, symbol)
 
 
 def test_a_stripped_program_says_what_to_give(program: Path, tmp_path: Path) -> None:
     subprocess.run(["strip", "-s", program, "-o", tmp_path / "loop"], check=True)
     with pytest.raises(InputError, match="was stripped; give the unstripped file, or an address"):
-        found(tmp_path / "loop", "marked")
+        place_in(tmp_path / "loop", "marked")
 
 
 def test_other_files_are_no_programs() -> None:

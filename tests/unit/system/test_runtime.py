@@ -96,15 +96,15 @@ def test_an_extension_says_whether_its_cokernel_is_there(
     monkeypatch.setattr(extension, "imported", lambda _reference: TOY)
     assert cokernel_paths() == ["/proc/toy"]
     assert real_time_core(Files(cast("Any", READABLE))).name == "none"
-    found = real_time_core(Files(cast("Any", {**READABLE, "/proc/toy": {"text": "1"}})))
-    assert (found.name, found.version) == ("Toy", "1")
+    actual = real_time_core(Files(cast("Any", {**READABLE, "/proc/toy": {"text": "1"}})))
+    assert (actual.name, actual.version) == ("Toy", "1")
     monkeypatch.setenv("RTGAUGE_ENGINE_COBALT", str(tmp_path / "none"))
     with pytest.raises(MeasureError, match=r"toy-config in PATH, or set RTGAUGE_ENGINE_COBALT \(toy.md\)"):
         runtime_of("cobalt").engine("x86_64")
-    assert choose_runtime(found, "x86_64").name == "linux"
+    assert choose_runtime(actual, "x86_64").name == "linux"
     engine = tmp_path / "engine"
     engine.touch(mode=0o755)
     monkeypatch.setenv("RTGAUGE_ENGINE_COBALT", str(engine))
-    assert choose_runtime(found, "x86_64") == ("cobalt", "its kernel has Toy 1")
+    assert choose_runtime(actual, "x86_64") == ("cobalt", "its kernel has Toy 1")
     with with_cokernels([step("cobalt"), step("linux")], cast("Any", None), print) as loaded:
         assert loaded == frozenset()

@@ -56,16 +56,16 @@ def test_words_may_be_longer_than_a_command_line_of_the_target(length):
         answer = connection.run(script, words, b"more\n")
         channel = connection.channel(script, words)
         assert channel.skip_to_mark()
-        said = channel.line(100)
+        reported = channel.line(100)
         channel.process.stdin.write(b"later\n")
         channel.process.stdin.close()
-        said += channel.read_all()
+        reported += channel.read_all()
         ended = channel.finish()
     finally:
         connection.close()
     arrived = "".join(f"{word}\0" for word in words).encode()
     assert (answer.status, answer.stdout) == (0, arrived + b"more\n")
-    assert (ended.status, said) == (0, arrived + b"later\n")
+    assert (ended.status, reported) == (0, arrived + b"later\n")
 
 
 def test_what_is_sent_arrives(connection):
@@ -162,7 +162,7 @@ def test_a_program_falls_silent_as_its_guard_is_gone(connection, monkeypatch):
 
 
 def test_a_program_that_falls_silent(connection, monkeypatch):
-    monkeypatch.setattr(ssh_guarded, "ASK_AFTER_S", 0.05)
+    monkeypatch.setattr(ssh_guarded, "PROBE_AFTER_S", 0.05)
     program, end = follow(connection, "echo first; exec sleep 100")
     lines = program.lines(0.4)
     assert next(lines) == b"first\n"
@@ -173,7 +173,7 @@ def test_a_program_that_falls_silent(connection, monkeypatch):
 
 def test_a_target_that_falls_silent(connection, monkeypatch):
     """It is asked whether it is there long before the time that the program may take."""
-    monkeypatch.setattr(ssh_guarded, "ASK_AFTER_S", 0.05)
+    monkeypatch.setattr(ssh_guarded, "PROBE_AFTER_S", 0.05)
     program, end = follow(connection, "exec sleep 100")
     monkeypatch.setattr(
         connection, "run", lambda *_: (_ for _ in ()).throw(ConnectionBroken("board did not answer"))
@@ -220,18 +220,18 @@ class Fetching(SshTarget):
 
 
 @pytest.mark.parametrize(
-    ("script", "error", "says"),
+    ("script", "error", "expected_text"),
     [
         ("exec cat /dev/zero", MeasureError, "the files are larger"),
         ("exec sleep 100", ConnectionBroken, "did not answer"),
     ],
 )
-def test_a_file_without_end_is_not_fetched(connection, monkeypatch, tmp_path, script, error, says):
+def test_a_file_without_end_is_not_fetched(connection, monkeypatch, tmp_path, script, error, expected_text):
     target = Fetching(connection, script)
     target._folders[tmp_path] = "/nowhere"
     monkeypatch.setattr(ssh, "GIVE", script)
     monkeypatch.setattr(ssh, "PATIENCE_S", 0.3)
-    with pytest.raises(error, match=says):
+    with pytest.raises(error, match=expected_text):
         target.fetch(tmp_path, 1 << 20)
     assert list(tmp_path.iterdir()) == []
 

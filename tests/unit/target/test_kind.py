@@ -29,12 +29,12 @@ BOARDS = Boards()
 def farm(monkeypatch: pytest.MonkeyPatch) -> None:
     targets = {"farm": f"{__name__}:BOARDS", "old": "rtgauge_ext.gone:KIND"}
     monkeypatch.setattr(kind, "registered", lambda _: targets)
-    found = {"farm": BOARDS}
+    actual = {"farm": BOARDS}
 
     def load(_kind: str, scheme: str, _form: type) -> TargetKind:
-        if scheme not in found:
+        if scheme not in actual:
             raise InputError(f"the package of {scheme} cannot be used")
-        return found[scheme]
+        return actual[scheme]
 
     monkeypatch.setattr(kind, "load", load)
 

@@ -100,7 +100,7 @@ def test_two_names_of_one_machine_are_refused(holders: list[dict[str, Any]]) -> 
 
 
 @pytest.mark.parametrize(
-    ("changed", "said"),
+    ("changed", "reported"),
     [
         (
             {"silent_ns": 42 * 10**9, "lease_left_ns": 80 * 10**9},
@@ -115,10 +115,10 @@ def test_two_names_of_one_machine_are_refused(holders: list[dict[str, Any]]) -> 
         ),
     ],
 )
-def test_a_lost_host_names_the_lease_and_the_ending_command(changed: dict[str, Any], said: str) -> None:
-    assert held_text(HOLDER | changed).endswith(f"{said}rtgauge restore --release")
+def test_a_lost_host_names_the_lease_and_the_ending_command(changed: dict[str, Any], reported: str) -> None:
+    assert held_text(HOLDER | changed).endswith(f"{reported}rtgauge restore --release")
     assert held_text(HOLDER | changed, "ssh://board").endswith(
-        f"{said}rtgauge restore --release --target ssh://board"
+        f"{reported}rtgauge restore --release --target ssh://board"
     )
 
 

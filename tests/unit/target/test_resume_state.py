@@ -59,8 +59,8 @@ def test_whole_ones_are_taken() -> None:
 @pytest.mark.parametrize("name", SESSION)
 @given(value=JSON)
 def test_a_session_with_a_wrong_part_is_none(name: str, value: Any) -> None:
-    found = SshSession.from_json(json.dumps({**SESSION, name: value}).encode())
-    assert found is None or type(value) is type(SESSION[name])
+    actual = SshSession.from_json(json.dumps({**SESSION, name: value}).encode())
+    assert actual is None or type(value) is type(SESSION[name])
     assert (
         SshSession.from_json(
             json.dumps({key: value for key, value in SESSION.items() if key != name}).encode()
@@ -70,10 +70,10 @@ def test_a_session_with_a_wrong_part_is_none(name: str, value: Any) -> None:
 
 
 @given(JSON)
-def test_anything_else_is_none(found: Any) -> None:
-    assert SshSession.from_json(json.dumps(found).encode()) is None
-    assert session_name(found) is None
-    assert read_step_state(found) is None
+def test_anything_else_is_none(actual: Any) -> None:
+    assert SshSession.from_json(json.dumps(actual).encode()) is None
+    assert session_name(actual) is None
+    assert read_step_state(actual) is None
 
 
 @pytest.mark.parametrize("name", KEPT)

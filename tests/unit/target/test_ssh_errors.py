@@ -18,7 +18,7 @@ Host key verification failed.
 
 
 @pytest.mark.parametrize(
-    ("said", "words"),
+    ("reported", "words"),
     [
         (CHANGED, ["host key", "ssh-keygen -R '[board]:2222'"]),
         (
@@ -43,14 +43,14 @@ Host key verification failed.
         ("", ["ssh said nothing"]),
     ],
 )
-def test_each_failure_says_what_to_do(said: str, words: list[str]) -> None:
-    message = str(explain_ssh(said, BOARD))
+def test_each_failure_says_what_to_do(reported: str, words: list[str]) -> None:
+    message = str(explain_ssh(reported, BOARD))
     assert all(word in message for word in words), message
     assert message.startswith("ssh://root@board:2222")
 
 
 @given(st.text(max_size=300))
-def test_whatever_it_says_it_is_one_printable_line(said: str) -> None:
-    message = str(explain_ssh(said, BOARD))
+def test_whatever_it_says_it_is_one_printable_line(reported: str) -> None:
+    message = str(explain_ssh(reported, BOARD))
     assert message.isprintable()
     assert len(message) < 700

@@ -44,10 +44,10 @@ def test_every_requirement_is_locked_with_hashes(name):
     packages = locked(name)
     assert all(hashes for versions in packages.values() for _, _, hashes in versions)
     for text in WANTED[name]:
-        wanted = Requirement(text)
-        versions = packages[canonicalize_name(wanted.name)]
+        expected = Requirement(text)
+        versions = packages[canonicalize_name(expected.name)]
         assert versions, f"sh tools/lock.sh: {text} is missing"
-        assert all(wanted.specifier.contains(version) for version, _, _ in versions), (
+        assert all(expected.specifier.contains(version) for version, _, _ in versions), (
             f"sh tools/lock.sh: {text}"
         )
 

@@ -67,21 +67,21 @@ def test_every_option_of_an_advice_exists(name, verb):
         {"policy": "fifo", "dma_latency_us": 0},
     ):
         for load in ("idle", "cpu"):
-            one, _ = step([5], load=load, parameters=parameters)
-            one = one.model_copy(update={"key": one.key.model_copy(update={"probe": name})})
+            recorded, _ = step([5], load=load, parameters=parameters)
+            recorded = recorded.model_copy(update={"key": recorded.key.model_copy(update={"probe": name})})
             command = {
                 "run": ["rtgauge", "run", "plan.toml"],
                 "probe": ["rtgauge", "probe", name],
                 "watch": ["rtgauge", "watch", "--", "cmd", "--own"],
             }[verb]
-            done = PastRun.of_run(run().model_copy(update={"command": command}), [one], one)
-            following = NextStep(done, one, requirement, Facts())
+            past_run = PastRun.of_run(run().model_copy(update={"command": command}), [recorded], recorded)
+            following = NextStep(past_run, recorded, requirement, Facts())
             for facts in (
                 {},
                 {"kernel": {"preemption": {"model": "voluntary"}}},
                 {"kernel": {"preemption": {"model": "PREEMPT_RT"}}},
             ):
-                following = NextStep(done, one, requirement, Facts.model_validate(facts))
+                following = NextStep(past_run, recorded, requirement, Facts.model_validate(facts))
                 check(following.for_failure(), name)
             for advice in (
                 following.with_more(10**12),
@@ -93,17 +93,17 @@ def test_every_option_of_an_advice_exists(name, verb):
 
 
 def test_a_note_is_no_reason_to_doubt():
-    one, _ = step([5], marks=[mark("steal", Severity.NOTE)])
-    done = PastRun.of_step(one)
+    recorded, _ = step([5], marks=[mark("steal", Severity.NOTE)])
+    past_run = PastRun.of_step(recorded)
     facts = Facts.model_validate({"kernel": {"preemption": {"model": "PREEMPT_RT"}}})
-    assert "isolate" in NextStep(done, one, parse_requirement("latency<=1us"), facts).for_failure()
+    assert "isolate" in NextStep(past_run, recorded, parse_requirement("latency<=1us"), facts).for_failure()
 
 
 def test_what_the_run_refused_is_not_proposed():
-    one, _ = step([5])
+    recorded, _ = step([5])
     refused = [LeftOut(what=what, reason="-", remedy="-") for what in ("deployment MI", "load memory")]
-    done = PastRun.of_run(run().model_copy(update={"left_out": refused}), [one], one)
-    following = NextStep(done, one, parse_requirement("latency<=1us"), RT)
+    past_run = PastRun.of_run(run().model_copy(update={"left_out": refused}), [recorded], recorded)
+    following = NextStep(past_run, recorded, parse_requirement("latency<=1us"), RT)
     assert "MI" not in following.for_failure()
     assert "--load idle,cpu,network" in following.when_held()
 
@@ -112,17 +112,17 @@ def test_what_the_run_refused_is_not_proposed():
 @pytest.mark.parametrize("name", JUDGED)
 def test_what_another_command_measured_is_measured_by_its_probe(name: str, verb: str):
     """The step's own probe, with the parameters that it had, under its load and on its target."""
-    probe, (one, _) = PROBES[name], step([5], load="cpu")
+    probe, (changed, _) = PROBES[name], step([5], load="cpu")
     targets = {"self": "ssh://board"}
-    key = one.key.model_copy(update={"probe": name, "targets": targets})
-    one = one.model_copy(update={"key": key})
-    done = PastRun.of_run(run().model_copy(update={"command": ["rtgauge", verb]}), [one], one)
+    key = changed.key.model_copy(update={"probe": name, "targets": targets})
+    changed = changed.model_copy(update={"key": key})
+    past_run = PastRun.of_run(run().model_copy(update={"command": ["rtgauge", verb]}), [changed], changed)
     expected = "rtgauge run" if name == "wakeup" else probe.called
-    command = " ".join(done.command)
+    command = " ".join(past_run.command)
     assert command.startswith(expected)
     assert command.endswith("--target ssh://board")
     assert ("--load cpu" in command) is (probe.command is not None and name != "wakeup")
-    check(NextStep(done, one, parse_requirement("latency<=1us"), RT).with_more(None), name)
+    check(NextStep(past_run, changed, parse_requirement("latency<=1us"), RT).with_more(None), name)
 
 
 @pytest.mark.parametrize("name", [name for name in JUDGED if not PROBES[name].watches])
@@ -146,45 +146,51 @@ def test_parameters_are_written_as_the_command_reads_them(name: str):
 
 
 def test_an_imported_steps_advice_is_about_its_machine():
-    one, _ = step([5])
-    one = one.model_copy(update={"end_reason": "imported"})
-    following = NextStep(PastRun.of_run(run(), [one], one), one, parse_requirement("latency<=1us"), RT)
+    recorded, _ = step([5])
+    recorded = recorded.model_copy(update={"end_reason": "imported"})
+    following = NextStep(
+        PastRun.of_run(run(), [recorded], recorded), recorded, parse_requirement("latency<=1us"), RT
+    )
     for advice in (following.for_failure(), following.when_held(), following.with_more(None)):
         assert advice.endswith("(on the machine that was measured)")
 
 
 def test_a_watched_thread_gets_a_priority_before_marks():
-    one, _ = step([5], marks=[mark("switches-missing", Severity.DOUBTFUL)])
-    one = one.model_copy(
+    recorded, _ = step([5], marks=[mark("switches-missing", Severity.DOUBTFUL)])
+    recorded = recorded.model_copy(
         update={"results": [Result(name="thread", labels={"task": "control"}, values={"policy": "other"})]}
     )
-    following = NextStep(PastRun.of_step(one), one, parse_requirement("latency<=1us"), RT, "control")
+    following = NextStep(
+        PastRun.of_step(recorded), recorded, parse_requirement("latency<=1us"), RT, "control"
+    )
     assert following.for_failure().startswith("give thread control a real-time priority")
     assert "priority" not in replace(following, task="other").for_failure()
 
 
 def test_a_program_that_ended_by_itself_has_to_run_for_longer():
-    one, _ = step([5])
-    one = one.model_copy(update={"end_reason": "program-ended"})
-    following = NextStep(PastRun.of_step(one), one, parse_requirement("latency<=1us"), RT)
+    recorded, _ = step([5])
+    recorded = recorded.model_copy(update={"end_reason": "program-ended"})
+    following = NextStep(PastRun.of_step(recorded), recorded, parse_requirement("latency<=1us"), RT)
     for advice in (following.with_more(None), following.with_more(10**12), following.when_close()):
         assert advice.startswith("let the program run for longer, and ")
 
 
 def test_a_mark_on_another_metric_is_not_what_to_mend():
     doubt = mark("switches-missing", Severity.DOUBTFUL).model_copy(update={"series": 1})
-    one, _ = step([5], marks=[doubt])
-    other = one.series[0].model_copy(update={"series": 1, "metric": "execution"})
-    one = one.model_copy(update={"series": [*one.series, other]})
-    advice = NextStep(PastRun.of_step(one), one, parse_requirement("latency<=1us"), RT).for_failure()
+    recorded, _ = step([5], marks=[doubt])
+    other = recorded.series[0].model_copy(update={"series": 1, "metric": "execution"})
+    recorded = recorded.model_copy(update={"series": [*recorded.series, other]})
+    advice = NextStep(
+        PastRun.of_step(recorded), recorded, parse_requirement("latency<=1us"), RT
+    ).for_failure()
     assert "isolate a CPU" in advice
 
 
 @pytest.mark.parametrize(("requirement", "proposed"), [("latency<=1us", True), ("gap<=1us", False)])
 def test_a_poller_is_not_troubled_by_deep_c_states(requirement: str, proposed: bool):
-    one, _ = step([5], parameters={"policy": "fifo", "dma_latency_us": -1})
-    one = one.model_copy(update={"key": one.key.model_copy(update={"probe": "watch"})})
-    advice = NextStep(PastRun.of_step(one), one, parse_requirement(requirement), RT).for_failure()
+    recorded, _ = step([5], parameters={"policy": "fifo", "dma_latency_us": -1})
+    recorded = recorded.model_copy(update={"key": recorded.key.model_copy(update={"probe": "watch"})})
+    advice = NextStep(PastRun.of_step(recorded), recorded, parse_requirement(requirement), RT).for_failure()
     assert ("C-states" in advice) is proposed
 
 
@@ -195,30 +201,32 @@ def test_a_poller_is_not_troubled_by_deep_c_states(requirement: str, proposed: b
 def test_c_states_are_proposed_if_exits_matter_for_the_bound(
     deepest_us: int | str | None, bound: str, proposed: bool
 ):
-    one, _ = step([5], parameters={"policy": "fifo", "dma_latency_us": -1})
+    recorded, _ = step([5], parameters={"policy": "fifo", "dma_latency_us": -1})
     facts = Facts.model_validate({"cpu": {"idle": {"deepest_latency_us": deepest_us}}})
-    advice = NextStep(PastRun.of_step(one), one, parse_requirement(f"latency<={bound}"), facts).for_failure()
+    advice = NextStep(
+        PastRun.of_step(recorded), recorded, parse_requirement(f"latency<={bound}"), facts
+    ).for_failure()
     assert ("C-states" in advice) is proposed
 
 
 @pytest.mark.parametrize(("worst_ns", "first"), [(900, False), (2_000, True)])
 def test_a_culprit_that_breaks_the_bound_comes_before_marks(worst_ns: int, first: bool):
-    one, _ = step([5], marks=[mark("steal", Severity.DOUBTFUL)])
+    recorded, _ = step([5], marks=[mark("steal", Severity.DOUBTFUL)])
     blame = Blame("task hog", 0.3, worst_ns, is_own_work=False, remedy="move hog")
-    done = replace(PastRun.of_step(one), blame_of=lambda _: blame)
-    advice = NextStep(done, one, parse_requirement("latency<=1us"), RT).for_failure()
+    finished = replace(PastRun.of_step(recorded), blame_of=lambda _: blame)
+    advice = NextStep(finished, recorded, parse_requirement("latency<=1us"), RT).for_failure()
     assert advice.startswith("move hog") is first
 
 
 def test_the_options_of_a_watched_program_stay_its_own():
-    one, _ = step([5])
+    recorded, _ = step([5])
     requirement = parse_requirement("latency<=1ms hardness=100%")
-    done = PastRun.of_run(
+    past_run = PastRun.of_run(
         run().model_copy(
             update={"command": ["rtgauge", "watch", "--duration", "5s", "--", "control", "--duration", "1h"]}
         ),
-        [one],
-        one,
+        [recorded],
+        recorded,
     )
-    command = NextStep(done, one, requirement, Facts()).with_more(10**12).partition(": ")[2]
+    command = NextStep(past_run, recorded, requirement, Facts()).with_more(10**12).partition(": ")[2]
     assert command == f'rtgauge watch --duration 17min --require "{requirement}" -- control --duration 1h'

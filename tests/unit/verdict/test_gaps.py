@@ -18,9 +18,11 @@ HARD = parse_requirement("latency<=200us")
 
 
 def of_gaps(gaps, *, observed_s=60.0, threshold_ns=1_000):
-    one, windows = step(gaps, metric="gap", parameters={"threshold_ns": threshold_ns}, interval_ns=None)
-    one.results = [Result(name="noise", labels={"cpu": 0}, values={"observed_ns": int(observed_s * 1e9)})]
-    return judge(GAP, one, windows)
+    recorded, windows = step(gaps, metric="gap", parameters={"threshold_ns": threshold_ns}, interval_ns=None)
+    recorded.results = [
+        Result(name="noise", labels={"cpu": 0}, values={"observed_ns": int(observed_s * 1e9)})
+    ]
+    return judge(GAP, recorded, windows)
 
 
 def test_no_gap_at_all_is_the_best_result():
@@ -55,19 +57,19 @@ def test_a_share_of_gaps_is_refused():
 
 
 def test_a_thread_without_an_activation_never_holds():
-    one, windows = step([[50_000] * 20_000, []])
-    verdict = judge(HARD, one, windows)
+    recorded, windows = step([[50_000] * 20_000, []])
+    verdict = judge(HARD, recorded, windows)
     assert verdict.word == VerdictWord.CANNOT_TELL
     assert verdict.reason.startswith("the activations of CPU 1 are missing; the rest: ")
     assert "20,000 activations" in verdict.reason
-    one, windows = step([[500_000] * 20_000, []])
-    assert judge(HARD, one, windows).word == VerdictWord.FAILS
+    recorded, windows = step([[500_000] * 20_000, []])
+    assert judge(HARD, recorded, windows).word == VerdictWord.FAILS
 
 
 @pytest.mark.parametrize("reason", ["stopped", "died", "instrument-died"])
 def test_a_step_that_was_cut_short_never_holds(reason):
-    one, windows = step([50_000] * 20_000)
-    assert judge(HARD, one, windows).word == VerdictWord.HOLDS
-    verdict = judge(HARD, one.model_copy(update={"end_reason": reason}), windows)
+    recorded, windows = step([50_000] * 20_000)
+    assert judge(HARD, recorded, windows).word == VerdictWord.HOLDS
+    verdict = judge(HARD, recorded.model_copy(update={"end_reason": reason}), windows)
     assert verdict.word == VerdictWord.CANNOT_TELL
     assert "cut short" in verdict.reason

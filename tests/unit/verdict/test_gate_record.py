@@ -52,8 +52,8 @@ def measured(
         factors=tuple(factors), sigma=0.1, missed_under=(), verdict=None, left_out=False,
     )  # fmt: skip
     record = Record.open(write_record(folder, shape))
-    asked = GateOptions(**{"series": IDLE, "quantile": "p50", "max_pairs": max(12, pairs), **options})
-    record.run.plan["gate"] = asked.model_dump(mode="json")
+    requested = GateOptions(**{"series": IDLE, "quantile": "p50", "max_pairs": max(12, pairs), **options})
+    record.run.plan["gate"] = requested.model_dump(mode="json")
     return record
 
 
@@ -85,8 +85,8 @@ def test_a_decision_with_its_figures(
 
 def test_the_values_of_both_sides_stand_next_to_the_change(tmp_path: Path) -> None:
     result = GateResult.of(measured(tmp_path, 17.0))
-    said = "MI: p50 under idle 18 times as large (95 %: 18 to 18 times), in 6 of 6 pairs"
-    assert (result.conclusion, result.values) == (said, "M 6.01 us -> MI 108 us")
+    reported = "MI: p50 under idle 18 times as large (95 %: 18 to 18 times), in 6 of 6 pairs"
+    assert (result.conclusion, result.values) == (reported, "M 6.01 us -> MI 108 us")
     row = next(line for line in markdown(result).splitlines() if line.startswith(f"| {IDLE} |"))
     assert row.split(" | ")[1:4] == ["6.01 us", "108 us", "18 times"]
     largest = next(line for line in markdown(result).splitlines() if line.startswith("| largest p50"))
@@ -95,15 +95,15 @@ def test_the_values_of_both_sides_stand_next_to_the_change(tmp_path: Path) -> No
 
 
 def test_a_pass_says_which_states_so_many_runs_cannot_show(tmp_path: Path) -> None:
-    says = "With {} pairs, the gate may have missed a state of the machine that occurs in fewer than 1 in {} runs (or boots)"
+    expected_text = "With {} pairs, the gate may have missed a state of the machine that occurs in fewer than 1 in {} runs (or boots)"
     six = measured(tmp_path / "6", max_pairs=6)
-    assert says.format(6, 2) + "; --rare 10%" in markdown(GateResult.of(six))
+    assert expected_text.format(6, 2) + "; --rare 10%" in markdown(GateResult.of(six))
     twelve = measured(tmp_path / "12", pairs=12)
-    assert says.format(12, 3) in markdown(GateResult.of(twelve))
-    assert says.format(12, 3) in gate_junit(GateResult.of(twelve)).decode()
+    assert expected_text.format(12, 3) in markdown(GateResult.of(twelve))
+    assert expected_text.format(12, 3) in gate_junit(GateResult.of(twelve)).decode()
     assert "may have missed" not in markdown(GateResult.of(measured(tmp_path / "worse", 0.3)))
-    asked = measured(tmp_path / "rare", pairs=12, max_pairs=48, rare=0.1)
-    assert {pair_of(key.repeat) for key in next_pairs(asked)} == {13, 14, 15, 16, 17, 18}
+    requested = measured(tmp_path / "rare", pairs=12, max_pairs=48, rare=0.1)
+    assert {pair_of(key.repeat) for key in next_pairs(requested)} == {13, 14, 15, 16, 17, 18}
 
 
 BOUND = "latency<=1ms"
@@ -132,11 +132,11 @@ def test_how_often_a_bound_is_exceeded_decides(tmp_path: Path) -> None:
 
 def test_a_candidate_that_keeps_the_bound_passes(tmp_path: Path) -> None:
     share = measured(tmp_path / "a", pairs=12, require=f"{BOUND} hardness=99%")
-    said = (
+    reported = (
         "MI: each of 12 runs met latency<=1ms hardness=99%, so at most 31.9 % of further runs would fail it "
         "(99 % confidence); "
     )
-    assert GateResult.of(share).conclusion.startswith(said + "0 activations")
+    assert GateResult.of(share).conclusion.startswith(reported + "0 activations")
     early = measured(tmp_path / "early", require=f"{BOUND} hardness=99%")
     assert GateResult.of(early).outcome is GateOutcome.UNFINISHED, "six boots say little"
     every = measured(tmp_path / "b", require=BOUND)
@@ -210,8 +210,8 @@ def test_a_never_sufficient_duration_is_refused_early(quantile: str, duration: s
     sides = Alternation(sides=("policy=fifo", "policy=rr"))
 
     def planned(lasts: str) -> None:
-        one = Overrides(parameters={"duration": lasts, "cpu": "0"})
-        gate_plan("quick", one, sides, GateOptions(quantile=quantile, max_pairs=12))
+        item = Overrides(parameters={"duration": lasts, "cpu": "0"})
+        gate_plan("quick", item, sides, GateOptions(quantile=quantile, max_pairs=12))
 
     with pytest.raises(InputError, match=f"too short for {quantile}.*give --duration {shortest} or longer"):
         planned(duration)
@@ -241,9 +241,9 @@ def test_a_culprit_that_the_baseline_never_had_is_a_finding(
     tmp_path: Path, repeats: tuple[int, ...], *, named: bool
 ) -> None:
     record = measured(tmp_path)
-    found = new_culprits(explained(record, *repeats))
-    assert [(new.runs, new.explained_runs, new.latencies) for new in found] == ([(6, 6, 6)] if named else [])
-    text = markdown(GateResult.of(record).model_copy(update={"culprits": found}))
+    actual = new_culprits(explained(record, *repeats))
+    assert [(new.runs, new.explained_runs, new.latencies) for new in actual] == ([(6, 6, 6)] if named else [])
+    text = markdown(GateResult.of(record).model_copy(update={"culprits": actual}))
     assert ("caused 6 large latencies of the candidate (in 6 of 6 runs" in text) == named
 
 
@@ -443,12 +443,12 @@ def test_a_gate_begins_with_one_pair_of_a_series_that_there_is() -> None:
     plan = gate_plan("quick", idle, alternation, GateOptions(series="*/cpu", max_pairs=6))
     assert {key.repeat for key in plan.steps} == {1, 2}
     assert plan.written["gate"]["series"] == "wakeup/latency/cpu"
-    for options, says in (
+    for options, expected_text in (
         (GateOptions(series="wakeup/latency/cpus", max_pairs=6), "not in the plan.*did you mean"),
         (GateOptions(series="wakeup*", max_pairs=6), "matches several series"),
         (GateOptions(max_pairs=5), "a gate must have 6 to 198 pairs"),
     ):
-        with pytest.raises(InputError, match=says):
+        with pytest.raises(InputError, match=expected_text):
             gate_plan("quick", idle, alternation, options)
 
 
@@ -480,7 +480,7 @@ def test_known_changes_pass_with_their_reason(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "says"),
+    ("text", "expected_text"),
     [
         ('[[accept]]\nseries = "x"\nup-to = "much"\nreason = "y"', "not a change in percent"),
         ('[[accept]]\nseries = "x"\nup-to = "5%"', "reason"),
@@ -488,10 +488,10 @@ def test_known_changes_pass_with_their_reason(tmp_path: Path) -> None:
         ('[[mutte]]\nseries = "x"', "unknown key 'mutte'.*mute"),
     ],
 )
-def test_a_wrong_file_of_known_changes_is_refused(tmp_path: Path, text: str, says: str) -> None:
+def test_a_wrong_file_of_known_changes_is_refused(tmp_path: Path, text: str, expected_text: str) -> None:
     file = tmp_path / "known.toml"
     file.write_text(text, encoding="utf-8")
-    with pytest.raises(InputError, match=says):
+    with pytest.raises(InputError, match=expected_text):
         KnownChanges.read(file)
 
 
@@ -585,7 +585,7 @@ def test_resume_names_the_question_an_option_would_change(tmp_path: Path, monkey
 
 
 @pytest.mark.parametrize(
-    ("arguments", "says"),
+    ("arguments", "expected_text"),
     [
         ("--baseline M", "name both sides"),
         ("--baseline M --candidate MI --quantile p98", "is not one of p50"),
@@ -593,10 +593,10 @@ def test_resume_names_the_question_an_option_would_change(tmp_path: Path, monkey
         ("--baseline M --candidate MI --allow-mark steel", "unknown mark 'steel'; did you mean 'steal'"),
     ],
 )
-def test_wrong_words_are_refused(arguments: str, says: str, monkeypatch, capsys) -> None:
+def test_wrong_words_are_refused(arguments: str, expected_text: str, monkeypatch, capsys) -> None:
     monkeypatch.setattr(sys, "argv", ["rtgauge", "gate", *arguments.split()])
     monkeypatch.setattr("rtgauge.cli.main.make_patient", lambda: None)
     with pytest.raises(SystemExit) as ended:
         main()
     assert ended.value.code == 2
-    assert says in capsys.readouterr().err
+    assert expected_text in capsys.readouterr().err

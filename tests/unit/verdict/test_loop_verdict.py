@@ -293,9 +293,9 @@ def test_a_poller_is_judged_by_its_gaps() -> None:
     assert "gap<=" in judged.next
 
 
-def gaps_of_a_poller(gap_us: int, *, virtual: bool | None = False, **found: bool | int | None) -> Verdict:
+def gaps_of_a_poller(gap_us: int, *, virtual: bool | None = False, **actual: bool | int | None) -> Verdict:
     """Judge gap<=20us. `found`: what the engine counted; None: nothing counts it."""
-    observed = {"interrupts_traced": True, "observed_ns": 10**10, "unknown_stops": 0, "smis": 0} | found
+    observed = {"interrupts_traced": True, "observed_ns": 10**10, "unknown_stops": 0, "smis": 0} | actual
     smis = observed.pop("smis")
     poller = Thread(latencies=[], responses=[], values={"kind": "poller", "activations": 0, **observed})
     step, windows = step_of(poller, gaps=[gap_us * US])
@@ -313,7 +313,7 @@ def test_a_poller_is_judged_by_its_gaps_if_all_stops_have_events(gap_us: int, wo
 
 
 @pytest.mark.parametrize(
-    ("virtual", "found", "reason"),
+    ("virtual", "actual", "reason"),
     [
         (True, {}, "the host may have stopped"),
         (None, {}, "if this is a virtual machine, its host"),
@@ -324,13 +324,13 @@ def test_a_poller_is_judged_by_its_gaps_if_all_stops_have_events(gap_us: int, wo
     ],
 )
 def test_a_pollers_gaps_need_an_event_for_every_stop(
-    virtual: bool | None, found: dict[str, bool | int | None], reason: str
+    virtual: bool | None, actual: dict[str, bool | int | None], reason: str
 ) -> None:
-    judged = gaps_of_a_poller(10, virtual=virtual, **found)
+    judged = gaps_of_a_poller(10, virtual=virtual, **actual)
     assert judged.word == CANNOT_TELL
     assert reason in judged.reason
     assert judged.next.endswith('rtgauge probe noise --cpu CPU --require "gap<=20us"')
-    assert gaps_of_a_poller(50, virtual=virtual, **found).word == FAILS
+    assert gaps_of_a_poller(50, virtual=virtual, **actual).word == FAILS
 
 
 def test_steps_with_other_definitions_are_not_compared() -> None:

@@ -92,8 +92,8 @@ def test_verdict_and_exposure(conditions: list[list[np.ndarray]], hardness: Frac
 
 @settings(max_examples=60, deadline=None)
 @given(runs(), runs())
-def test_differences_of_a_comparison(one: list[np.ndarray], two: list[np.ndarray]):
-    sides = [side_of(name, values) for name, values in (("one", one), ("two", two))]
+def test_differences_of_a_comparison(item: list[np.ndarray], two: list[np.ndarray]):
+    sides = [side_of(name, values) for name, values in (("one", item), ("two", two))]
     for row in quantile_differences([(sides[0], sides[1])], ComparisonOptions()):
         if row.p_different is not None and row.difference_ns is not None:
             assert row.low_ns is None or row.low_ns <= row.difference_ns

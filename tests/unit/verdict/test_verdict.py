@@ -27,8 +27,8 @@ ENOUGH = LEAST_FOR_EVERY
 
 
 def verdict(text, latencies, facts=None, **more):
-    one, windows = step(latencies, **more)
-    return judge(parse_requirement(text), one, windows, Facts.model_validate(facts or {}))
+    recorded, windows = step(latencies, **more)
+    return judge(parse_requirement(text), recorded, windows, Facts.model_validate(facts or {}))
 
 
 @settings(max_examples=300)
@@ -274,9 +274,9 @@ def test_an_unmeasured_metric_gives_cannot_tell():
 
 
 def test_lost_samples_give_cannot_tell():
-    one, windows = step([50_000] * ENOUGH)
-    one.series[0].lost = 3
-    assert "3 samples were lost" in judge(parse_requirement(HARD), one, windows).reason
+    recorded, windows = step([50_000] * ENOUGH)
+    recorded.series[0].lost = 3
+    assert "3 samples were lost" in judge(parse_requirement(HARD), recorded, windows).reason
 
 
 @pytest.mark.parametrize(
@@ -312,21 +312,21 @@ def test_a_failure_says_what_to_try_next(parameters, facts, words):
 
 
 def test_one_huge_event_is_explained_before_the_kernel_changes():
-    found = verdict(
+    actual = verdict(
         HARD,
         [50_000] * 1000 + [90_000_000],
         {"kernel": {"preemption": {"model": "voluntary"}}},
         parameters={},
     )
-    assert "--explain" in found.next
-    assert "PREEMPT_RT" not in found.next
+    assert "--explain" in actual.next
+    assert "PREEMPT_RT" not in actual.next
 
 
 def make(tmp_path, *steps, systems=None) -> Record:
     writer = RecordWriter.create(tmp_path, host="h", name="n")
     writer.write_run(run(writer.id))
-    for one, windows in steps:
-        writer.commit_step(one, windows)
+    for item, windows in steps:
+        writer.commit_step(item, windows)
     for name, facts in (systems or {}).items():
         writer.write_system(name, Facts.model_validate(facts))
     return Record.open(writer.finish("complete"))
@@ -373,13 +373,16 @@ def test_the_worst_repeat_of_a_load_decides(tmp_path):
     made = []
     for repeat, ns in ((1, 50_000), (2, 900_000), (3, 800_000)):
         for load in ("idle", "cpu"):
-            one, windows = step(
+            recorded, windows = step(
                 [50_000] * ENOUGH + [ns if load == "cpu" else 50_000],
                 name=f"{len(made):02d}-wakeup-{load}-r{repeat}",
                 load=load,
             )
             made.append(
-                (one.model_copy(update={"key": one.key.model_copy(update={"repeat": repeat})}), windows)
+                (
+                    recorded.model_copy(update={"key": recorded.key.model_copy(update={"repeat": repeat})}),
+                    windows,
+                )
             )
     whole = judge_run(parse_requirement(HARD), make(tmp_path, *made))[0]
     assert (
@@ -397,12 +400,12 @@ def test_a_run_that_holds_names_the_step_nearest_to_the_bound(tmp_path):
 
 
 def test_a_cpu_that_no_step_could_measure_is_named(tmp_path):
-    one, windows = step([50_000] * ENOUGH)
-    one.cpus_not_measured = [
+    recorded, windows = step([50_000] * ENOUGH)
+    recorded.cpus_not_measured = [
         {"cpu": cpu, "reason": reason}
         for cpu, reason in enumerate(["offline", "not-asked", "cpuset", "affinity", "cpuset"])
     ]
-    whole = judge_run(parse_requirement(HARD), make(tmp_path, (one, windows)))[0]
+    whole = judge_run(parse_requirement(HARD), make(tmp_path, (recorded, windows)))[0]
     assert whole.reason.endswith(
         "; not measured: CPU 3 (the affinity mask (taskset) forbids it); CPU 2,4 (a cpuset forbids it)"
     )
@@ -499,7 +502,7 @@ def test_exit_statuses():
 
 
 @pytest.mark.parametrize(
-    ("probe", "target", "said"),
+    ("probe", "target", "reported"),
     [
         ("wakeup", "local", 'measure longer: rtgauge run --duration 10s --require "period'),
         (
@@ -514,12 +517,12 @@ def test_exit_statuses():
         ),
     ],
 )
-def test_the_next_command_keeps_probe_and_target(probe, target, said):
-    one, windows = step([1_000] * 1_000)
-    one = one.model_copy(
-        update={"key": one.key.model_copy(update={"probe": probe, "targets": {"self": target}})}
+def test_the_next_command_keeps_probe_and_target(probe, target, reported):
+    recorded, windows = step([1_000] * 1_000)
+    recorded = recorded.model_copy(
+        update={"key": recorded.key.model_copy(update={"probe": probe, "targets": {"self": target}})}
     )
-    assert judge(parse_requirement(HARD), one, windows).next.startswith(said)
+    assert judge(parse_requirement(HARD), recorded, windows).next.startswith(reported)
 
 
 @pytest.mark.parametrize(
@@ -543,12 +546,14 @@ def test_the_next_command_keeps_probe_and_target(probe, target, said):
     ],
 )
 def test_advice_repeats_the_command_that_was_given(given, advised):
-    one, windows = step([1_000] * 1_000)
+    recorded, windows = step([1_000] * 1_000)
     probe = given[1] if given[0] == "probe" else "wakeup"
-    one = one.model_copy(update={"key": one.key.model_copy(update={"probe": probe})})
-    past_run = PastRun.of_run(run().model_copy(update={"command": ["/usr/bin/rtgauge", *given]}), [one], one)
+    recorded = recorded.model_copy(update={"key": recorded.key.model_copy(update={"probe": probe})})
+    past_run = PastRun.of_run(
+        run().model_copy(update={"command": ["/usr/bin/rtgauge", *given]}), [recorded], recorded
+    )
     assert (
-        judge(parse_requirement(HARD), one, windows, past_run=past_run).next
+        judge(parse_requirement(HARD), recorded, windows, past_run=past_run).next
         == f'measure longer: {advised} --require "{HARD}"'
     )
 

@@ -77,13 +77,13 @@ def test_facts_agree_with_iproute2(namespace: Namespace) -> None:
     namespace.run("ip", "link", "set", "near", "up", "mtu", "1400")
     namespace.run("tc", "qdisc", "add", "dev", "near", "root", "pfifo")
     for name in ("near", "far", "lo"):
-        found, told = namespace.facts(name), shown(namespace, name)
-        assert (found.mtu, found.qdisc) == (told["mtu"], told["qdisc"])
-        assert (found.tx_queues, found.rx_queues) == (told["num_tx_queues"], told["num_rx_queues"])
-        assert found.driver == told.get("linkinfo", {}).get("info_kind")
-        assert found.virtual
-        assert found.coalescing.rx_us == "none"
-        assert found.hardware_clock == "none"
+        actual, reported = namespace.facts(name), shown(namespace, name)
+        assert (actual.mtu, actual.qdisc) == (reported["mtu"], reported["qdisc"])
+        assert (actual.tx_queues, actual.rx_queues) == (reported["num_tx_queues"], reported["num_rx_queues"])
+        assert actual.driver == reported.get("linkinfo", {}).get("info_kind")
+        assert actual.virtual
+        assert actual.coalescing.rx_us == "none"
+        assert actual.hardware_clock == "none"
 
 
 def test_a_poll_in_threads_is_reported_with_its_threads(namespace: Namespace) -> None:

@@ -44,8 +44,8 @@ def results(files: Files, purpose: Any = None) -> dict[str, str]:
 
 
 def held(rule: Rule, world: World) -> str:
-    found, files = world.build()
-    (finding,) = audit([rule], found, files, rule.for_[0]).findings
+    actual, files = world.build()
+    (finding,) = audit([rule], actual, files, rule.for_[0]).findings
     return finding.result
 
 
@@ -84,11 +84,11 @@ def test_every_condition_counts(rule: Rule) -> None:
     world = World(rule)
     for check in rule.checks:
         world.add(check, holds=False)
-    found, _ = world.build()
+    actual, _ = world.build()
     world.parameters.clear()
     for check in rule.when:
         world.add(check, holds=False)
-    assert found
+    assert actual
     assert held(rule, world) == "not-applicable"
 
 
@@ -144,7 +144,7 @@ def test_the_papers_options_are_there(purpose: str, options: str) -> None:
 def test_a_machine_that_is_well_set() -> None:
     files = machines.well_set_rt()
     document = audit(RULES, facts(files), files)
-    found = {finding.rule: finding.result for finding in document.findings}
+    actual = {finding.rule: finding.result for finding in document.findings}
     assert (document.purpose, document.purpose_from, document.architecture, document.guest) == (
         "preempt-rt",
         "found",
@@ -156,7 +156,7 @@ def test_a_machine_that_is_well_set() -> None:
     assert {finding.rule for finding in document.findings if finding.result == "differs"} == {
         "compaction-option"
     }
-    assert {rule for rule, result in found.items() if result == "unknown"} == set()
+    assert {rule for rule, result in actual.items() if result == "unknown"} == set()
     for rule in (
         "isolation-in-effect",
         "nohz-full-in-effect",
@@ -165,13 +165,13 @@ def test_a_machine_that_is_well_set() -> None:
         "max-cstate-in-effect",
         "nosmt-in-effect",
     ):
-        assert found[rule] == "ok"
+        assert actual[rule] == "ok"
 
 
 def test_requested_isolation_not_in_effect_is_reported() -> None:
     files = machines.badly_set_rt()
     document = audit(RULES, facts(files), files)
-    found = {finding.rule: finding.result for finding in document.findings}
+    actual = {finding.rule: finding.result for finding in document.findings}
     for rule in (
         "isolation-in-effect",
         "nohz-full-in-effect",
@@ -189,20 +189,20 @@ def test_requested_isolation_not_in_effect_is_reported() -> None:
         "debug-kernel",
         "tracing-off",
     ):
-        assert found[rule] == "differs", rule
+        assert actual[rule] == "differs", rule
     assert exit_status(document) == 1
 
 
 def test_a_virtual_machine() -> None:
-    found = results(machines.virtual_machine())
-    assert found["real-machine"] == "differs"
-    assert found["not-emulated"] == "ok"
-    assert found["clock-source"] == "ok"
-    assert found["c-states"] == found["smt"] == found["turbo"] == "not-applicable"
-    assert found["preemptible-kernel"] == "ok"
-    assert found["rt-group-sched"] == "ok"
-    assert found["fair-server"] == "unknown"
-    assert found["guest-idle"] == "unknown"
+    actual = results(machines.virtual_machine())
+    assert actual["real-machine"] == "differs"
+    assert actual["not-emulated"] == "ok"
+    assert actual["clock-source"] == "ok"
+    assert actual["c-states"] == actual["smt"] == actual["turbo"] == "not-applicable"
+    assert actual["preemptible-kernel"] == "ok"
+    assert actual["rt-group-sched"] == "ok"
+    assert actual["fair-server"] == "unknown"
+    assert actual["guest-idle"] == "unknown"
 
 
 @pytest.mark.parametrize(
@@ -233,23 +233,23 @@ def test_a_guest_that_controls_its_cpus_idle_states() -> None:
 def test_an_arm_board() -> None:
     files = machines.arm_board() | {"/sys/fs/cgroup/cpuset.cpus.isolated": {"error": "ENOENT"}}
     document = audit(RULES, facts(files, "aarch64"), files)
-    found = {finding.rule: finding.result for finding in document.findings}
+    actual = {finding.rule: finding.result for finding in document.findings}
     assert document.architecture == "arm64"
-    assert found["clock-source-arm"] == "ok"
-    assert found["clock-source"] == found["intel-idle-option"] == found["tsc-watchdog"] == "not-applicable"
-    assert found["governor"] == "differs"
-    assert found["high-res-timers-option"] == "unknown"
-    assert found["isolated-cpus"] == "differs"
+    assert actual["clock-source-arm"] == "ok"
+    assert actual["clock-source"] == actual["intel-idle-option"] == actual["tsc-watchdog"] == "not-applicable"
+    assert actual["governor"] == "differs"
+    assert actual["high-res-timers-option"] == "unknown"
+    assert actual["isolated-cpus"] == "differs"
 
 
 @pytest.mark.parametrize("files", [machines.riscv_guest(), machines.loongarch_machine()])
 def test_rules_for_x86_or_arm_do_not_fire_elsewhere(files: Files) -> None:
     document = audit(RULES, facts(files), files)
     limited = {rule.id for rule in RULES if len(rule.architectures) < 3}
-    found = {finding.rule: finding.result for finding in document.findings}
+    actual = {finding.rule: finding.result for finding in document.findings}
     assert limited
-    assert {found[rule] for rule in limited & found.keys()} == {"not-applicable"}
-    assert found["preemptible-kernel"] == "differs"
+    assert {actual[rule] for rule in limited & actual.keys()} == {"not-applicable"}
+    assert actual["preemptible-kernel"] == "differs"
 
 
 def test_busybox_with_almost_nothing() -> None:
@@ -338,8 +338,8 @@ def test_cpu_lists_as_the_kernel_reads_them(text: str, cpus: list[int] | None) -
 
 
 def test_boot_parameters() -> None:
-    found = kernel.parameters('a=1 b-c=2 d "e=f g" h="i j" a=3 k.l-m=n -- init=5')
-    assert found == {"a": "3", "b_c": "2", "d": "", "e": "f g", "h": "i j", "k.l_m": "n"}
+    actual = kernel.parameters('a=1 b-c=2 d "e=f g" h="i j" a=3 k.l-m=n -- init=5')
+    assert actual == {"a": "3", "b_c": "2", "d": "", "e": "f g", "h": "i j", "k.l_m": "n"}
 
 
 RULE = """
@@ -356,7 +356,7 @@ remedy = "remedy"
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "said"),
+    ("before", "after", "reported"),
     [
         ("minor", "small", "rule 'one'.*severity.*small"),
         ('id = "one"', 'id = "One"', "rule 'One'.*id"),
@@ -378,9 +378,9 @@ remedy = "remedy"
         ('remedy = "remedy"\n', 'remedy = "remedy"\n' + RULE, "another rule has this id"),
     ],
 )
-def test_a_rule_that_is_wrong_is_named(before: str, after: str, said: str) -> None:
+def test_a_rule_that_is_wrong_is_named(before: str, after: str, reported: str) -> None:
     assert before in RULE
-    with pytest.raises(InputError, match=said):
+    with pytest.raises(InputError, match=reported):
         parse_rules(RULE.replace(before, after), "my.toml")
 
 
@@ -519,7 +519,7 @@ def test_audit_of_this_machine() -> None:
     document = json.loads(completed.stdout)
     jsonschema.validate(document, AuditDocument.model_json_schema(mode="serialization"))
     assert completed.returncode == (1 if document["serious"] else 0)
-    assert {one["rule"] for one in document["findings"]} == set(BY_ID)
+    assert {finding["rule"] for finding in document["findings"]} == set(BY_ID)
     for columns in (60, 160):
         shown = _rtgauge("audit", "--interface", "lo", "--all", columns=columns)
         assert shown.returncode == completed.returncode
@@ -561,8 +561,8 @@ def test_the_script_of_all_mends_is_a_script(tmp_path: Path) -> None:
 
 @pytest.mark.engine
 def test_audit_for_a_kernel_that_does_not_run() -> None:
-    done = _rtgauge("audit", "--for", "xenomai", "--json")
-    document = json.loads(done.stdout)
+    completed = _rtgauge("audit", "--for", "xenomai", "--json")
+    document = json.loads(completed.stdout)
     assert (document["purpose"], document["purpose_from"]) == ("xenomai", "asked")
     wrong = _rtgauge("audit", "--for", "preemptrt")
     assert wrong.returncode == 2

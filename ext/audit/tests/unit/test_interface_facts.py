@@ -101,7 +101,7 @@ def thread(tid: int, name: str, policy: int, priority: int) -> dict[str, str]:
 def card(**answers: bytes) -> Files:
     """A PC with the card eth1."""
     folder = "/sys/class/net/eth1"
-    asked = {
+    requested = {
         f"netlink:{kind}:eth1": {"base64": base64.b64encode(content).decode()}
         for kind, content in (ANSWERS | answers).items()
     }
@@ -129,12 +129,12 @@ def card(**answers: bytes) -> Files:
             **thread(902, "napi/eth10-72", 0, 0),
         }
     )
-    return machines.bare_metal_rt() | texts | asked | links
+    return machines.bare_metal_rt() | texts | requested | links
 
 
 def test_what_the_kernel_says_of_a_card() -> None:
-    found = facts(card(), interface="eth1").as_json()["network"]
-    assert {key: value for key, value in found.items() if key not in {"napi", "coalescing"}} == {
+    actual = facts(card(), interface="eth1").as_json()["network"]
+    assert {key: value for key, value in actual.items() if key not in {"napi", "coalescing"}} == {
         "name": "eth1",
         "driver": "igc",
         "virtual": False,
@@ -161,7 +161,7 @@ def test_what_the_kernel_says_of_a_card() -> None:
         "stamps": ["software-transmit", "hardware-receive"],
         "hardware_clock": "ptp1",
     }
-    assert found["coalescing"] == {
+    assert actual["coalescing"] == {
         "adaptive_rx": True,
         "adaptive_tx": "none",
         "rx_us": 50,
@@ -169,7 +169,7 @@ def test_what_the_kernel_says_of_a_card() -> None:
         "tx_us": 0,
         "tx_frames": "none",
     }
-    assert found["napi"][1] == {
+    assert actual["napi"][1] == {
         "id": 71,
         "irq": 34,
         "pid": 901,
@@ -188,9 +188,9 @@ def test_what_is_not_known_is_not_filled_in() -> None:
     assert set(coalescing.values()) == {"unknown"}
     assert {key for key, value in nothing.items() if value != "unknown"} <= {"virtual", "irqs", "irq_cpus"}
     lacking = Files({f"netlink:{kind}:eth1": {"error": "ENOTSUP"} for kind in KINDS})
-    found = facts(lacking, interface="eth1").as_json()["network"]
-    assert (found["energy_efficient"], found["flow_control"], found["napi"]) == ("none", "none", "unknown")
-    assert set(found["coalescing"].values()) == {"none"}
+    actual = facts(lacking, interface="eth1").as_json()["network"]
+    assert (actual["energy_efficient"], actual["flow_control"], actual["napi"]) == ("none", "none", "unknown")
+    assert set(actual["coalescing"].values()) == {"none"}
 
 
 @given(st.binary(max_size=200))
@@ -223,14 +223,14 @@ def test_what_is_written_is_read(inside: list[tuple[int, bytes]]) -> None:
 
 
 def findings(files: Files, interface: str | None) -> dict[str, Finding]:
-    found = audit(read_rules(), facts(files, interface=interface), files).findings
+    actual = audit(read_rules(), facts(files, interface=interface), files).findings
     names = {rule.id for rule in read_rules() if rule.interface}
-    return {each.rule: each for each in found if each.rule in names}
+    return {each.rule: each for each in actual if each.rule in names}
 
 
 def test_the_audit_judges_the_interface_that_is_named() -> None:
     assert findings(card(), None) == {}
-    found = findings(card(), "eth1")
+    actual = findings(card(), "eth1")
     differing = {
         "rps",
         "network-interrupts-at-once",
@@ -242,16 +242,16 @@ def test_the_audit_judges_the_interface_that_is_named() -> None:
         "network-flow-control",
         "network-shaper",
     }
-    assert {name for name, each in found.items() if each.result == "differs"} == differing
-    assert (found["threaded-napi"].result, found["rfs"].result) == ("ok", "unknown")
-    assert "ethtool -C eth1 adaptive-rx off" in found["network-interrupts-at-once"].remedy
-    assert "/sys/class/net/eth1/gro_flush_timeout" in found["network-polls-at-once"].remedy
+    assert {name for name, each in actual.items() if each.result == "differs"} == differing
+    assert (actual["threaded-napi"].result, actual["rfs"].result) == ("ok", "unknown")
+    assert "ethtool -C eth1 adaptive-rx off" in actual["network-interrupts-at-once"].remedy
+    assert "/sys/class/net/eth1/gro_flush_timeout" in actual["network-polls-at-once"].remedy
 
 
 def read_from(files: Files, address: str) -> str:
-    def read(asked: Iterable[str]) -> Files:
-        found = {path: files.get(path, {"error": "ENOENT"}) for path in asked if "*" not in path}
-        return Files(found | {path: files[path] for path in files if path.endswith("/ifindex")})
+    def read(requested: Iterable[str]) -> Files:
+        actual = {path: files.get(path, {"error": "ENOENT"}) for path in requested if "*" not in path}
+        return Files(actual | {path: files[path] for path in files if path.endswith("/ifindex")})
 
     return interface_of(read, address)
 

@@ -214,11 +214,11 @@ def test_a_mask_that_is_none_changes_no_send_queue(mask: str) -> None:
 )
 def test_each_cpu_keeps_a_send_queue(before: tuple[set[int], ...], after: dict[int, set[int]]) -> None:
     queues = {str(number): cpus for number, cpus in enumerate(before)}
-    found = apart(queues, {3})
-    assert found == {str(number): cpus for number, cpus in after.items()}
+    actual = apart(queues, {3})
+    assert actual == {str(number): cpus for number, cpus in after.items()}
     used = set[int]().union(*before)
-    assert used <= set[int]().union(*(queues | found).values())
-    assert not any(3 in cpus and cpus != {3} for cpus in (queues | found).values())
+    assert used <= set[int]().union(*(queues | actual).values())
+    assert not any(3 in cpus and cpus != {3} for cpus in (queues | actual).values())
 
 
 @pytest.mark.parametrize(
@@ -241,8 +241,8 @@ def test_each_cpu_keeps_a_send_queue(before: tuple[set[int], ...], after: dict[i
 )
 def test_the_disk_of_the_root_file_system_is_not_touched(mounts: str, touched: set[str]) -> None:
     queues = {f"/sys/block/{name}/queue/rq_affinity": "1" for name in ("sda", "nvme0n1")}
-    found = written(["block-completion"], machine(**queues, **{"/proc/mounts": mounts}))
-    assert {path.split("/")[3] for path in found} == touched
+    actual = written(["block-completion"], machine(**queues, **{"/proc/mounts": mounts}))
+    assert {path.split("/")[3] for path in actual} == touched
 
 
 USED = {
@@ -258,8 +258,8 @@ def test_disks_in_use_are_not_touched() -> None:
     names = ("sda", "sdb", "sdc", "sdd", "sde", "dm-0", "md0", "loop0", "sdf", "nvme0n1")
     depths = {f"/sys/block/{name}/queue/nr_requests": "256" for name in names}
     depths |= {f"/sys/block/{name}/size": "0" if name == "loop0" else "2048" for name in names}
-    found = written(["disk-queue-depth"], machine(**depths, **USED))
-    assert found == {f"/sys/block/{name}/queue/nr_requests": "4" for name in ("sdf", "nvme0n1")}
+    actual = written(["disk-queue-depth"], machine(**depths, **USED))
+    assert actual == {f"/sys/block/{name}/queue/nr_requests": "4" for name in ("sdf", "nvme0n1")}
 
 
 @pytest.mark.parametrize(
@@ -332,9 +332,9 @@ def test_only_gpu_and_memory_get_a_fixed_frequency() -> None:
 
 def test_a_value_is_only_written_if_the_kernel_offers_it() -> None:
     folder = "/sys/devices/system/clocksource/clocksource0"
-    for offered, wanted in (("tsc kvm-clock", "tsc"), ("kvm-clock", None)):
+    for offered, expected in (("tsc kvm-clock", "tsc"), ("kvm-clock", None)):
         now = {f"{folder}/available_clocksource": offered, f"{folder}/current_clocksource": "kvm-clock"}
-        assert written(["clock-source"], machine(**now)).get(f"{folder}/current_clocksource") == wanted
+        assert written(["clock-source"], machine(**now)).get(f"{folder}/current_clocksource") == expected
     preempt = "/sys/kernel/debug/sched/preempt"
     assert written(["preemptible-kernel"], machine(**{preempt: "none (voluntary) full"})) == {preempt: "full"}
     assert written(["preemptible-kernel"], machine(**{preempt: "none voluntary (full)"})) == {}
@@ -360,8 +360,8 @@ def test_threads_are_chosen_by_name_and_get_a_policy() -> None:
 def test_the_watched_program_stays_and_can_be_raised() -> None:
     now = machine(**thread(30, "control", 1, "1"), **thread(31, "other", 1, "1"))
     rules = ["rt-tasks-elsewhere", "program-priority", "timer-slack"]
-    found = {made.path: made.value for made in trial_settings(rules, now, "1", 30)}
-    assert found == {
+    actual = {made.path: made.value for made in trial_settings(rules, now, "1", 30)}
+    assert actual == {
         "thread:31:131:affinity": "0,2-3",
         "thread:30:130:policy": "fifo 80",
         "/proc/30/timerslack_ns": "1",

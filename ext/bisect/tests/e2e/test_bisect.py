@@ -65,9 +65,9 @@ def hog(tmp_path: Path) -> Generator[None]:
 
 
 def words(tmp_path: Path, clone: Path) -> list[str]:
-    asked = ["bisect", "--good", "main~7", "--bad", "main", "--repository", str(clone), *ASKED, *ANY_MARK]
-    asked += ["--set", f"cpu={CPU}", "--set", "warm-up=0s", "--set", "priority=90", "--wait", "10min"]
-    return [*asked, "-o", str(tmp_path / "search"), "--seed", "1", "--", "sh", "build.sh"]
+    requested = ["bisect", "--good", "main~7", "--bad", "main", "--repository", str(clone), *ASKED, *ANY_MARK]
+    requested += ["--set", f"cpu={CPU}", "--set", "warm-up=0s", "--set", "priority=90", "--wait", "10min"]
+    return [*requested, "-o", str(tmp_path / "search"), "--seed", "1", "--", "sh", "build.sh"]
 
 
 def runs_of(state: Path) -> int:
@@ -106,13 +106,13 @@ def test_the_commit_is_found_after_a_stop_in_the_middle(tmp_path: Path, clone: P
     ],
 )
 def test_wrong_input(tmp_path: Path, clone: Path, changed: dict[str, str], message: str) -> None:
-    asked = words(tmp_path, clone)
+    requested = words(tmp_path, clone)
     for option, value in changed.items():
         if option == "--":
-            del asked[asked.index("--") :]
+            del requested[requested.index("--") :]
         else:
-            asked[asked.index(option) + 1] = value
-    assert message in error_line(invoke(*asked, wait_for_lock=False), 2)
+            requested[requested.index(option) + 1] = value
+    assert message in error_line(invoke(*requested, wait_for_lock=False), 2)
     assert not (tmp_path / "search").exists()
 
 

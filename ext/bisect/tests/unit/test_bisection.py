@@ -69,14 +69,14 @@ class Runs:
         return BisectRun(commit=commit, value_ns=value_ns * (1 + self.delay * (number >= self.first_bad)))
 
 
-def wished(names: list[str], seed: int) -> BisectionOptions:
+def options_for(names: list[str], seed: int) -> BisectionOptions:
     return BisectionOptions(
         repository="here", before="main", good=names[0], bad=names[-1], command=["true"], seed=seed
     )
 
 
 def search(repository: GitRepository, names: list[str], runs: Runs, seed: int) -> CommitSearch:
-    options = wished(names, seed)
+    options = options_for(names, seed)
     return CommitSearch(
         options, BisectedCommits(repository, names[0], names[-1]), runs.measure, lambda _: None
     )
@@ -110,7 +110,7 @@ def test_a_20_percent_commit_of_64_is_found_in_20_of_20_searches() -> None:
     for seed in range(20):
         first_bad = 1 + (seed * 37) % (COMMITS - 1)
         runs = Runs(names, first_bad, seed, broken=frozenset())
-        options = wished(names, seed)
+        options = options_for(names, seed)
         result = CommitSearch(options, Halved(names), runs.measure, lambda _: None).result()
         assert list(result.first_bad) == [names[first_bad]]
         boots.append(len(runs.booted))
@@ -183,11 +183,11 @@ def test_one_of_fifty_searches_may_end_wrong() -> None:
     for _ in range(tries):
         values = np.exp(random.normal((0.0, 0.2), 0.1, (6, 2)))
         rounds: list[Round] = []
-        found = Placement.OPEN
-        while found is Placement.OPEN:
+        actual = Placement.OPEN
+        while actual is Placement.OPEN:
             rounds.append(Round(*np.exp(random.normal((0.0, 0.0, 0.2), 0.1))))
-            found = place([(good, bad) for good, bad in values], rounds, error)
-        wrong += found is Placement.BAD
+            actual = place([(good, bad) for good, bad in values], rounds, error)
+        wrong += actual is Placement.BAD
     assert wrong <= 0.035 * tries  # the estimated change and spread cost something
     assert error_of_each(64) == pytest.approx(0.0185 / 7)
 

@@ -13,13 +13,13 @@ from rtgauge.runner.put_together import _early_marks
 
 
 @pytest.mark.parametrize(
-    ("rt", "p99_ns", "max_ns", "said"),
+    ("rt", "p99_ns", "max_ns", "reported"),
     [
         ("rtai", -40_000, -12, "every latency is negative, .* calibrate with rtai-latency"),
         ("cobalt", -3, 200, "nearly every latency is negative, .* with autotune"),
     ],
 )
-def test_latencies_below_zero_are_marked(rt: str, p99_ns: int, max_ns: int, said: str) -> None:
+def test_latencies_below_zero_are_marked(rt: str, p99_ns: int, max_ns: int, reported: str) -> None:
     (mark,) = _early_marks(step(rt, series(p99_ns=p99_ns, max_ns=max_ns)))
     assert mark.kind is MarkKind.EARLY
-    assert re.search(said, mark.detail)
+    assert re.search(reported, mark.detail)

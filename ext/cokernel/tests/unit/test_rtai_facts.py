@@ -29,7 +29,7 @@ def test_what_rtai_says_of_itself() -> None:
         "rtai_sched 237568 0 - Live 0xffffffffa006b000\nrtai_hal 434176 1 rtai_sched, Live "
         "0xffffffffa0000000\next4 1 0 - Live 0x0\n"
     )
-    found = extension(
+    core = extension(
         {
             rtai_facts.HAL: HAL,
             rtai_facts.SCHEDULER: SCHEDULER,
@@ -37,7 +37,7 @@ def test_what_rtai_says_of_itself() -> None:
             INSTALLED: "CONFIG_MODULES=y\n",
         }
     )
-    assert found == {
+    assert core == {
         "name": "RTAI",
         "version": "5.3.4",
         "cpus": "0",
@@ -57,8 +57,8 @@ def test_what_rtai_says_of_itself() -> None:
 
 
 def test_of_several_cpus_all_are_rtais() -> None:
-    found = extension({rtai_facts.SCHEDULER: SCHEDULER.replace("CPUs in system: 1 ", "CPUs in system: 4 ")})
-    assert (found["cpus"], found["cpu_number"]) == ("0-3", 4)
+    core = extension({rtai_facts.SCHEDULER: SCHEDULER.replace("CPUs in system: 1 ", "CPUs in system: 4 ")})
+    assert (core["cpus"], core["cpu_number"]) == ("0-3", 4)
 
 
 def test_isolated_cpus_tasks_and_forced_transitions() -> None:
@@ -66,10 +66,8 @@ def test_isolated_cpus_tasks_and_forced_transitions() -> None:
     scheduler = SCHEDULER.replace("traps 0, syscalls 0", "traps 2, syscalls 17").replace(
         "TIMED\n", task + "TIMED\n"
     )
-    found = extension(
-        {rtai_facts.HAL: HAL.replace("RTAI: 0x0", "RTAI: 0xe"), rtai_facts.SCHEDULER: scheduler}
-    )
-    assert (found["isolated_cpus"], found["tasks"], found["forced_soft"]) == (
+    core = extension({rtai_facts.HAL: HAL.replace("RTAI: 0x0", "RTAI: 0xe"), rtai_facts.SCHEDULER: scheduler})
+    assert (core["isolated_cpus"], core["tasks"], core["forced_soft"]) == (
         "1-3",
         1,
         {"traps": 2, "system_calls": 17},
@@ -79,9 +77,9 @@ def test_isolated_cpus_tasks_and_forced_transitions() -> None:
 def test_nothing_is_guessed() -> None:
     other = INSTALLED.replace("5.3.4", "5.3.3").replace("/usr/realtime", "/usr/local")
     assert extension({INSTALLED: "", other: ""})["version"] == "unknown"
-    found = extension({})
-    assert found.pop("name") == "RTAI"
-    assert set(map(str, found.pop("calibration").values())) == set(map(str, found.values())) == {"unknown"}
+    core = extension({})
+    assert core.pop("name") == "RTAI"
+    assert set(map(str, core.pop("calibration").values())) == set(map(str, core.values())) == {"unknown"}
 
 
 @pytest.mark.parametrize("seed", range(200))
@@ -96,6 +94,6 @@ def test_hostile_files_never_raise(seed: int) -> None:
                 ["9" * 30, "-", "\0", "\x1b[2J", "0x", "\n", "ffffffffffffffffffff", ""]
             )
         texts[path] = "".join(letters)
-    found = extension(texts)
-    assert found["name"] == "RTAI"
-    assert all(value == "unknown" or isinstance(value, int) for value in found["calibration"].values())
+    core = extension(texts)
+    assert core["name"] == "RTAI"
+    assert all(value == "unknown" or isinstance(value, int) for value in core["calibration"].values())

@@ -168,11 +168,11 @@ def on_runtime(
 
 def test_auto_that_becomes_the_same_step_is_measured_once(tmp_path: Path):
     steps = steps_of(tmp_path, "", 'rt = "auto"')
-    chosen, said = on_runtime(steps, {"name": "none"}, loaded=False)
+    chosen, reported = on_runtime(steps, {"name": "none"}, loaded=False)
     assert [key.rt for key in chosen] == ["linux"]
-    assert "same as another step" in said
-    chosen, said = on_runtime(steps_of(tmp_path, 'rt = "auto"'), {"name": "none"}, loaded=False)
-    assert "the same" not in said
+    assert "same as another step" in reported
+    chosen, reported = on_runtime(steps_of(tmp_path, 'rt = "auto"'), {"name": "none"}, loaded=False)
+    assert "the same" not in reported
 
 
 def test_auto_does_not_depend_on_the_other_steps(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
@@ -184,9 +184,9 @@ def test_auto_does_not_depend_on_the_other_steps(tmp_path: Path, monkeypatch: py
     modules = {**RTAI, "modules": ["rtai_hal", "rtai_sched"]}
     steps = steps_of(tmp_path, 'rt = "rtai"', 'rt = "auto"\ninterval = "2ms"')
     assert [key.rt for key in on_runtime(steps, modules, loaded=False)[0]] == ["rtai", "rtai"]
-    chosen, said = on_runtime(steps, modules, loaded=True)
+    chosen, reported = on_runtime(steps, modules, loaded=True)
     assert sorted(key.rt for key in chosen) == ["linux", "rtai"]  # the plan draws the order
-    assert "rtai_sched" in said
+    assert "rtai_sched" in reported
 
 
 @pytest.mark.parametrize(

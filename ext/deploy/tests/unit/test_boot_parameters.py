@@ -93,8 +93,8 @@ def test_what_only_stands_in_the_way_of_settings_does_not_matter() -> None:
 def test_the_booted_machine_is_compared_with_the_deployment(
     name: str, now: Processors, expected: str | None
 ) -> None:
-    said = differs(parse_deployment(name), machine(GUEST), now)
-    assert said is None if expected is None else said is not None and expected in said
+    reported = differs(parse_deployment(name), machine(GUEST), now)
+    assert reported is None if expected is None else reported is not None and expected in reported
 
 
 def test_what_boot_parameters_cannot_do_is_left_to_set() -> None:

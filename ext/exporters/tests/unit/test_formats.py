@@ -81,9 +81,9 @@ def test_kcidb_names_the_commit_and_the_build(exported, tmp_path):
         "--origin",
         "lab_1",
     ]
-    done = CliRunner().invoke(app, words)
-    assert done.exit_code == 0, done.output
-    report = json.loads(done.stdout)
+    completed = CliRunner().invoke(app, words)
+    assert completed.exit_code == 0, completed.output
+    report = json.loads(completed.stdout)
     schema.V5_3.validate(report)
     commit = git("rev-parse", "HEAD")
     (checkout,) = report["checkouts"]

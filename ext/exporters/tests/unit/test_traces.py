@@ -33,16 +33,16 @@ def test_trace_cmd_reads_every_event_at_its_time(tmp_path: Path) -> None:
     lines = lines_of(
         trace_dat_file(known, [{0: first, 1: [page(1_000_000_350, event(0, waking(7)))]}]), tmp_path
     )
-    found = [
+    actual = [
         re.findall(r"\[(\d+)\]\s+([\d.]+): (\w+):\s+(?:irq=|.*?(?=pid|task))(.*)", line)[0] for line in lines
     ]
-    assert [(cpu, time, name) for cpu, time, name, _ in found] == [
+    assert [(cpu, time, name) for cpu, time, name, _ in actual] == [
         ("000", "1.000000000", "sched_waking"),
         ("001", "1.000000350", "sched_waking"),
         ("000", "1.000000700", "irq_handler_entry"),
         ("000", "3.268435457", "sched_waking"),
     ]
-    assert found[2][3] == "31 name=virtio-net"
+    assert actual[2][3] == "31 name=virtio-net"
 
 
 def test_a_page_that_two_moments_have_is_written_once(tmp_path: Path) -> None:
@@ -117,14 +117,14 @@ def test_raw_traces_are_exported_of_one_step(tmp_path: Path) -> None:
     out = tmp_path / "trace.dat"
     with pytest.raises(InputError, match=r"traces of .*--step"):
         export(record, "trace.dat", out)
-    one = Record(record.path, record.run, record.steps[:1], record.systems)
+    recorded = Record(record.path, record.run, record.steps[:1], record.systems)
     with pytest.raises(InputError, match=r"binary.* -o FILE"):
-        export(one, "trace.dat", None)
-    export(one, "trace.dat", out)
-    (explained,) = explained_steps(one)
+        export(recorded, "trace.dat", None)
+    export(recorded, "trace.dat", out)
+    (explained,) = explained_steps(recorded)
     table = explained.explanations[0].moment.table
     assert len(lines_of(out.read_bytes(), tmp_path)) == len(table.events) == 247
-    text = export(one, "perfetto", None)
+    text = export(recorded, "perfetto", None)
     assert text is not None
     assert len(slices(json.loads(text))) == 3
 

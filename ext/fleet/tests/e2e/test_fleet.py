@@ -32,15 +32,15 @@ def test_ctrl_c_ends_in_order_and_the_same_command_goes_on(tmp_path: Path) -> No
         wait_until(lambda: any(path.stat().st_size for path in tmp_path.glob(step)), "the measurement")
         below = family(running.pid)
         running.send_signal(signal.SIGINT)
-        said, _ = running.communicate(timeout=PATIENCE_S)
+        output, _ = running.communicate(timeout=PATIENCE_S)
     finally:
         end(running)
     assert running.returncode == 130
-    assert "Traceback" not in said
+    assert "Traceback" not in output
     assert alive(below) == []
-    assert "stopping; waiting for 1 job to end" in said
-    assert "0 of 1 job done" in said
-    assert said.endswith("run the same command again to continue\n")
+    assert "stopping; waiting for 1 job to end" in output
+    assert "0 of 1 job done" in output
+    assert output.endswith("run the same command again to continue\n")
     completed = good(rtgauge("fleet", plan))
     assert "wakeup/latency/idle" in (tmp_path / "site/index.html").read_text()
     assert "[1/1] here long: measured" in completed.stdout

@@ -51,7 +51,7 @@ def summed(record: Path) -> Path:
     return record
 
 
-def said(*words: object) -> str:
+def store_output(*words: object) -> str:
     """What `rtgauge store ...` prints."""
     completed = run("store", *words)
     assert completed.exception is None, completed.exception
@@ -101,7 +101,7 @@ def test_a_record_arrives_whole_once(place: tuple[str, Path], record: Path) -> N
     assert tree(folder / record.name) == tree(record)
     assert send(record, archive_of(url)) is Sent.UNCHANGED
     store = folder.parent / "store.sqlite"
-    assert said("add", folder, "--label", "a=b", "--store", store).startswith("added: ")
+    assert store_output("add", folder, "--label", "a=b", "--store", store).startswith("added: ")
     assert send(record, archive_of(url)) is Sent.UNCHANGED, "a label is no other record"
     store.unlink()
 
@@ -150,7 +150,7 @@ def test_a_file_that_only_its_checksum_covers_is_checked(record: Path, tmp_path:
     refused = run("store", "add", record, "--store", tmp_path / "s.sqlite")
     assert "stream.ndjson" in str(refused.exception)
     (step / "stream.ndjson").unlink()
-    assert said("add", record, "--store", tmp_path / "s.sqlite").startswith("added: ")
+    assert store_output("add", record, "--store", tmp_path / "s.sqlite").startswith("added: ")
 
 
 @pytest.mark.parametrize("name", ["run.json", "step.json", "system.json"])
@@ -164,7 +164,9 @@ def test_a_changed_file_is_found_on_the_way_in(record: Path, tmp_path: Path, nam
     with pytest.raises(RecordError, match=f"{why}$"):
         send(record, archive_of(str(tmp_path / "kept")))
     (record / "SHA256SUMS").unlink()
-    assert said("add", record, "--store", store).startswith("added: "), "an older record has no checksums"
+    assert store_output("add", record, "--store", store).startswith("added: "), (
+        "an older record has no checksums"
+    )
 
 
 def test_a_cut_stream_leaves_nothing(record: Path, tmp_path: Path) -> None:

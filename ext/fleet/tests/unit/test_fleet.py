@@ -70,8 +70,8 @@ def write_plan(folder: Path, boards: Iterable[str], jobs: str = JOBS) -> Path:
 
 
 def fleet(path: Path) -> tuple[Fleet, list[str]]:
-    said: list[str] = []
-    return Fleet(FleetPlan.read(path), path.with_suffix(""), said.append, STAND_IN), said
+    reported: list[str] = []
+    return Fleet(FleetPlan.read(path), path.with_suffix(""), reported.append, STAND_IN), reported
 
 
 def calls(folder: Path) -> list[str]:
@@ -108,10 +108,10 @@ def test_resume_refuses_options_with_what_the_fleet_does(
 
 def test_every_board_does_every_job_once(tmp_path: Path) -> None:
     path = write_plan(tmp_path, ["b1", "b2", "b3", "b4"])
-    first, said = fleet(path)
+    first, printed = fleet(path)
     assert first.run() == 0
-    assert len(said) == 8
-    assert said[-1].startswith("[8/8] ")
+    assert len(printed) == 8
+    assert printed[-1].startswith("[8/8] ")
     names = sorted(f"name:b{n}" for n in (1, 2, 3, 4) for _ in range(2))
     assert stored(tmp_path) == names
     before = calls(tmp_path)
@@ -123,10 +123,10 @@ def test_every_board_does_every_job_once(tmp_path: Path) -> None:
 
 def test_a_board_that_keeps_failing_is_put_aside_alone(tmp_path: Path) -> None:
     path = write_plan(tmp_path, ["b1", "broken", "b2"])
-    first, said = fleet(path)
+    first, printed = fleet(path)
     assert first.run() == 3
     assert first.aside == {"broken": "idle: rtgauge: the board does not answer"}
-    assert sum("broken idle: failed" in line for line in said) == 3
+    assert sum("broken idle: failed" in line for line in printed) == 3
     assert stored(tmp_path) == ["name:b1", "name:b1", "name:b2", "name:b2"]
     again, _ = fleet(path)
     assert again.run() == 3
@@ -134,35 +134,35 @@ def test_a_board_that_keeps_failing_is_put_aside_alone(tmp_path: Path) -> None:
 
 
 def test_a_run_that_measured_nothing_says_why(tmp_path: Path) -> None:
-    first, said = fleet(write_plan(tmp_path, ["doubtful"], '[[jobs]]\nname = "idle"\n'))
+    first, printed = fleet(write_plan(tmp_path, ["doubtful"], '[[jobs]]\nname = "idle"\n'))
     assert first.run() == 3
     assert "no value was measured" in first.aside["doubtful"]
-    assert not any("page" in line for line in said)
+    assert not any("page" in line for line in printed)
 
 
 def test_a_requirement_that_fails_is_no_fault_of_the_board(tmp_path: Path) -> None:
-    first, said = fleet(write_plan(tmp_path, ["fails", "b1"]))
+    first, printed = fleet(write_plan(tmp_path, ["fails", "b1"]))
     assert first.run() == 1
     assert not first.aside
-    assert any("fails idle: fails" in line for line in said)
+    assert any("fails idle: fails" in line for line in printed)
 
 
 def test_a_run_without_a_requirement_does_not_hold(tmp_path: Path) -> None:
     path = write_plan(tmp_path, ["unasked"])
-    first, said = fleet(path)
+    first, printed = fleet(path)
     assert first.run() == 0
-    assert "unasked idle: measured; nothing was required; load network was not available (" in said[0]
+    assert "unasked idle: measured; nothing was required; load network was not available (" in printed[0]
     again, said_again = fleet(path)
     assert again.run() == 0
-    assert sorted(line.split(" (about ")[0] for line in said) == sorted(said_again)
+    assert sorted(line.split(" (about ")[0] for line in printed) == sorted(said_again)
 
 
 def test_a_store_that_is_away_is_filled_by_the_next_start(tmp_path: Path) -> None:
     path = write_plan(tmp_path, ["b1"])
     (tmp_path / "store.sqlite").mkdir()
-    first, said = fleet(path)
+    first, printed = fleet(path)
     assert first.run() == 3
-    assert "not in the store" in said[0]
+    assert "not in the store" in printed[0]
     assert not first.aside
     (tmp_path / "store.sqlite").rmdir()
     before = calls(tmp_path)
@@ -190,7 +190,7 @@ def test_a_killed_fleet_loses_nothing_and_repeats_nothing(tmp_path: Path) -> Non
 
 
 @pytest.fixture
-def done(tmp_path: Path) -> Path:
+def finished_fleet(tmp_path: Path) -> Path:
     """The plan of a fleet whose only job has ended."""
     path = write_plan(tmp_path, ["b1"], ONE_JOB)
     assert fleet(path)[0].run() == 0
@@ -198,24 +198,26 @@ def done(tmp_path: Path) -> Path:
 
 
 @pytest.mark.parametrize("content", DAMAGED_STATES)
-def test_a_damaged_state_is_read_from_the_record(tmp_path: Path, done: Path, content: bytes) -> None:
+def test_a_damaged_state_is_read_from_the_record(
+    tmp_path: Path, finished_fleet: Path, content: bytes
+) -> None:
     (tmp_path / "plan/b1/idle/state.json").write_bytes(content)
-    again, said = fleet(done)
+    again, printed = fleet(finished_fleet)
     assert again.run() == 0
-    assert "state.json is damaged" in said[0]
-    assert "b1 idle: holds" in said[1]
+    assert "state.json is damaged" in printed[0]
+    assert "b1 idle: holds" in printed[1]
     assert calls(tmp_path) == ["ssh://b1 quick"]
-    assert fleet(done)[0].run() == 0, "the state is whole again"
+    assert fleet(finished_fleet)[0].run() == 0, "the state is whole again"
 
 
-def test_a_damaged_record_is_put_away_and_measured_again(tmp_path: Path, done: Path) -> None:
+def test_a_damaged_record_is_put_away_and_measured_again(tmp_path: Path, finished_fleet: Path) -> None:
     job = tmp_path / "plan/b1/idle"
     (record,) = job.glob("*Z-*")
     (record / "run.json").write_text("{")
     (job / "state.json").unlink()
-    again, said = fleet(done)
+    again, printed = fleet(finished_fleet)
     assert again.run() == 0
-    assert "failed (1 of 3): " in said[0]
+    assert "failed (1 of 3): " in printed[0]
     assert (job / "failed" / record.name).is_dir()
     assert calls(tmp_path) == ["ssh://b1 quick"] * 2
 
@@ -246,24 +248,24 @@ def test_what_others_may_have_made_is_left_alone(tmp_path: Path, name: str, kind
     at.parent.mkdir(parents=True)
     place(at, kind, victim)
     for again in (False, True):
-        running, said = fleet(path)
+        running, printed = fleet(path)
         running.again = again
         assert running.run() == 3
         assert victim.read_text() == "precious"
         assert at.exists()
         assert list(running.aside) == ["b1"]
         assert "its folder" in running.aside["b1"]
-        assert any("b2 idle: holds" in line for line in said)
+        assert any("b2 idle: holds" in line for line in printed)
     assert calls(tmp_path) == ["ssh://b2 quick"]
 
 
 @pytest.mark.root
 @pytest.mark.parametrize("name", ["", "b1", "b1/idle", "b1/idle/RECORD"])
-def test_a_folder_of_another_user_is_not_used(tmp_path: Path, done: Path, name: str) -> None:
+def test_a_folder_of_another_user_is_not_used(tmp_path: Path, finished_fleet: Path, name: str) -> None:
     (record,) = (tmp_path / "plan/b1/idle").glob("*Z-*")
     os.chown(tmp_path / "plan" / name.replace("RECORD", record.name), 65534, 65534)
     (tmp_path / "plan/b1/idle/state.json").unlink()
-    again, _ = fleet(done)
+    again, _ = fleet(finished_fleet)
     if name:
         assert again.run() == 3
         assert "it belongs to another user" in again.aside["b1"]
@@ -273,20 +275,20 @@ def test_a_folder_of_another_user_is_not_used(tmp_path: Path, done: Path, name: 
     assert calls(tmp_path) == ["ssh://b1 quick"]
 
 
-def test_a_second_fleet_in_the_folder_says_so(done: Path) -> None:
+def test_a_second_fleet_in_the_folder_says_so(finished_fleet: Path) -> None:
     with (
-        OwnFolder.made(done.with_suffix("")).lock(FLEET_LOCK),
+        OwnFolder.made(finished_fleet.with_suffix("")).lock(FLEET_LOCK),
         pytest.raises(MeasureError, match=r"another fleet is running in .*/plan: wait"),
     ):
-        fleet(done)[0].run()
+        fleet(finished_fleet)[0].run()
 
 
 def test_a_fleet_that_waits_for_a_run_ends_on_ctrl_c(tmp_path: Path) -> None:
     """Another thread takes the signal, so it does not wake the main thread, which may be about to wait."""
-    waiting, said = fleet(write_plan(tmp_path, ["b1"], ONE_JOB))
+    waiting, printed = fleet(write_plan(tmp_path, ["b1"], ONE_JOB))
 
     def say(text: str) -> None:
-        said.append(text)
+        printed.append(text)
         signal.raise_signal(signal.SIGINT)
 
     waiting.notify = say
@@ -299,7 +301,7 @@ def test_a_fleet_that_waits_for_a_run_ends_on_ctrl_c(tmp_path: Path) -> None:
             waiting.run()
     finally:
         signal.signal(signal.SIGINT, before)
-    assert "earlier rtgauge fleet" in said[0]
+    assert "earlier rtgauge fleet" in printed[0]
     assert not (tmp_path / "calls").exists()
 
 
@@ -351,7 +353,7 @@ def test_a_board_does_its_jobs_with_each_image(tmp_path: Path) -> None:
         '[[jobs]]\nname = "all"\nimages = ["old", "new"]\n'
         '[[jobs]]\nname = "one"\nimages = ["wrong"]\n'
     )
-    first, said = fleet(path)
+    first, printed = fleet(path)
     assert [(task.board.name, task.name) for task in first.tasks] == [
         ("guest", "all-old"), ("guest", "all-new"), ("guest", "one-wrong"), ("fixed", "all"),
     ]  # fmt: skip
@@ -364,16 +366,16 @@ def test_a_board_does_its_jobs_with_each_image(tmp_path: Path) -> None:
     assert first.aside == {
         "guest": "one-wrong: runs kernel 6.1.0-18-amd64, but image wrong has kernel 6.12*-rt-*"
     }
-    assert any("left)" in line for line in said)
+    assert any("left)" in line for line in printed)
 
 
 def test_records_are_sent_and_sent_again_by_the_next_start(tmp_path: Path) -> None:
     path = write_plan(tmp_path, ["b1"])
     path.write_text(f'archive = "{tmp_path}/archive"\n{path.read_text()}')
     (tmp_path / "archive").touch()
-    first, said = fleet(path)
+    first, printed = fleet(path)
     assert first.run() == 3
-    assert "not in the archive: " in said[0]
+    assert "not in the archive: " in printed[0]
     assert stored(tmp_path) == ["name:b1", "name:b1"]
     (tmp_path / "archive").unlink()
     again, _ = fleet(path)
@@ -384,7 +386,7 @@ def test_records_are_sent_and_sent_again_by_the_next_start(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize(
-    ("jobs", "says"),
+    ("jobs", "expected_text"),
     [
         ("", "jobs"),
         ('[[jobs]]\nname = "a"\nbaseline = "M"\n', "baseline and candidate"),
@@ -415,8 +417,8 @@ def test_records_are_sent_and_sent_again_by_the_next_start(tmp_path: Path) -> No
         ),
     ],
 )
-def test_a_wrong_plan_is_refused(tmp_path: Path, jobs: str, says: str) -> None:
-    with pytest.raises(InputError, match=says):
+def test_a_wrong_plan_is_refused(tmp_path: Path, jobs: str, expected_text: str) -> None:
+    with pytest.raises(InputError, match=expected_text):
         FleetPlan.read(write_plan(tmp_path, ["b1"], jobs))
 
 

@@ -72,30 +72,30 @@ def test_every_real_file_becomes_a_record(source, tmp_path):
 
 def test_figures_are_those_that_cyclictest_printed(tmp_path):
     record = imported(DATA / "h.txt", tmp_path)
-    one, two = record.steps[0].series
-    assert [(s.count, s.min_ns, int(s.mean_ns / 1000), s.max_ns) for s in (one, two)] == [
+    item, two = record.steps[0].series
+    assert [(s.count, s.min_ns, int(s.mean_ns / 1000), s.max_ns) for s in (item, two)] == [
         (2000, 8000, 13, 47000),
         (2000, 8000, 14, 79000),
     ]
     # Rows 8 to 12 hold 572 samples of thread 0, row 13 the next 748: the median is 13 us, not 13.099.
-    assert one.p50_ns == 13_000
-    assert one.lower_bounds == []
+    assert item.p50_ns == 13_000
+    assert item.lower_bounds == []
     assert "resolution-1us" in marks(record)
 
 
 def test_a_summary_column_is_not_a_thread(tmp_path):
     record = imported(DATA / "histofall.txt", tmp_path)
-    one, two = record.steps[0].series
-    assert [(s.count, s.max_ns) for s in (one, two)] == [(2000, 5_258_000), (2000, 93_000)]
+    item, two = record.steps[0].series
+    assert [(s.count, s.max_ns) for s in (item, two)] == [(2000, 5_258_000), (2000, 93_000)]
     # One sample above the histogram is the maximum itself: everything is known.
-    assert one.std_ns is not None
-    assert one.lower_bounds == []
+    assert item.std_ns is not None
+    assert item.lower_bounds == []
 
 
 def test_quantiles_above_the_histogram_are_lower_bounds(tmp_path):
     record = imported(DATA / "overflow.txt", tmp_path)
-    one = record.steps[0].series[0]
-    assert (one.count, one.p95_ns, one.p99_ns, one.p99_99_ns, one.max_ns) == (
+    item = record.steps[0].series[0]
+    assert (item.count, item.p95_ns, item.p99_ns, item.p99_99_ns, item.max_ns) == (
         1000,
         17_000,
         20_000,
@@ -103,8 +103,8 @@ def test_quantiles_above_the_histogram_are_lower_bounds(tmp_path):
         65_000,
     )
     # 948 samples are at most 16 us and 963 at most 17 us; 978 lie below the limit.
-    assert one.lower_bounds == ["p99_ns", "p99_9_ns", "mean_ns"]
-    assert (one.mean_ns, one.std_ns) == (13_000, None)
+    assert item.lower_bounds == ["p99_ns", "p99_9_ns", "mean_ns"]
+    assert (item.mean_ns, item.std_ns) == (13_000, None)
     assert {"histogram-overflow", "mean-rounded", "missed-unknown"} <= marks(record)
 
 
@@ -172,8 +172,8 @@ def test_missed_activations_follow_from_the_interval(tmp_path):
     source = tmp_path / "x.json"
     source.write_text(json.dumps(file_of([{11: 5, 2500: 1}], interval=1000)))
     record = imported(source, tmp_path)
-    one = record.steps[0].series[0]
-    assert (one.count, one.missed, one.filled.count, one.filled.p50_ns) == (6, 2, 8, 11_000)
+    item = record.steps[0].series[0]
+    assert (item.count, item.missed, item.filled.count, item.filled.p50_ns) == (6, 2, 8, 11_000)
     assert "missed-derived" in marks(record)
     # A latency of 1000 us cut to whole us was nearly surely later than the interval.
     source.write_text(json.dumps(file_of([{11: 5, 1000: 1}], interval=1000)))

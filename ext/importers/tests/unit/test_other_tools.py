@@ -103,7 +103,7 @@ def test_gaps_without_a_cpu_are_on_none_in_the_summary(tmp_path):
 
 
 def test_what_only_newer_versions_of_hwlatdetect_print(tmp_path):
-    found = (
+    actual = (
         "ts: 1738161000.000000001, delta:nan, inner:12, outer:30, cpu:0, count:3\nts: 1738161100.5, "
         "delta:100.5, inner:19, outer:0, cpu:3, count:1\n"
     )
@@ -111,7 +111,7 @@ def test_what_only_newer_versions_of_hwlatdetect_print(tmp_path):
         "Max Latency: 30us\nSamples recorded: 2\nSamples exceeding threshold: 4\nMTBF: 33.500 "
         "seconds\n2 SMIs occured on cpu 1\nSMIs during run: 2\n"
     )
-    record = imported("hwlatdetect.txt", tmp_path, summary + found)
+    record = imported("hwlatdetect.txt", tmp_path, summary + actual)
     assert figures(record) == [({"cpu": 0}, "gap", 1, 30_000, 30_000), ({"cpu": 3}, "gap", 1, 19_000, 19_000)]
     assert record.steps[0].results[0].values == {
         "samples": 2,
@@ -294,8 +294,8 @@ def test_different_methods_are_refused_or_listed(tmp_path):
     )
     sides = sides_of([first, lower])
     result = compare(sides, pairs(sides, None), ComparisonOptions(intervals=False))
-    told = any("priority: 99" in note and "20 (" in note for note in figures_grid(result).notes)
-    assert told or {side.label for side in sides} == {"priority 99", "priority 20"}
+    reported = any("priority: 99" in note and "20 (" in note for note in figures_grid(result).notes)
+    assert reported or {side.label for side in sides} == {"priority 99", "priority 20"}
 
 
 def test_the_space_of_another_tool_is_that_of_rtgauge(tmp_path):

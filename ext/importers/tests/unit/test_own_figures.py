@@ -211,14 +211,14 @@ def test_frequencies_of_samples_in_no_bin_are_bounds(tmp_path):
     """Of 40,000 samples 16,000 lie at 1 and 3 us, the others anywhere: the median and 95 % of all may be
     anything from 1 to 450 us.
     """
-    (found,) = gather(
+    (table,) = gather(
         [imported(tmp_path, cyclic(histogram={"1": 8000, "3": 8000}, cycles=40_000, min=1, max=450, avg=2.0))]
     )
-    lateness, frequency = frequency_grids([found])
+    lateness, frequency = frequency_grids([table])
     assert lateness.rows[0][-3:] == ["≤450.0", "≤450.0", "450.0"]
     assert frequency.rows[0][1:] == ["≥1.11 kHz", "1.11 kHz to 167 kHz", "1.11 kHz"]
     assert any(note.startswith("≤: ") for note in lateness.notes)
-    assert "up to at least 1.11 kHz by 95 %" in str(frequency_sentence([found]))
+    assert "up to at least 1.11 kHz by 95 %" in str(frequency_sentence([table]))
 
 
 @pytest.mark.parametrize("average", [1.0, 2.0, 2.9, 3.0])

@@ -83,7 +83,7 @@ def test_an_assumed_period_is_marked() -> None:
 
 
 @pytest.mark.parametrize(
-    ("damage", "says"),
+    ("damage", "expected_text"),
     [
         (("RTD|       3092", "RTD|       3192"), "contradicts itself"),
         (("RTD|       2924|       2924", "RTD|       2924|       2923"), "contradicts itself"),
@@ -93,8 +93,8 @@ def test_an_assumed_period_is_marked() -> None:
         (("0          100000 ", "0          4000000000 "), "the period is 4s"),
     ],
 )
-def test_a_damaged_output_of_rtais_latency_is_refused(damage: tuple[str, str], says: str) -> None:
-    with pytest.raises(InputError, match=says):
+def test_a_damaged_output_of_rtais_latency_is_refused(damage: tuple[str, str], expected_text: str) -> None:
+    with pytest.raises(InputError, match=expected_text):
         parse_rtai_latency(enumerate(latency_text().replace(*damage).splitlines(), 1), "x")
 
 

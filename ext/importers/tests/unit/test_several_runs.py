@@ -63,9 +63,9 @@ def largest(content: str, tmp_path: Path) -> list[list[int | None]]:
     ids=["another thread", "fewer cycles", "a smaller maximum", "a larger minimum"],
 )
 def test_screens_of_cyclictest(second, tmp_path):
-    found = largest(line(511, 10, 6, 900) + line(511, 30_000, 5, 8000) + second, tmp_path)
-    assert found[0] == [8_000_000]
-    assert len(found) == 2
+    actual = largest(line(511, 10, 6, 900) + line(511, 30_000, 5, 8000) + second, tmp_path)
+    assert actual[0] == [8_000_000]
+    assert len(actual) == 2
 
 
 def test_screens_of_one_run_are_one_step(tmp_path):
@@ -170,11 +170,11 @@ HWLAT = "hwlatdetect:  test duration {} seconds\nMax Latency: {}\nSamples record
 def test_reports_of_hwlatdetect(tmp_path):
     first = HWLAT.format(20, "41us", 1, "ts: 1787950654.173419278, inner:0, outer:41, cpu:2\n")
     second = HWLAT.format(700, "Below threshold", 0, "")
-    one, two = steps(first + second, tmp_path)
-    assert [[series.max_ns for series in each.series] for each in (one, two)] == [[41_000], [None]]
-    assert (one.parameters["duration_ns"], two.parameters["duration_ns"]) == (20 * 10**9, 700 * 10**9)
-    one, two = steps(second + first, tmp_path)
-    assert [[series.max_ns for series in each.series] for each in (one, two)] == [[None], [41_000]]
+    item, two = steps(first + second, tmp_path)
+    assert [[series.max_ns for series in each.series] for each in (item, two)] == [[41_000], [None]]
+    assert (item.parameters["duration_ns"], two.parameters["duration_ns"]) == (20 * 10**9, 700 * 10**9)
+    item, two = steps(second + first, tmp_path)
+    assert [[series.max_ns for series in each.series] for each in (item, two)] == [[None], [41_000]]
 
 
 def test_a_report_of_hwlatdetect_without_a_result_is_refused(tmp_path):

@@ -56,13 +56,13 @@ def test_a_bound_beyond_the_histogram_is_named_as_the_cause(tmp_path: Path):
     screen = tmp_path / "screen.txt"
     screen.write_text("T: 0 ( 2013) P:80 I:1000 C:1000000 Min:      6 Act:   18 Avg:   16 Max:     306\n")
     record = Record.open(import_file(screen, tmp_path))
-    one, windows = record.steps[0], record.windows(record.steps[0])
-    result = judge(parse_requirement("period=1ms latency<=100us hardness=99%"), one, windows)
+    item, windows = record.steps[0], record.windows(record.steps[0])
+    result = judge(parse_requirement("period=1ms latency<=100us hardness=99%"), item, windows)
     assert result.word == VerdictWord.CANNOT_TELL
     assert "histogram ends below" in answer_words(result)
     assert result.next.startswith("measure with rtgauge: rtgauge run ")
     assert late_share(result.evidence) == "at least 1 in 1,000,000"
-    fails = judge(parse_requirement("period=1ms latency<=100us"), one, windows)
+    fails = judge(parse_requirement("period=1ms latency<=100us"), item, windows)
     assert answer_words(fails).startswith("at least 1 of 1,000,000 later than 100 us, none allowed")
 
 

@@ -16,8 +16,8 @@ def test_packages_of_the_firmware_tests_are_locked_with_hashes():
         for name, package in json.loads((folder / "package-lock.json").read_text())["packages"].items()
         if name
     }
-    wanted = json.loads((folder / "package.json").read_text())["dependencies"]
-    assert {name: packages[f"node_modules/{name}"]["version"] for name in wanted} == wanted
+    expected = json.loads((folder / "package.json").read_text())["dependencies"]
+    assert {name: packages[f"node_modules/{name}"]["version"] for name in expected} == expected
     assert all(
         package["integrity"].startswith("sha512-") and "resolved" not in package
         for package in packages.values()

@@ -37,9 +37,9 @@ def fake_kernel(folder: Path) -> Path:
     return kernel
 
 
-def boot(lab: dict[str, str | None], said: str, *words: object, status: int = 3) -> str:
+def boot(lab: dict[str, str | None], reported: str, *words: object, status: int = 3) -> str:
     return error_line(
-        invoke("lab", "boot", "debian", "--accel", "tcg", *words, env={**lab, "FAKE_SAYS": said}), status
+        invoke("lab", "boot", "debian", "--accel", "tcg", *words, env={**lab, "FAKE_SAYS": reported}), status
     )
 
 
@@ -91,8 +91,8 @@ def test_the_error_has_the_text_of_qemu_and_a_remedy(lab: dict[str, str | None])
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]
-        said = f"error:qemu: Could not set up host forwarding rule 'tcp:127.0.0.1:{port}-:22'"
-        assert f"port {port} is in use" in boot(lab, said, "--port", port)
+        reported = f"error:qemu: Could not set up host forwarding rule 'tcp:127.0.0.1:{port}-:22'"
+        assert f"port {port} is in use" in boot(lab, reported, "--port", port)
 
 
 def test_what_cannot_be_is_refused(lab: dict[str, str | None], tmp_path: Path) -> None:
@@ -140,9 +140,9 @@ def test_missing_programs_are_named_with_their_package(lab: dict[str, str | None
     few = tmp_path / "few"
     few.mkdir()
     for program in ("ssh-keygen", "mke2fs"):
-        found = shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
-        assert found is not None
-        (few / program).symlink_to(found)
+        actual = shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin")
+        assert actual is not None
+        (few / program).symlink_to(actual)
     env = {**lab, "PATH": str(few)}
     assert "apt-get install qemu-system-x86" in error_line(
         invoke("lab", "boot", "debian", "--accel", "tcg", env=env), 3

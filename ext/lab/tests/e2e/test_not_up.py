@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.test_ssh import left_on, over_ssh
-from tests.support.cli import Done, error_line, good, invoke, wait_until
+from tests.support.cli import CommandResult, error_line, good, invoke, wait_until
 from tests.support.machine import Machine, free_port
 from tests.support.real_record import document
 
@@ -35,9 +35,9 @@ NO_POWER = 'rm "$1/root/bin/poweroff" "$1/root/bin/halt" "$1/root/bin/reboot"'
 
 @pytest.fixture(scope="module")
 def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Machine]:
-    with Machine(tmp_path_factory.mktemp("board"), script=NO_POWER) as one:
-        yield one
-        assert left_on(one) == ""
+    with Machine(tmp_path_factory.mktemp("board"), script=NO_POWER) as item:
+        yield item
+        assert left_on(item) == ""
 
 
 class Lab:
@@ -51,21 +51,21 @@ class Lab:
             machine.host_key.with_suffix(".pub").read_text().split()[:2]
         )
 
-    def rtgauge(self, said: str, *words: object, port: int | None = None) -> Done:
+    def rtgauge(self, reported: str, *words: object, port: int | None = None) -> CommandResult:
         """A command; `said` is what the guest says where it is booted."""
         return invoke(
             *words,
             env={
                 **self.env,
-                "FAKE_SAYS": said,
+                "FAKE_SAYS": reported,
                 "FAKE_PORT": str(self.machine.port if port is None else port),
             },
         )
 
-    def run(self, said: str, *words: object, port: int | None = None) -> Done:
+    def run(self, reported: str, *words: object, port: int | None = None) -> CommandResult:
         """A short run on the guest."""
         return self.rtgauge(
-            said, "run", "--target", "lab:debian", "--out", self.out, *QUICK, *words, port=port
+            reported, "run", "--target", "lab:debian", "--out", self.out, *QUICK, *words, port=port
         )
 
     @property
@@ -87,9 +87,9 @@ class Lab:
 
 @pytest.fixture
 def lab(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, machine: Machine) -> Iterator[Lab]:
-    one = Lab(fake_lab(tmp_path, monkeypatch, machine.key), machine, tmp_path)
-    yield one
-    one.switch_off()
+    item = Lab(fake_lab(tmp_path, monkeypatch, machine.key), machine, tmp_path)
+    yield item
+    item.switch_off()
 
 
 @pytest.mark.slow

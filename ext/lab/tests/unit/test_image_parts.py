@@ -28,7 +28,7 @@ def entries(archive: bytes) -> dict[str, tuple[int, bytes]]:
     """Name -> (mode, content), read as the kernel does: fixed fields in hexadecimal, everything padded to 4
     bytes.
     """
-    found: dict[str, tuple[int, bytes]] = {}
+    actual: dict[str, tuple[int, bytes]] = {}
     at = 0
     while at < len(archive):
         assert archive[at : at + 6] == b"070701"
@@ -40,8 +40,8 @@ def entries(archive: bytes) -> dict[str, tuple[int, bytes]]:
         at += fields[6]
         at += -at % 4
         if name != "TRAILER!!!":
-            found[name] = (fields[1], content)
-    return found
+            actual[name] = (fields[1], content)
+    return actual
 
 
 def test_an_archive_contains_files_with_their_folders() -> None:
@@ -51,11 +51,11 @@ def test_an_archive_contains_files_with_their_folders() -> None:
     cpio.link("etc/link", "deep/x")
     cpio.file("etc/deep/y", b"")
     cpio.close()
-    found = entries(file.getvalue())
-    assert list(found) == ["etc", "etc/deep", "etc/deep/x", "etc/link", "etc/deep/y"]
-    assert found["etc/deep/x"] == (stat.S_IFREG | 0o600, b"content")
-    assert found["etc/link"] == (stat.S_IFLNK | 0o777, b"deep/x")
-    assert found["etc"] == (stat.S_IFDIR | 0o755, b"")
+    actual = entries(file.getvalue())
+    assert list(actual) == ["etc", "etc/deep", "etc/deep/x", "etc/link", "etc/deep/y"]
+    assert actual["etc/deep/x"] == (stat.S_IFREG | 0o600, b"content")
+    assert actual["etc/link"] == (stat.S_IFLNK | 0o777, b"deep/x")
+    assert actual["etc"] == (stat.S_IFDIR | 0o755, b"")
 
 
 @given(st.dictionaries(st.text("abc.-_ ", min_size=1, max_size=9), st.binary(max_size=50)))
@@ -117,8 +117,8 @@ def test_modules_come_after_those_that_they_need(tmp_path: Path) -> None:
         ("unwanted", ""),
     ):
         module(tmp_path, name, needs)
-    found = find_modules(tmp_path)
-    assert list(with_needs(found, ["ext4", "missing", "virtio_net"])) == [
+    actual = find_modules(tmp_path)
+    assert list(with_needs(actual, ["ext4", "missing", "virtio_net"])) == [
         "jbd2",
         "mbcache",
         "ext4",
@@ -126,9 +126,9 @@ def test_modules_come_after_those_that_they_need(tmp_path: Path) -> None:
         "virtio_net",
     ]
     assert module_needs((tmp_path / "ext4.ko").read_bytes()) == ["jbd2", "mbcache"]
-    del found["jbd2"]
+    del actual["jbd2"]
     with pytest.raises(MeasureError, match="jbd2, which ext4 needs"):
-        with_needs(found, ["ext4"])
+        with_needs(actual, ["ext4"])
 
 
 def test_packed_modules_are_unpacked(tmp_path: Path) -> None:
@@ -159,7 +159,7 @@ def test_what_is_no_known_kernel_is_left_as_it_is(
 
 
 @pytest.mark.parametrize(
-    ("head", "found"),
+    ("head", "actual"),
     [
         (bytes(0x202) + b"HdrS", "x86_64"),
         (b"\x7fELF\x02\x01" + bytes(12) + b"\x3e\0", "x86_64"),
@@ -172,9 +172,9 @@ def test_what_is_no_known_kernel_is_left_as_it_is(
         (b"#!/bin/sh\n", None),
     ],
 )
-def test_a_kernel_is_known_by_how_it_begins(tmp_path: Path, head: bytes, found: str | None) -> None:
+def test_a_kernel_is_known_by_how_it_begins(tmp_path: Path, head: bytes, actual: str | None) -> None:
     (tmp_path / "kernel").write_bytes(head)
-    assert architecture_of(tmp_path / "kernel") == found
+    assert architecture_of(tmp_path / "kernel") == actual
 
 
 def test_a_packed_arm_kernel_is_unpacked(tmp_path: Path) -> None:
@@ -216,11 +216,11 @@ def test_a_kernel_is_found_where_debian_13_and_debian_14_put_it(
     for name in files:
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text(name)
-    found = kernel_in(tmp_path)
-    assert found.release in files[kernel]
-    assert found.release.endswith("-amd64")
-    assert found.path == tmp_path / files[kernel]
-    assert found.configuration == (None if configuration is None else tmp_path / files[configuration])
+    actual = kernel_in(tmp_path)
+    assert actual.release in files[kernel]
+    assert actual.release.endswith("-amd64")
+    assert actual.path == tmp_path / files[kernel]
+    assert actual.configuration == (None if configuration is None else tmp_path / files[configuration])
 
 
 def test_packages_without_a_kernel_say_so(tmp_path: Path) -> None:

@@ -48,7 +48,7 @@ def test_what_names_no_guest_is_refused(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("said", "words"),
+    ("reported", "words"),
     [
         (CHANGED, ["host key", "boot it again: rtgauge lab stop debian"]),
         (
@@ -66,8 +66,10 @@ def test_what_names_no_guest_is_refused(text: str) -> None:
         ("something new\n", ["something new", "rtgauge lab shell debian"]),
     ],
 )
-def test_of_a_guest_the_labs_commands_are_named(said: str, words: list[str]) -> None:
-    message = str(explain_ssh(said, SshAddress("127.0.0.1", "root", 2222, scheme="lab", own_name="debian")))
+def test_of_a_guest_the_labs_commands_are_named(reported: str, words: list[str]) -> None:
+    message = str(
+        explain_ssh(reported, SshAddress("127.0.0.1", "root", 2222, scheme="lab", own_name="debian"))
+    )
     assert all(word in message for word in words), message
     assert message.startswith("lab:debian")
     assert "ssh-keygen" not in message

@@ -18,7 +18,7 @@ from tests.e2e.processes import find
 from tests.support.cli import (
     COMMAND,
     PATIENCE_S,
-    Done,
+    CommandResult,
     end,
     environment,
     error_line,
@@ -53,7 +53,7 @@ class Farm:
     def journals(self) -> list[Path]:
         return list((self.folder / "state").glob("rtgauge/labgrid/*"))
 
-    def rtgauge(self, *words: object) -> Done:
+    def rtgauge(self, *words: object) -> CommandResult:
         return rtgauge(*words, env=self.environment)
 
 
@@ -114,9 +114,9 @@ def test_a_board_is_chosen_by_its_tags(farm: Farm) -> None:
 def test_a_place_of_others_stays_theirs(farm: Farm) -> None:
     farm.labgrid.client("-p", "bench", "acquire")
     try:
-        for name, says in (("bench", "is held"), ("soc=x86", "all are in use")):
+        for name, expected_text in (("bench", "is held"), ("soc=x86", "all are in use")):
             refused = farm.rtgauge("audit", "--facts", "--target", f"labgrid:{name}")
-            assert says in error_line(refused, 3)
+            assert expected_text in error_line(refused, 3)
             assert farm.labgrid.holders() == ["somebody"]
     finally:
         farm.labgrid.client("-p", "bench", "release")
@@ -164,12 +164,12 @@ def test_two_runs_never_wait_for_each_other(farm: Farm) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "status", "says"),
+    ("name", "status", "expected_text"),
     [("nowhere", 3, "nowhere"), ("a b", 2, "not a place of labgrid"), ("-x", 2, "not a place of labgrid")],
 )
-def test_wrong_names_are_refused(farm: Farm, name: str, status: int, says: str) -> None:
+def test_wrong_names_are_refused(farm: Farm, name: str, status: int, expected_text: str) -> None:
     refused = farm.rtgauge("audit", "--facts", "--target", f"labgrid:{name}")
-    assert says in error_line(refused, status)
+    assert expected_text in error_line(refused, status)
 
 
 def test_a_coordinator_that_is_away_is_named(farm: Farm, tmp_path: Path) -> None:
@@ -197,8 +197,8 @@ def test_a_reservation_survives_a_restart_of_the_coordinator(farm: Farm, tmp_pat
         assert waiting.poll() is None
         farm.labgrid.stop()
         farm.labgrid.start()
-        said = waiting.communicate(timeout=PATIENCE_S)
-        assert waiting.returncode == 0, said
+        output = waiting.communicate(timeout=PATIENCE_S)
+        assert waiting.returncode == 0, output
     finally:
         end(waiting)
     if "somebody" in farm.labgrid.holders():

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 from tests.e2e.processes import all_pids, command_line
-from tests.support.cli import COMMAND, Done, environment, error_line, good, rtgauge, wait_until
+from tests.support.cli import COMMAND, CommandResult, environment, error_line, good, rtgauge, wait_until
 from tests.support.machine import Machine
 from tests.support.real_record import document
 
@@ -48,7 +48,7 @@ class Bench:
             "PATH": f"{BIN}:{os.environ['PATH']}",
         }
 
-    def rtgauge(self, *words: object, **more: str) -> Done:
+    def rtgauge(self, *words: object, **more: str) -> CommandResult:
         return rtgauge(*words, env=self.environment | more)
 
     def journals(self) -> list[Path]:

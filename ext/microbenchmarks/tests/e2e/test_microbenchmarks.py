@@ -75,7 +75,7 @@ def test_samples_have_times_and_values(tmp_path: Path) -> None:
 def records(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
     """The paper's plan, twice, short."""
     out = tmp_path_factory.mktemp("garre")
-    found: list[Path] = []
+    actual: list[Path] = []
     for _ in range(2):
         words = [
             "--duration",
@@ -103,8 +103,8 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
         )
         good(completed, 3 if invalid else 0)
         assert document["run"]["state"] == "complete"
-        found.append(out / document["run"]["id"])
-    return found
+        actual.append(out / document["run"]["id"])
+    return actual
 
 
 def test_the_plan_has_a_page_with_the_papers_tables(records: list[Path]) -> None:
@@ -185,12 +185,12 @@ def test_what_noise_took_is_the_sum_of_its_causes(records: list[Path]) -> None:
             answer["taken_ns"], abs=10
         )
         assert 0 <= answer["taken_ns"] <= answer["observed_ns"]
-    assert {one["what"] for one in document["happened"]} == {
+    assert {effect["what"] for effect in document["happened"]} == {
         "switched",
         "preempted the low task",
         "slept until woken",
     }
-    assert all(one["met"] >= 0 for one in document["happened"])
+    assert all(effect["met"] >= 0 for effect in document["happened"])
     page = (records[0] / "report.html").read_text()
     for words in ("Noise: the time taken from each CPU", "What happened", "slept until woken"):
         assert words in page

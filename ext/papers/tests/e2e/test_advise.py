@@ -71,20 +71,20 @@ def test_an_easy_requirement_walks_the_chart_with_evidence(wakeups: Path):
         "clearly in the black",
         "marginal",
     }  # where a mark makes it doubtful, such as steal
-    assert {one["record"] for one in measured["evidence"]} == {str(wakeups)}
+    assert {entry["record"] for entry in measured["evidence"]} == {str(wakeups)}
     assert document["not_measured"]
     assert completed.returncode in {0, 4}
 
 
 def test_an_impossible_requirement_is_off_the_map(wakeups: Path):
-    found = advice("--require", "latency<=1ns hardness=95%", wakeups, "--chart", "brown2010", status=1)
-    assert (found["use"], found["walk"][0]["margin"]) == ("dedicated", "off the map")
+    answer = advice("--require", "latency<=1ns hardness=95%", wakeups, "--chart", "brown2010", status=1)
+    assert (answer["use"], answer["walk"][0]["margin"]) == ("dedicated", "off the map")
 
 
 def test_without_records_it_says_where_to_begin():
-    found = advice("--require", "period=1ms hardness=95%", status=4)
-    assert found["use"] == "user-stock"
-    assert found["next"].startswith("rtgauge run quick")
+    answer = advice("--require", "period=1ms hardness=95%", status=4)
+    assert answer["use"] == "user-stock"
+    assert answer["next"].startswith("rtgauge run quick")
 
 
 def test_the_terminal_begins_with_the_answer_and_ends_with_next(wakeups: Path):
@@ -96,7 +96,7 @@ def test_the_terminal_begins_with_the_answer_and_ends_with_next(wakeups: Path):
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "reported"),
     [
         (["--require", "latency<=1ms hardness=life-safety"], "life-safety is refused"),
         (["--require", "latency<=1ms", "--chart", "brwn2010"], "did you mean 'brown2010'"),
@@ -104,8 +104,8 @@ def test_the_terminal_begins_with_the_answer_and_ends_with_next(wakeups: Path):
         (["--require", "latency<=1ms", "no-such-record"], "no such folder"),
     ],
 )
-def test_what_is_wrong_is_one_line(words: list[str], said: str):
-    assert said in error_line(invoke("advise", *words), 2)
+def test_what_is_wrong_is_one_line(words: list[str], reported: str):
+    assert reported in error_line(invoke("advise", *words), 2)
 
 
 def test_brown2010_carries_the_tables_and_figures_of_the_paper(brown: Path, tmp_path: Path):
@@ -162,7 +162,7 @@ def test_advice_on_responses_and_on_jitter(brown: Path):
         ]
         assert margins
         assert set(margins) <= {"clearly in the black", "marginal"}
-        assert any("only a loop" in one["what"] for one in document["not_measured"])
+        assert any("only a loop" in missing["what"] for missing in document["not_measured"])
 
 
 @pytest.mark.parametrize("wrong", [["--fraction", "2"], ["--confidence", "1"]])
@@ -177,11 +177,11 @@ def test_the_search_for_the_sustained_frequency(tmp_path: Path):
     (curve,) = json.loads(good(invoke("show", "--frequency", folder, "--json")).stdout)["sustained"]
     assert len(curve["points"]) >= 9
     assert max(point["period_ns"] for point in curve["points"]) == 10_000_000
-    (found,) = curve["found"]
+    (actual,) = curve["found"]
     assert (
-        found["sustained_ns"] is None
-        or found["failing_ns"] is None
-        or found["sustained_ns"] <= 1.1 * found["failing_ns"]
+        actual["sustained_ns"] is None
+        or actual["failing_ns"] is None
+        or actual["sustained_ns"] <= 1.1 * actual["failing_ns"]
     )
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "Highest sustained frequency" in page

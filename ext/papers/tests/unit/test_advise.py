@@ -33,7 +33,7 @@ SOFT = "period=1ms latency<=200us hardness=95%"
 RT = facts("PREEMPT_RT")
 
 
-def ask(text: str, *records: Record, chart: str = "today", **limits: float) -> Advice:
+def advice_on(text: str, *records: Record, chart: str = "today", **limits: float) -> Advice:
     flowchart, chosen = load_flowchart(chart)
     return advise(
         parse_requirement(text), records, flowchart, chosen, with_thresholds(flowchart.thresholds, **limits)
@@ -63,12 +63,12 @@ def wakeups(
 
 
 def test_without_records_the_chart_says_what_to_measure():
-    soft, hard = ask(SOFT), ask(HARD)
+    soft, hard = advice_on(SOFT), advice_on(HARD)
     assert (soft.use, soft.measured, soft.status) == ("user-stock", False, EXIT_CANNOT_TELL)
     assert soft.next == f'rtgauge run quick --require "{SOFT}"'
     assert hard.use == "user-rt"
     assert hard.next.startswith("boot a PREEMPT_RT kernel")
-    assert ask(HARD, chart="brown2010").use == "xenomai-user"
+    assert advice_on(HARD, chart="brown2010").use == "xenomai-user"
 
 
 @pytest.mark.parametrize(
@@ -85,7 +85,7 @@ def test_without_records_the_chart_says_what_to_measure():
 def test_the_stock_kernels_margin_leads_where_the_paper_says(
     tmp_path: Path, largest_us: int, margin: Margin, leads: str | None
 ):
-    advice = ask(SOFT, wakeups(tmp_path / "r", largest_us, late=2_000), chart="brown2010")
+    advice = advice_on(SOFT, wakeups(tmp_path / "r", largest_us, late=2_000), chart="brown2010")
     assert (advice.walk[0].way, advice.walk[0].margin, advice.walk[0].leads_to) == (
         "user-stock",
         margin,
@@ -96,15 +96,15 @@ def test_the_stock_kernels_margin_leads_where_the_paper_says(
 
 
 def test_in_the_black_under_load_is_an_answer(tmp_path: Path):
-    advice = ask(SOFT, wakeups(tmp_path / "r", 100))
+    advice = advice_on(SOFT, wakeups(tmp_path / "r", 100))
     assert (advice.use, advice.measured, advice.status) == ("user-stock", True, EXIT_OK)
     assert "clearly in the black" in advice.answer
     assert advice.costs
-    assert any("input to an output" in one.what for one in advice.not_measured)
+    assert any("input to an output" in missing.what for missing in advice.not_measured)
 
 
 def test_idle_alone_is_an_answer_with_a_condition(tmp_path: Path):
-    advice = ask(SOFT, wakeups(tmp_path / "r", 100, loads=("idle",)))
+    advice = advice_on(SOFT, wakeups(tmp_path / "r", 100, loads=("idle",)))
     assert (advice.measured, advice.status) == (False, EXIT_CANNOT_TELL)
     assert "if it also stays within the bound under load" in advice.answer
     assert advice.not_measured[0].what == "the task under load, because only an idle machine was measured"
@@ -112,15 +112,15 @@ def test_idle_alone_is_an_answer_with_a_condition(tmp_path: Path):
 
 
 def test_the_worst_step_decides_and_the_other_stays_visible(tmp_path: Path):
-    stage = ask(SOFT, wakeups(tmp_path / "r", 900, late=2_000)).walk[0]
+    stage = advice_on(SOFT, wakeups(tmp_path / "r", 900, late=2_000)).walk[0]
     assert stage.margin is Margin.TROUBLE
     assert "02-wakeup-cpu decides, 4.5 times the bound" in stage.why
-    assert [one.margin for one in stage.evidence] == [Margin.BLACK, Margin.TROUBLE]
+    assert [entry.margin for entry in stage.evidence] == [Margin.BLACK, Margin.TROUBLE]
 
 
 def test_two_kernels_lead_to_the_one_that_is_enough(tmp_path: Path):
     stock, rt = wakeups(tmp_path / "stock", 900), wakeups(tmp_path / "rt", 90, system=RT)
-    hard = ask(HARD, stock, rt)
+    hard = advice_on(HARD, stock, rt)
     assert [(stage.way, stage.margin) for stage in hard.walk] == [("user-rt", Margin.BLACK)]
     assert (hard.use, hard.status) == ("user-rt", EXIT_OK)
     assert [(stage.way, stage.margin) for stage in hard.also_measured] == [("user-stock", Margin.TROUBLE)]
@@ -135,17 +135,17 @@ def test_two_machines_have_an_answer_each(tmp_path: Path):
     machines = machines_of([slow, fast])
     assert sorted(machines.values()) == ["fast", "slow"]
     flowchart, chosen = load_flowchart("today")
-    found = {
+    actual = {
         host: advise(parse_requirement(SOFT), [slow, fast], flowchart, chosen, machine=machine)
         for machine, host in machines.items()
     }
-    assert found["fast"].walk[0].margin is Margin.BLACK
-    assert found["slow"].walk[0].margin is not Margin.BLACK
-    assert {one.record for one in found["fast"].walk[0].evidence} == {str(tmp_path / "fast")}
+    assert actual["fast"].walk[0].margin is Margin.BLACK
+    assert actual["slow"].walk[0].margin is not Margin.BLACK
+    assert {entry.record for entry in actual["fast"].walk[0].evidence} == {str(tmp_path / "fast")}
 
 
 def test_failing_ways_are_passed_and_unmeasured_ones_end_it(tmp_path: Path):
-    advice = ask(
+    advice = advice_on(
         SOFT,
         wakeups(tmp_path / "stock", 300, late=2_000),
         wakeups(tmp_path / "rt", 250, late=2_000, system=RT),
@@ -156,11 +156,11 @@ def test_failing_ways_are_passed_and_unmeasured_ones_end_it(tmp_path: Path):
     assert "rtgauge run --deployment MI" in advice.next  # as the verdict on the last measured way says
     assert "not from a measurement" in advice.answer
     assert advice.published["response"] == [26, 59, 90]
-    assert any("CPU of its own" in one.what for one in advice.not_measured)
+    assert any("CPU of its own" in missing.what for missing in advice.not_measured)
 
 
 def test_off_the_map_ends_at_dedicated_hardware(tmp_path: Path):
-    advice = ask(
+    advice = advice_on(
         "latency<=1us hardness=95%", wakeups(tmp_path / "r", 500, late=2_000, count=20_000), trouble=5
     )
     assert (advice.use, advice.status) == ("dedicated", EXIT_FAILS)
@@ -168,25 +168,25 @@ def test_off_the_map_ends_at_dedicated_hardware(tmp_path: Path):
 
 
 def test_a_short_run_cannot_tell_and_names_the_duration(tmp_path: Path):
-    advice = ask(HARD, wakeups(tmp_path / "r", 20, count=500, system=RT))
+    advice = advice_on(HARD, wakeups(tmp_path / "r", 20, count=500, system=RT))
     assert (advice.use, advice.status) == (None, EXIT_CANNOT_TELL)
     assert "unknown so far" in advice.answer
     assert "--duration" in advice.next
 
 
 def test_thresholds_are_parameters(tmp_path: Path):
-    one = wakeups(tmp_path / "r", 300, late=2_000)
-    assert ask(SOFT, one).walk[0].margin is Margin.MARGINAL
-    assert ask(SOFT, one, marginal=1.2).walk[0].margin is Margin.TROUBLE
-    assert ask(SOFT, one, marginal=1.1, trouble=1.2).walk[0].margin is Margin.OFF
+    recorded = wakeups(tmp_path / "r", 300, late=2_000)
+    assert advice_on(SOFT, recorded).walk[0].margin is Margin.MARGINAL
+    assert advice_on(SOFT, recorded, marginal=1.2).walk[0].margin is Margin.TROUBLE
+    assert advice_on(SOFT, recorded, marginal=1.1, trouble=1.2).walk[0].margin is Margin.OFF
     held = wakeups(tmp_path / "held", 100, late=2_000)
-    assert ask(SOFT, held).walk[0].margin is Margin.BLACK
-    assert ask(SOFT, held, black=0.4).walk[0].margin is Margin.MARGINAL
+    assert advice_on(SOFT, held).walk[0].margin is Margin.BLACK
+    assert advice_on(SOFT, held, black=0.4).walk[0].margin is Margin.MARGINAL
 
 
 def test_a_missed_activation_is_marginal_at_the_least(tmp_path: Path):
     drawn = Drawn([Series([10_000] * 20_000, missed=[5_000])], load="cpu")
-    stage = ask(HARD, record(tmp_path / "r", [drawn], RT)).walk[0]
+    stage = advice_on(HARD, record(tmp_path / "r", [drawn], RT)).walk[0]
     assert stage.margin is Margin.MARGINAL
     assert "1 was missed" in stage.why
 
@@ -198,7 +198,7 @@ def test_an_answer_that_never_came_is_off_the_map(tmp_path: Path):
         {"path": "loop:udp"},
         load="cpu",
     )
-    advice = ask("response<=200us hardness=100%", record(tmp_path / "r", [drawn], RT))
+    advice = advice_on("response<=200us hardness=100%", record(tmp_path / "r", [drawn], RT))
     assert [stage.way for stage in advice.walk] == ["user-rt", "dedicated"]
     assert advice.walk[0].margin is Margin.OFF
 
@@ -209,8 +209,8 @@ def test_what_is_no_evidence_is_named_with_its_reason(tmp_path: Path):
         Drawn([Series([10] * 50)], parameters={"interval_ns": 10**6, "policy": "other"}),
     ]
     unknown = record(tmp_path / "unknown", [Drawn([Series([10] * 50)])], {"host": "x"})
-    advice = ask(SOFT, record(tmp_path / "r", steps), unknown)
-    assert [one.why for one in advice.aside] == [
+    advice = advice_on(SOFT, record(tmp_path / "r", steps), unknown)
+    assert [entry.why for entry in advice.aside] == [
         "it did not measure latency",
         "it was measured without a real-time priority",
         "the record does not say which kernel ran",
@@ -220,16 +220,16 @@ def test_what_is_no_evidence_is_named_with_its_reason(tmp_path: Path):
 
 def test_emulated_and_invalid_steps_decide_nothing(tmp_path: Path):
     emulated = wakeups(tmp_path / "e", 100, system=facts(machine={"virtual": True, "emulated": True}))
-    assert ask(SOFT, emulated).walk[0].margin is Margin.CANNOT_TELL
+    assert advice_on(SOFT, emulated).walk[0].margin is Margin.CANNOT_TELL
     invalid = wakeups(
         tmp_path / "i", 100, marks=[Mark(name="load-died", severity=Severity.INVALID, detail="why")]
     )
-    assert ask(SOFT, invalid).walk[0].margin is Margin.CANNOT_TELL
+    assert advice_on(SOFT, invalid).walk[0].margin is Margin.CANNOT_TELL
 
 
 def test_a_shorter_period_than_measured_is_an_open_question(tmp_path: Path):
-    advice = ask("period=100us latency<=200us hardness=95%", wakeups(tmp_path / "r", 50))
-    slower = next(one for one in advice.not_measured if "required period" in one.what)
+    advice = advice_on("period=100us latency<=200us hardness=95%", wakeups(tmp_path / "r", 50))
+    slower = next(missing for missing in advice.not_measured if "required period" in missing.what)
     assert "--set interval=100us" in slower.command
 
 
@@ -238,8 +238,8 @@ def test_the_extreme_value_estimate_can_reopen_a_way(tmp_path: Path):
 
     values = (10_000 + np.random.default_rng(3).exponential(5_000, 60_000)).astype(int).tolist()
     bound = int(max(values) / 0.8 / 1_000) + 1
-    one = record(tmp_path / "r", [Drawn([Series(values, windows=60)], load="cpu")], RT)
-    advice = ask(f"latency<={bound}us hardness=100%", one)
+    recorded = record(tmp_path / "r", [Drawn([Series(values, windows=60)], load="cpu")], RT)
+    advice = advice_on(f"latency<={bound}us hardness=100%", recorded)
     assert advice.walk[0].margin is Margin.BLACK
     assert any("extreme-value estimate" in question.changes for question in advice.not_measured)
 
@@ -270,10 +270,15 @@ def test_jitter_is_two_sided_and_lateness_is_judged_too(tmp_path: Path):
             load="cpu",
         ),
     ]
-    one = record(tmp_path / "r", steps)
+    recorded = record(tmp_path / "r", steps)
     early, late = (
-        judge(parse_requirement("jitter<=50us hardness=100%"), step, one.windows(step), one.system("local"))
-        for step in one.steps
+        judge(
+            parse_requirement("jitter<=50us hardness=100%"),
+            step,
+            recorded.windows(step),
+            recorded.system("local"),
+        )
+        for step in recorded.steps
     )
     assert early.word == VerdictWord.FAILS
     assert "largest jitter of 20,000" in early.reason
@@ -288,22 +293,26 @@ def test_parts_of_a_response_and_a_second_view_are_not_counted(tmp_path: Path):
         Series([900_000] * 20_000, "response", {"segment": "service-time"}),
         Series([900_000] * 20_000, "response", {"role": "slave"}),
     ]
-    one = record(tmp_path / "r", [Drawn(series, "response", {})])
+    recorded = record(tmp_path / "r", [Drawn(series, "response", {})])
     verdict = judge(
         parse_requirement("response<=200us hardness=100%"),
-        one.steps[0],
-        one.windows(one.steps[0]),
-        one.system("local"),
+        recorded.steps[0],
+        recorded.windows(recorded.steps[0]),
+        recorded.system("local"),
     )
     assert (verdict.word, verdict.evidence["activations"]) == (VerdictWord.HOLDS, 20_000)
 
 
 def test_a_margin_of_ones_own(tmp_path: Path):
-    one = wakeups(tmp_path / "r", 100)
-    step = one.steps[-1]
+    recorded = wakeups(tmp_path / "r", 100)
+    step = recorded.steps[-1]
     words = [
         judge(
-            parse_requirement(HARD), step, one.windows(step), one.system("local"), margin=Fraction(share)
+            parse_requirement(HARD),
+            step,
+            recorded.windows(step),
+            recorded.system("local"),
+            margin=Fraction(share),
         ).word
         for share in ("0.5", "0.49")
     ]
@@ -313,7 +322,7 @@ def test_a_margin_of_ones_own(tmp_path: Path):
 @pytest.mark.parametrize("width", [80, 160])
 def test_the_terminal_says_answer_walk_costs_and_next(tmp_path: Path, width: int):
     console = Console(width=width, record=True, force_terminal=False, file=(tmp_path / "out").open("w"))
-    print_advice(ask(SOFT, wakeups(tmp_path / "r", 300, late=2_000)), console)
+    print_advice(advice_on(SOFT, wakeups(tmp_path / "r", 300, late=2_000)), console)
     text = " ".join(console.export_text().split())
     for words in (
         "Try user space on PREEMPT_RT next",
@@ -330,9 +339,9 @@ def test_the_terminal_says_answer_walk_costs_and_next(tmp_path: Path, width: int
 
 def test_a_step_on_cobalt_is_evidence_for_xenomai(tmp_path: Path):
     late = wakeups(tmp_path / "linux", 2_500, late=2_000, system=facts())
-    assert ask(HARD, late, chart="brown2010").walk[-1].margin is None
+    assert advice_on(HARD, late, chart="brown2010").walk[-1].margin is None
     good = wakeups(tmp_path / "cobalt", 60, system=facts(), parameters={"rt": "cobalt"})
-    advice = ask(HARD, late, good, chart="brown2010")
+    advice = advice_on(HARD, late, good, chart="brown2010")
     assert (advice.use, advice.walk[-1].way, advice.walk[-1].margin) == (
         "xenomai-user",
         "xenomai-user",
@@ -347,6 +356,6 @@ def test_the_advice_is_what_the_explanation_proposes(tmp_path: Path) -> None:
     explained = Record.open(path)
     requirement = parse_requirement("latency<=1us")
     flowchart, chosen = load_flowchart("today")
-    found = advise(requirement, [explained], flowchart, chosen, blame_of=blame_of)
-    assert found.next in {verdict.next for verdict in judge_run(requirement, explained, blame_of=blame_of)}
-    assert "or give hog another CPU" in found.next  # which only an explanation knows
+    actual = advise(requirement, [explained], flowchart, chosen, blame_of=blame_of)
+    assert actual.next in {verdict.next for verdict in judge_run(requirement, explained, blame_of=blame_of)}
+    assert "or give hog another CPU" in actual.next  # which only an explanation knows

@@ -41,16 +41,16 @@ def test_critical_values_of_printed_tables(freedom, alpha, value):
 
 def test_the_papers_test_over_22_bins():
     baseline = histogram([100] * 22, first=1)
-    found = paper_test(histogram([110, 90, *[100] * 20], first=1), baseline, scale=Scale.COUNTS)
-    assert (found.degrees_of_freedom, found.bins, found.empty_bins_merged, found.rejected) == (
+    actual = paper_test(histogram([110, 90, *[100] * 20], first=1), baseline, scale=Scale.COUNTS)
+    assert (actual.degrees_of_freedom, actual.bins, actual.empty_bins_merged, actual.rejected) == (
         22,
         22,
         0,
         False,
     )
-    assert found.critical == pytest.approx(33.924, abs=5e-4)
-    assert found.statistic == pytest.approx(2.0)  # (10^2 + 10^2) / 100
-    assert found.p_value == pytest.approx(chi2.sf(2.0, 22))
+    assert actual.critical == pytest.approx(33.924, abs=5e-4)
+    assert actual.statistic == pytest.approx(2.0)  # (10^2 + 10^2) / 100
+    assert actual.p_value == pytest.approx(chi2.sf(2.0, 22))
     percent = paper_test(histogram([110, 90, *[100] * 20], first=1), baseline, scale=Scale.PERCENT)
     assert percent.statistic == pytest.approx(2.0 / 22)  # 100 in place of 2200 samples
     assert percent.p_value is None
@@ -80,9 +80,9 @@ def test_identical_histograms_have_no_statistic():
 
 
 def test_one_bin_empty_and_equal_samples_are_refused():
-    one, more, none = histogram([9]), histogram([5, 50, 5]), histogram([])
+    item, more, none = histogram([9]), histogram([5, 50, 5]), histogram([])
     for test, why in (
-        (paper_test(more, one), "in one bin"),
+        (paper_test(more, item), "in one bin"),
         (paper_test(none, more), "sample is empty"),
         (paper_test(more, none), "baseline is empty"),
     ):
@@ -102,7 +102,7 @@ def test_table_4_of_the_paper_cannot_come_from_raw_counts():
     """
     rng = np.random.default_rng(7)
     shares = np.full(22, 1 / 22)
-    found = [
+    actual = [
         paper_test(
             histogram(rng.multinomial(6_000_000, shares)),
             histogram(rng.multinomial(6_000_000, shares)),
@@ -110,5 +110,5 @@ def test_table_4_of_the_paper_cannot_come_from_raw_counts():
         )
         for _ in range(200)
     ]
-    assert np.mean([test.statistic for test in found]) == pytest.approx(2 * 21, rel=0.1)
-    assert sum(test.rejected for test in found) > 100
+    assert np.mean([test.statistic for test in actual]) == pytest.approx(2 * 21, rel=0.1)
+    assert sum(test.rejected for test in actual) > 100

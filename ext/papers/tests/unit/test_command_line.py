@@ -11,7 +11,7 @@ from rtgauge.plan.plan import Overrides, load_plan
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "reported"),
     [
         (["delgado2020"], "delgado2020 is a plan; use rtgauge run delgado2020"),
         (["show", "--frequency", "--confidence", "high"], "--confidence: 'high' is not a number"),
@@ -21,9 +21,9 @@ from rtgauge.plan.plan import Overrides, load_plan
     ],
 )
 def test_wrong_words_lead_on(
-    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], words: list[str], said: str
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], words: list[str], reported: str
 ):
-    assert said in refused(monkeypatch, capfd, *words)
+    assert reported in refused(monkeypatch, capfd, *words)
 
 
 @pytest.mark.parametrize(

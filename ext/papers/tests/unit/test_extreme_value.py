@@ -90,11 +90,11 @@ def test_known_parameters_come_back(shape):
 def test_the_level_once_in_so_many_activations_of_a_known_tail():
     """Exponential latencies: exceeded once in n is mean * ln n."""
     windows = np.random.default_rng(5).exponential(10_000, (200, 1_000))
-    found = estimate(windows.max(axis=1).astype(int).tolist(), [1_000] * 200)
-    assert found.cannot is None
-    assert [level.activations for level in found.levels] == [10**6, 10**7, 10**8]
-    assert found.not_estimated == [10**9]  # more than a thousand times what was measured
-    for level in found.levels:
+    actual = estimate(windows.max(axis=1).astype(int).tolist(), [1_000] * 200)
+    assert actual.cannot is None
+    assert [level.activations for level in actual.levels] == [10**6, 10**7, 10**8]
+    assert actual.not_estimated == [10**9]  # more than a thousand times what was measured
+    for level in actual.levels:
         assert level.low_ns is not None
         assert level.high_ns is not None
         assert level.low_ns < 10_000 * np.log(level.activations) < level.high_ns
@@ -184,10 +184,10 @@ def test_drift_and_serial_correlation_are_scipys(number, different):
     ],
 )
 def test_what_cannot_be_estimated_has_a_reason(maxima, counts, why):
-    found = estimate(maxima, counts)
-    assert found.cannot is not None
-    assert why in found.cannot
-    assert found.levels == []
+    actual = estimate(maxima, counts)
+    assert actual.cannot is not None
+    assert why in actual.cannot
+    assert actual.levels == []
 
 
 def test_windows_are_put_together_evenly_and_no_maximum_moves():
@@ -216,8 +216,8 @@ def test_no_bound_lies_below_a_rare_second_mode(late_windows, late_ns):
         windows[rng.choice(100, late_windows, replace=False), 0] = late_ns + rng.exponential(
             10_000, late_windows
         )
-        found = estimate_of(windows)
-        assert found.cannot is not None or (found.levels[0].high_ns or np.inf) >= late_ns
+        actual = estimate_of(windows)
+        assert actual.cannot is not None or (actual.levels[0].high_ns or np.inf) >= late_ns
 
 
 def test_the_contradiction_names_the_exceedances():
@@ -259,8 +259,8 @@ def test_the_upper_bound_is_seldom_below_the_truth(tail):
     probability of 0.1 %.
     """
     draw, level_of = TAILS[tail]
-    found = [estimate_of(draw(np.random.default_rng(seed), (100, 1_000))) for seed in range(SAMPLES)]
-    estimated = [each for each in found if each.cannot is None]
+    actual = [estimate_of(draw(np.random.default_rng(seed), (100, 1_000))) for seed in range(SAMPLES)]
+    estimated = [each for each in actual if each.cannot is None]
     assert len(estimated) >= SAMPLES * 3 // 4
     truth = level_of(1e-6)
     below = sum((each.levels[0].high_ns or np.inf) < truth for each in estimated)
@@ -287,8 +287,8 @@ def test_of_runs_that_differ_nothing_is_extrapolated():
     alike = rng.exponential(10_000, (200, 1_000)).max(axis=1)
     counts = [1_000] * 200
     assert estimate(alike.astype(int).tolist(), counts, order.tolist()).cannot is None
-    found = estimate((alike * level[order]).astype(int).tolist(), counts, order.tolist())
-    assert "the runs differ in their maxima" in (found.cannot or "")
+    actual = estimate((alike * level[order]).astype(int).tolist(), counts, order.tolist())
+    assert "the runs differ in their maxima" in (actual.cannot or "")
 
 
 @settings(max_examples=10, deadline=None)

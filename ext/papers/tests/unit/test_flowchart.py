@@ -90,7 +90,7 @@ def test_each_way_of_the_paper_has_its_costs():
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "said"),
+    ("old", "new", "reported"),
     [
         ('marginal = "user-rt"', 'marginal = "user-rtt"', "leads to the unknown way 'user-rtt'"),
         ('kernel = "none"', 'kernel = "stock"', "which ends the chart"),
@@ -111,11 +111,11 @@ def test_each_way_of_the_paper_has_its_costs():
         ('id = "user-rt"\nname', 'id = "user-stock"\nname', "2 ways have the id 'user-stock'"),
     ],
 )
-def test_a_file_that_is_wrong_is_refused_and_the_error_says_why(old: str, new: str, said: str):
+def test_a_file_that_is_wrong_is_refused_and_the_error_says_why(old: str, new: str, reported: str):
     assert old in TEXT
     with pytest.raises(InputError) as error:
         parse_flowchart(TEXT.replace(old, new, 1), "chart x.toml")
-    assert said in str(error.value)
+    assert reported in str(error.value)
     assert "chart x.toml" in str(error.value)
     assert "\n" not in str(error.value)
 
@@ -187,14 +187,14 @@ def test_every_chart_that_is_taken_comes_to_an_end(count: int, data: st.DataObje
         f'}}\noff-the-map = "w{count}"\n'
     )
     try:
-        found = parse_flowchart(head + ways + chart + branches, "it")
+        actual = parse_flowchart(head + ways + chart + branches, "it")
     except InputError as error:
         assert "circle" in str(error)
         return
     at, steps = "w0", 0
-    while found.of(at).kernel != "none":
+    while actual.of(at).kernel != "none":
         at, steps = (
-            found.chart[0].after("95%", at, data.draw(st.sampled_from(["marginal", "in trouble"]))),
+            actual.chart[0].after("95%", at, data.draw(st.sampled_from(["marginal", "in trouble"]))),
             steps + 1,
         )
         assert steps <= count

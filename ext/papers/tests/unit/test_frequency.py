@@ -43,8 +43,8 @@ TABLE_7 = [(7.25, 0.41), (10.64, 3.16), (14.71, 8.77), (29.41, 0.99), (20.83, 5.
 def test_the_published_frequencies_follow_from_the_latencies(latencies, frequencies):
     """Tables 5 and 7 of Brown & Martin, all 24 numbers, to the paper's two decimals of a kHz."""
     for (_, at95, at100), (f95, f100) in zip(latencies, frequencies, strict=True):
-        found = [highest_hz(us * 1_000) for us in (at95, at100)]
-        assert [round((hz or 0) / 1_000, 2) for hz in found] == [f95, f100]
+        actual = [highest_hz(us * 1_000) for us in (at95, at100)]
+        assert [round((hz or 0) / 1_000, 2) for hz in actual] == [f95, f100]
 
 
 def _us(median: int, at95: int, at100: int, count: int = 2_000) -> list[int]:
@@ -92,12 +92,12 @@ def test_published_latencies_give_the_published_tables(tmp_path: Path):
 
 def test_jitter_is_judged_without_sign_and_its_median_with_it(tmp_path: Path):
     values = [-2_000] * 1_500 + [-69_000] * 480 + [40_000] * 19 + [-1_205_000]
-    one = record(
+    recorded = record(
         tmp_path / "r",
         [Drawn([Series(values, "jitter", {"role": "self"})], "periodic", {"period_ns": 7_071_000})],
     )
-    (found,) = gather([one])
-    line = found.lines[0]
+    (table,) = gather([recorded])
+    line = table.lines[0]
     assert line.median_ns == pytest.approx(-2_000, abs=20)
     assert [limit.ns for limit in line.limits] == [pytest.approx(69_000, rel=0.01), 1_205_000]
     assert line.interval_ns == 3_535_500
@@ -109,8 +109,8 @@ def test_constant_lateness_has_no_jitter_but_is_judged(tmp_path: Path):
         Series([300_000] * 1_000, "latency", {"role": "self"}),
         Series([1_000] * 1_000, "jitter", {"role": "self"}),
     ]
-    one = record(tmp_path / "r", [Drawn(series, "periodic", {"period_ns": 2_000_000})])
-    together = frequency_grids(gather([one]))[-1]
+    recorded = record(tmp_path / "r", [Drawn(series, "periodic", {"period_ns": 2_000_000})])
+    together = frequency_grids(gather([recorded]))[-1]
     assert together.rows == [[together.rows[0][0], "1.67 kHz", "lateness", "1.67 kHz", "lateness"]]
     assert lower_hz(100.0, None) == (100.0, "jitter")
     assert lower_hz(None, None)[0] is None
@@ -126,21 +126,21 @@ def test_two_roles_are_two_lines_and_response_parts_are_none(tmp_path: Path):
         Series([9_000] * 50, "response", {"role": "master"}),
         Series([1_000] * 50, "response", {"segment": "service-time"}),
     ]
-    one = record(tmp_path / "r", [periodic, Drawn(parts, "response", {"path": "loop:pipe"})])
-    response, jitter = gather([one])
+    recorded = record(tmp_path / "r", [periodic, Drawn(parts, "response", {"path": "loop:pipe"})])
+    response, jitter = gather([recorded])
     assert [line.samples for line in response.lines] == [50]
     assert response.lines[0].limits[1].ns == 9_000
     assert [line.label.rpartition(", ")[2] for line in jitter.lines] == ["by itself", "observed"]
 
 
 def test_the_100_percent_figure_says_that_nothing_bounds_it(tmp_path: Path):
-    one = record(tmp_path / "r", [Drawn([Series(_us(6, 10, 200))])])
-    (found,) = gather([one])
-    assert found.lines[0].limits[1].low_hz == 0
-    lateness, frequency = frequency_grids([found])
+    recorded = record(tmp_path / "r", [Drawn([Series(_us(6, 10, 200))])])
+    (table,) = gather([recorded])
+    assert table.lines[0].limits[1].low_hz == 0
+    lateness, frequency = frequency_grids([table])
     assert "grows with the number of samples" in lateness.notes[0]
     assert any("no sample rules out" in note for note in frequency.notes)
-    assert "1 window of time" in str(found.lines[0].no_extremes)
+    assert "1 window of time" in str(table.lines[0].no_extremes)
     assert "†" in frequency.rows[0][1]  # measured every 1 ms
     assert "†" in frequency.rows[0][3]
 
@@ -149,15 +149,15 @@ def test_a_long_records_estimate_lies_beyond_its_maximum(tmp_path: Path):
     import numpy as np
 
     values = (10_000 + np.random.default_rng(3).exponential(4_000, 60_000)).astype(int).tolist()
-    (found,) = gather([record(tmp_path / "r", [Drawn([Series(values, windows=60)])])])
-    line = found.lines[0]
+    (table,) = gather([record(tmp_path / "r", [Drawn([Series(values, windows=60)])])])
+    line = table.lines[0]
     assert line.no_extremes is None
     assert line.extremes[-1].ns > (line.limits[1].ns or 0)
-    assert "once in 1e" in frequency_grids([found])[1].columns[-1].title
+    assert "once in 1e" in frequency_grids([table])[1].columns[-1].title
 
 
 def test_lost_answers_leave_no_frequency_at_100_percent(tmp_path: Path):
-    one = record(
+    recorded = record(
         tmp_path / "r",
         [
             Drawn(
@@ -167,20 +167,20 @@ def test_lost_answers_leave_no_frequency_at_100_percent(tmp_path: Path):
             )
         ],
     )
-    (found,) = gather([one])
-    assert found.lines[0].limits[1].hz == 0
-    lateness, frequency = frequency_grids([found])
+    (table,) = gather([recorded])
+    assert table.lines[0].limits[1].hz == 0
+    lateness, frequency = frequency_grids([table])
     assert lateness.rows[0][-1] == "unbounded"
     assert frequency.rows[0][3] == "none"
-    assert any("without an answer" in note for figure in timing_figures([found], []) for note in figure.notes)
+    assert any("without an answer" in note for figure in timing_figures([table], []) for note in figure.notes)
 
 
 def test_two_kernels_stand_side_by_side(tmp_path: Path):
     stock = record(tmp_path / "stock", [Drawn([Series(_us(6, 10, 200))])])
     rt = record(tmp_path / "rt", [Drawn([Series(_us(9, 12, 40))])], facts("PREEMPT_RT"))
-    (found,) = gather([stock, rt])
-    assert [line.label for line in found.lines] == ["6.12.0", "6.12.0-preempt_rt"]
-    (log,) = timing_figures([found], [])
+    (table,) = gather([stock, rt])
+    assert [line.label for line in table.lines] == ["6.12.0", "6.12.0-preempt_rt"]
+    (log,) = timing_figures([table], [])
     assert "12 serial bytes at 115200 baud: 1.04 ms" in str(log.specs)
 
 

@@ -14,7 +14,7 @@ from rtgauge_ext.papers.frequency.tables import frequency_sentence, sustained_se
 
 def curve(*repeats: tuple[int | None, int | None]) -> SustainedCurve:
     """A search whose repeats found (sustained, failing) periods (us)."""
-    found = [
+    actual = [
         RepeatResult(
             repeat=n,
             sustained_ns=None if good is None else good * 1_000,
@@ -22,12 +22,12 @@ def curve(*repeats: tuple[int | None, int | None]) -> SustainedCurve:
         )
         for n, (good, bad) in enumerate(repeats)
     ]
-    periods = [result.sustained_ns for result in found if result.sustained_ns is not None]
+    periods = [result.sustained_ns for result in actual if result.sustained_ns is not None]
     return SustainedCurve(
-        label="response, idle", record="r", probe="response", load="idle", cycles=100, points=[], found=found,
-        sustained_ns=max(periods) if len(periods) == len(found) else None,
+        label="response, idle", record="r", probe="response", load="idle", cycles=100, points=[], found=actual,
+        sustained_ns=max(periods) if len(periods) == len(actual) else None,
         spread_ns=(min(periods), max(periods)) if periods else None, coverage=0.5,
-        loss_at_most=None, no_end=all(result.failing_ns is None for result in found),
+        loss_at_most=None, no_end=all(result.failing_ns is None for result in actual),
     )  # fmt: skip
 
 

@@ -54,13 +54,13 @@ def test_some_loads_take_a_word() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "reported"),
     [("swarm:0", "1 to 5000"), ("swarm:x", "1 to 5000"), ("swarm:99999", "1 to 5000"), ("swarm:", "swarm:N"),
      ("read:x", "whole path"), ("read:", "DEVICE or FILE"),
      ("read:/a\nb", "whole path"), ("swam:3", "did you mean 'swarm'")],
 )  # fmt: skip
-def test_words_that_a_load_does_not_take(name: str, said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_words_that_a_load_does_not_take(name: str, reported: str) -> None:
+    with pytest.raises(InputError, match=reported):
         registry.get(name)
 
 

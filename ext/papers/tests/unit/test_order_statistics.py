@@ -44,13 +44,13 @@ def test_a_quantile_is_the_nearest_rank_within_a_bin(values, share, signed):
     values = values if signed else [abs(value) for value in values]
     ordered = sorted(map(abs, values))
     true = ordered[max(1, -(-share.numerator * len(ordered) // share.denominator)) - 1]
-    found = quantile(ranked(merged(values), absolute=signed), share, 0.95)
-    assert found.ns is not None
-    assert true <= found.ns <= true + abs(true) * 0.01 + 1
-    assert found.ns <= max(ordered)
-    assert found.low_ns is not None
-    assert found.low_ns <= found.ns
-    assert found.high_ns is None or found.high_ns >= found.ns
+    actual = quantile(ranked(merged(values), absolute=signed), share, 0.95)
+    assert actual.ns is not None
+    assert true <= actual.ns <= true + abs(true) * 0.01 + 1
+    assert actual.ns <= max(ordered)
+    assert actual.low_ns is not None
+    assert actual.low_ns <= actual.ns
+    assert actual.high_ns is None or actual.high_ns >= actual.ns
 
 
 @settings(max_examples=200)
@@ -102,17 +102,17 @@ def test_a_missed_activation_counts_with_its_later_latency():
 
 
 def test_of_all_of_them_the_largest_is_only_a_lower_bound():
-    found = quantile(ranked(merged(range(1_000))), Fraction(1), 0.95)
-    assert (found.ns, found.low_ns, found.high_ns) == (999, 999, None)
+    actual = quantile(ranked(merged(range(1_000))), Fraction(1), 0.95)
+    assert (actual.ns, actual.low_ns, actual.high_ns) == (999, 999, None)
 
 
 @settings(max_examples=100)
 @given(st.lists(st.integers(-5_000_000, 5_000_000), min_size=1, max_size=60), st.data())
 def test_values_keep_their_signs_if_requested(values, data):
     rank = data.draw(st.integers(1, len(values)))
-    true, found = sorted(values)[rank - 1], ranked(merged(values))
-    assert found.smallest_at(rank) <= true <= found.largest_at(rank)
-    assert found.largest_at(rank) - found.smallest_at(rank) <= abs(true) * 0.011 + 1
+    true, actual = sorted(values)[rank - 1], ranked(merged(values))
+    assert actual.smallest_at(rank) <= true <= actual.largest_at(rank)
+    assert actual.largest_at(rank) - actual.smallest_at(rank) <= abs(true) * 0.011 + 1
 
 
 @settings(max_examples=100)
@@ -125,10 +125,10 @@ def test_unplaced_samples_widen_the_bounds_of_every_rank(placed, hidden, data):
     every = sorted(placed + hidden)
     rank = data.draw(st.integers(1, len(every)))
     group = UnplacedGroup(from_ns=every[0], count=len(hidden), max_ns=every[-1])
-    found = ranked(
+    actual = ranked(
         replace(merged(placed), count=len(every), min_ns=every[0], max_ns=every[-1], unplaced=[group])
     )
-    assert found.smallest_at(rank) <= every[rank - 1] <= found.largest_at(rank)
+    assert actual.smallest_at(rank) <= every[rank - 1] <= actual.largest_at(rank)
 
 
 def test_no_samples_have_no_quantile():

@@ -102,15 +102,15 @@ def test_the_search_ends_at_the_machines_limit(limit_ns: int):
         points.append(point(period, int(period < limit_ns)))
         steps += 1
         assert steps < 8
-    found = repeat_result(points, 1)
-    assert found.sustained_ns is not None
-    assert found.failing_ns is not None
-    assert found.failing_ns < limit_ns <= found.sustained_ns <= found.failing_ns * 1.11
+    actual = repeat_result(points, 1)
+    assert actual.sustained_ns is not None
+    assert actual.failing_ns is not None
+    assert actual.failing_ns < limit_ns <= actual.sustained_ns <= actual.failing_ns * 1.11
 
 
 def test_a_loss_at_a_long_period_ends_the_search_there():
-    found = repeat_result([point(10_000, 0), point(5_000, 1), point(2_000, 0)], 1)
-    assert (found.sustained_ns, found.failing_ns) == (10_000, 5_000)
+    actual = repeat_result([point(10_000, 0), point(5_000, 1), point(2_000, 0)], 1)
+    assert (actual.sustained_ns, actual.failing_ns) == (10_000, 5_000)
     assert repeat_result([point(10_000, 1)], 1) == RepeatResult(
         repeat=1, sustained_ns=None, failing_ns=10_000
     )
@@ -120,13 +120,13 @@ def test_a_loss_at_a_long_period_ends_the_search_there():
 
 def steps_of(limits_ns: list[int], lost_each: int = 2, **more: Any) -> list[Drawn]:
     """The first steps of a search on a machine whose repeats have these limits."""
-    found: list[Drawn] = []
+    actual: list[Drawn] = []
     for repeat, limit in enumerate(limits_ns, 1):
         for period in PERIODS:
             series = Series(
                 [10_000] * 500, "response", {"role": "master"}, lost=lost_each if period < limit else 0
             )
-            found.append(
+            actual.append(
                 Drawn(
                     [series],
                     "response",
@@ -135,17 +135,17 @@ def steps_of(limits_ns: list[int], lost_each: int = 2, **more: Any) -> list[Draw
                     **more,
                 )
             )
-    return found
+    return actual
 
 
 def test_each_repeat_is_halved_until_the_resolution(tmp_path: Path):
     drawn = steps_of([150_000, 300_000])
     for number in range(8):
-        one = record(tmp_path / str(number), drawn)
-        wanted = next_keys(one)
-        if not wanted:
+        recorded = record(tmp_path / str(number), drawn)
+        expected = next_keys(recorded)
+        if not expected:
             break
-        for key in wanted:
+        for key in expected:
             limit = [150_000, 300_000][key.repeat - 1]
             series = Series(
                 [10_000] * 500,
@@ -154,8 +154,8 @@ def test_each_repeat_is_halved_until_the_resolution(tmp_path: Path):
                 lost=int(key.parameters.get("interval_ns") < limit),
             )
             drawn.append(Drawn([series], "response", key.parameters.values, repeat=key.repeat))
-    (curve,) = curves([one])
-    assert [found.complete for found in curve.found] == [True, True]
+    (curve,) = curves([recorded])
+    assert [actual.complete for actual in curve.found] == [True, True]
     low, high = curve.spread_ns or (0, 0)
     assert 150_000 <= low <= 165_000
     assert 300_000 <= high <= 330_000
@@ -171,8 +171,8 @@ def test_the_curve_counts_what_was_lost_and_what_was_long(tmp_path: Path):
         Series([10_000] * 100, "response", {"role": "master"}),
     ]
     drawn = [
-        Drawn([one], "response", {"interval_ns": period})
-        for one, period in zip(series, (500_000, 5_000_000, 10_000_000), strict=True)
+        Drawn([item], "response", {"interval_ns": period})
+        for item, period in zip(series, (500_000, 5_000_000, 10_000_000), strict=True)
     ]
     (curve,) = curves([record(tmp_path / "r", drawn)])
     assert [(p.period_ns, p.cycles, p.lost, p.over_half, p.long) for p in curve.points] == [
@@ -205,9 +205,9 @@ def test_no_sustained_period_is_reported(tmp_path: Path):
 
 def test_an_invalid_step_says_nothing(tmp_path: Path):
     mark = Mark(name="engine-died", severity=Severity.INVALID, detail="why")
-    one = record(tmp_path / "r", steps_of([0], marks=[mark]))
-    assert curves([one]) == []
-    assert next_keys(one) == []
+    recorded = record(tmp_path / "r", steps_of([0], marks=[mark]))
+    assert curves([recorded]) == []
+    assert next_keys(recorded) == []
 
 
 def test_a_search_is_left_out_of_the_other_tables(tmp_path: Path):
@@ -276,8 +276,8 @@ def test_adam2021_has_the_paper_s_settings_and_a_search():
 
 
 def test_no_later_step_is_longer_than_the_longest_of_the_first(tmp_path: Path):
-    one: Record = record(tmp_path / "r", steps_of([3_000_000]))
-    assert all(key.parameters.get("interval_ns") < max(PERIODS) for key in next_keys(one))
+    recorded: Record = record(tmp_path / "r", steps_of([3_000_000]))
+    assert all(key.parameters.get("interval_ns") < max(PERIODS) for key in next_keys(recorded))
 
 
 def test_brown2010_searches_idle_and_loaded_with_other_loads_too():

@@ -95,6 +95,6 @@ def test_the_first_line_is_in_the_document(tmp_path, text: str) -> None:
     file = tmp_path / "set.toml"
     file.write_text(text)
     document = json.loads(sched(file, "--json").stdout)
-    said = f"{document['answer'].upper()}  {document['name']}: {document['conclusion']}"
+    reported = f"{document['answer'].upper()}  {document['name']}: {document['conclusion']}"
     assert document["conclusion"]
-    assert sched(file).stdout.startswith(said)
+    assert sched(file).stdout.startswith(reported)

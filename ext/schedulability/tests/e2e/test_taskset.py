@@ -75,7 +75,7 @@ def test_json_has_the_counts_and_the_segments(file):
     )
     (step,) = json.loads(completed.stdout)["steps"]
     assert [(task["task"], task["activations"]) for task in step["tasks"]] == [("high", 40), ("low", 20)]
-    assert {(one["task"], one["activation"]) for one in step["segments"]} == {
+    assert {(segment["task"], segment["activation"]) for segment in step["segments"]} == {
         ("high", n) for n in range(1, 5)
     } | {("low", 1), ("low", 2)}
     assert step["parameters"]["execution"] == "cpu"
@@ -84,7 +84,7 @@ def test_json_has_the_counts_and_the_segments(file):
 
 @pytest.mark.root
 def test_the_papers_experiment(tmp_path):
-    done = good(
+    finished = good(
         invoke(
             "run",
             "delgado2020-tasks",
@@ -98,8 +98,8 @@ def test_the_papers_experiment(tmp_path):
             tmp_path,
         )
     )
-    assert "τ3" in done.stdout
-    assert "29 ms" in done.stdout
+    assert "τ3" in finished.stdout
+    assert "29 ms" in finished.stdout
     (record,) = tmp_path.iterdir()
     page = (record / "report.html").read_text(encoding="utf-8")
     for text in (

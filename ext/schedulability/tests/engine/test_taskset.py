@@ -43,11 +43,11 @@ def taskset(engine, tasks, *words, warm_up=80, duration=400) -> Stream:
 
 def by_task(stream):
     """task -> metric -> summary."""
-    found = {}
+    actual = {}
     summaries = {line["series"]: line for line in stream.all("summary")}
     for series in stream.all("series"):
-        found.setdefault(series["labels"]["task"], {})[series["metric"]] = summaries[series["series"]]
-    return found
+        actual.setdefault(series["labels"]["task"], {})[series["metric"]] = summaries[series["series"]]
+    return actual
 
 
 @pytest.mark.parametrize("execution", ["wall", "cpu"])
@@ -57,28 +57,32 @@ def test_the_papers_set_is_run_as_it_is_written(engine, execution):
     hello = stream.one("hello")
     assert [loop["task"] for loop in hello["busy_loop"]] == ["τ1", "τ2", "τ3"]
     assert all(loop["pass_ns"] > 0 and loop["thread_clock_ns"] > 0 for loop in hello["busy_loop"])
-    found = by_task(stream)
-    assert {task: list(metrics) for task, metrics in found.items()} == {task: METRICS for *_, task in TABLE_6}
+    actual = by_task(stream)
+    assert {task: list(metrics) for task, metrics in actual.items()} == {
+        task: METRICS for *_, task in TABLE_6
+    }
     for _, period, execution_ms, _, _, task in TABLE_6:
-        one = found[task]
+        item = actual[task]
         releases = 400 // period
         for metric in METRICS:
-            assert one[metric]["count"] == releases, (task, metric)
-            assert one[metric]["warm_up"]["count"] == 80 // period - (metric in {"period", "absolute-jitter"})
-            assert (one[metric]["missed"], one[metric]["lost"], one[metric]["impossible"]) == (0, 0, 0)
+            assert item[metric]["count"] == releases, (task, metric)
+            assert item[metric]["warm_up"]["count"] == 80 // period - (
+                metric in {"period", "absolute-jitter"}
+            )
+            assert (item[metric]["missed"], item[metric]["lost"], item[metric]["impossible"]) == (0, 0, 0)
         # exact identities of the sums, however late everything was
-        assert one["latency"]["sum_ns"] + one["response-from-start"]["sum_ns"] == one["response"]["sum_ns"]
-        assert one["response-from-start"]["min_ns"] >= (execution_ms - (execution == "wall")) * MS
-        assert one["response"]["max_ns"] >= one["latency"]["max_ns"]
+        assert item["latency"]["sum_ns"] + item["response-from-start"]["sum_ns"] == item["response"]["sum_ns"]
+        assert item["response-from-start"]["min_ns"] >= (execution_ms - (execution == "wall")) * MS
+        assert item["response"]["max_ns"] >= item["latency"]["max_ns"]
     if execution == "cpu":
         assert all(
-            found[task]["execution"]["min_ns"] > 0.98 * execution_ms * MS
+            actual[task]["execution"]["min_ns"] > 0.98 * execution_ms * MS
             for _, _, execution_ms, _, _, task in TABLE_6
         )
     # the lowest waits for both others at least once a hyperperiod: nothing runs beside it on one CPU
-    assert found["τ3"]["latency"]["max_ns"] > 6 * MS
-    assert found["τ3"]["preemptions"]["sum_ns"] > 0
-    assert found["τ3"]["latency"]["thread"]["involuntary_switches"] > 0
+    assert actual["τ3"]["latency"]["max_ns"] > 6 * MS
+    assert actual["τ3"]["preemptions"]["sum_ns"] > 0
+    assert actual["τ3"]["latency"]["thread"]["involuntary_switches"] > 0
 
 
 def test_the_segments_name_the_running_task(engine):
@@ -88,11 +92,11 @@ def test_the_segments_name_the_running_task(engine):
     tasks = {line["series"]: line["labels"]["task"] for line in stream.all("series")}
     for n, (*_, task) in enumerate(TABLE_6):
         mine = [segment for segment in segments if tasks[segment["series"]] == task]
-        assert {one["activation"] for one in mine} == set(range(1, 80 // TABLE_6[n][1] + 1))
-        assert all(one["end_ns"] >= one["start_ns"] >= zero[0] for one in mine)
-        assert mine == sorted(mine, key=lambda one: one["start_ns"])
+        assert {own["activation"] for own in mine} == set(range(1, 80 // TABLE_6[n][1] + 1))
+        assert all(own["end_ns"] >= own["start_ns"] >= zero[0] for own in mine)
+        assert mine == sorted(mine, key=lambda item: item["start_ns"])
     # one CPU: two tasks never run at the same time
-    ordered = sorted(segments, key=lambda one: one["start_ns"])
+    ordered = sorted(segments, key=lambda item: item["start_ns"])
     assert all(a["end_ns"] <= b["start_ns"] for a, b in itertools.pairwise(ordered))
 
 
@@ -114,11 +118,11 @@ def test_offsets_and_deadlines(engine):
     stream = taskset(
         engine, [(90, 20, 2, 20, 5, "late"), (80, 20, 4, 4, 0, "tight")], warm_up=0, duration=200
     )
-    found = by_task(stream)
-    assert found["late"]["latency"]["count"] == 10  # 5, 25, ... 185
+    metrics = by_task(stream)
+    assert metrics["late"]["latency"]["count"] == 10  # 5, 25, ... 185
     # 4 ms of work with a deadline of 4 ms: whatever the machine does, the end lies after it
-    assert found["tight"]["tardiness"]["min_ns"] > 0
-    assert found["tight"]["tardiness"]["sum_ns"] == found["tight"]["response"]["sum_ns"] - 10 * 4 * MS
+    assert metrics["tight"]["tardiness"]["min_ns"] > 0
+    assert metrics["tight"]["tardiness"]["sum_ns"] == metrics["tight"]["response"]["sum_ns"] - 10 * 4 * MS
 
 
 @pytest.mark.parametrize("words", [["--policy=rr"], ["--policy=deadline", "--pin=off"]])
@@ -135,10 +139,10 @@ def test_an_overload_is_bounded_and_marked_unfinished(engine):
         engine, [(90, 10, 8, 10, 0, "high"), (80, 20, 10, 20, 0, "low")], "--force", warm_up=0, duration=1000
     )
     assert stream.reason == "duration"
-    found = by_task(stream)
+    metrics = by_task(stream)
     assert "unfinished" in stream.marks
-    assert found["low"]["response"]["count"] < 50
-    assert found["low"]["tardiness"]["max_ns"] > 0
+    assert metrics["low"]["response"]["count"] < 50
+    assert metrics["low"]["tardiness"]["max_ns"] > 0
 
 
 def test_an_ordinary_process_survives_an_overload(engine):

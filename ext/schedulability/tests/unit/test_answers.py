@@ -51,9 +51,9 @@ def test_every_cpu_by_itself_and_the_worst_is_the_sets():
 
 def test_offsets_that_save_a_set_are_not_taken_for_proof():
     pair = [Task("a", 4, 2, 2, 99), Task("b", 4, 2, 2, 98, offset_ns=2)]
-    found = analysed(*pair).cpus[0]
-    assert found.answer == "cannot tell"
-    assert "meets its deadline" in found.tasks[1].reason
+    actual = analysed(*pair).cpus[0]
+    assert actual.answer == "cannot tell"
+    assert "meets its deadline" in actual.tasks[1].reason
     assert analysed(pair[0], Task("b", 4, 2, 2, 98, offset_ns=1)).answer == "not schedulable"
     assert analysed(pair[0], Task("b", 4, 2, 2, 98)).answer == "not schedulable"
     long = [

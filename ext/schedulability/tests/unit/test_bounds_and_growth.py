@@ -62,7 +62,9 @@ def test_a_set_within_a_bound_is_schedulable(tasks):
     if within_liu_layland(ordered):
         assert within_hyperbolic(ordered)
     if within_hyperbolic(ordered):
-        assert all(found <= task.deadline_ns for found, task in zip(responses(ordered), ordered, strict=True))
+        assert all(
+            actual <= task.deadline_ns for actual, task in zip(responses(ordered), ordered, strict=True)
+        )
 
 
 def scheduling_points(tasks) -> Fraction:
@@ -74,13 +76,15 @@ def scheduling_points(tasks) -> Fraction:
     factors = []
     for rank, task in enumerate(tasks):
         points = {task.deadline_ns} | {
-            k * one.period_ns for one in tasks[:rank] for k in range(1, task.deadline_ns // one.period_ns + 1)
+            k * item.period_ns
+            for item in tasks[:rank]
+            for k in range(1, task.deadline_ns // item.period_ns + 1)
         }
         factors.append(
             max(
                 Fraction(
                     t,
-                    sum(-(-t // one.period_ns) * one.execution_ns for one in tasks[:rank])
+                    sum(-(-t // task.period_ns) * task.execution_ns for task in tasks[:rank])
                     + task.execution_ns,
                 )
                 for t in points

@@ -37,22 +37,22 @@ def on_cpus(made, *cpus):
 def test_the_largest_latency_of_any_step_on_the_tasks_cpu(tmp_path):
     idle = on_cpus(step([[1_000, 9_000], [2_000, 3_000]])[0], 0, 1)
     loaded = on_cpus(step([[1_000, 4_000], [2_000, 70_000]], name="02-wakeup-cpu", load="cpu")[0], 0, 1)
-    found, notes = jitter_from_record(task_set(0, 1), record(tmp_path, idle, loaded))
-    assert [task.jitter_ns for task in found.tasks] == [9_000, 70_000]
+    measured, notes = jitter_from_record(task_set(0, 1), record(tmp_path, idle, loaded))
+    assert [task.jitter_ns for task in measured.tasks] == [9_000, 70_000]
     assert any("02-wakeup-cpu" in note and "CPU 1" in note for note in notes)
 
 
 def test_what_the_file_states_stays(tmp_path):
-    found, _ = jitter_from_record(
+    measured, _ = jitter_from_record(
         task_set(0, 1, stated=("t1",)), record(tmp_path, on_cpus(step([1_000])[0], 0))
     )
-    assert [task.jitter_ns for task in found.tasks] == [1_000, 5]
+    assert [task.jitter_ns for task in measured.tasks] == [1_000, 5]
 
 
 def test_missed_activations_count_with_their_later_latency(tmp_path):
     made = on_cpus(step([1_000, 2_000], missed=[3_000_000])[0], 0)
-    found, _ = jitter_from_record(task_set(0), record(tmp_path, made))
-    assert found.tasks[0].jitter_ns >= 2_900_000
+    measured, _ = jitter_from_record(task_set(0), record(tmp_path, made))
+    assert measured.tasks[0].jitter_ns >= 2_900_000
 
 
 def test_early_timers_are_no_negative_jitter(tmp_path):
@@ -61,15 +61,15 @@ def test_early_timers_are_no_negative_jitter(tmp_path):
     )  # the histogram has no negative bins; a calibrated timer's summary may be negative all the same
     (series,) = made.series
     series.min_ns = series.max_ns = series.filled.min_ns = series.filled.max_ns = -100
-    found, _ = jitter_from_record(task_set(0), record(tmp_path, made))
-    assert found.tasks[0].jitter_ns == 0
+    measured, _ = jitter_from_record(task_set(0), record(tmp_path, made))
+    assert measured.tasks[0].jitter_ns == 0
 
 
 def test_invalid_steps_are_left_out_and_doubtful_ones_named(tmp_path):
     invalid = on_cpus(step([9_000_000], marks=[mark()])[0], 0)
     doubtful = on_cpus(step([1_000], name="02-wakeup-cpu", marks=[mark(severity=Severity.DOUBTFUL)])[0], 0)
-    found, notes = jitter_from_record(task_set(0), record(tmp_path, invalid, doubtful))
-    assert found.tasks[0].jitter_ns == 1_000
+    measured, notes = jitter_from_record(task_set(0), record(tmp_path, invalid, doubtful))
+    assert measured.tasks[0].jitter_ns == 1_000
     assert any("invalid" in note for note in notes)
     assert any("doubtful" in note for note in notes)
     with pytest.raises(InputError, match="does not contain valid latencies"):

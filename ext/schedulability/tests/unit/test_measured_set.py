@@ -121,7 +121,7 @@ def test_a_step_of_another_probe_has_none():
 
 
 def test_only_the_highest_priority_shows_a_kernel_delay():
-    assert [(one.metric, one.labels["task"]) for one in highest(a_step()[0])] == [("latency", "high")]
+    assert [(task.metric, task.labels["task"]) for task in highest(a_step()[0])] == [("latency", "high")]
 
 
 def test_segments_start_at_time_0():
@@ -155,7 +155,7 @@ def test_segments_start_at_time_0():
                 )
             )
         )
-    assert [(one.task, one.start_ns, one.end_ns) for one in run_segments(result)] == [
+    assert [(segment.task, segment.start_ns, segment.end_ns) for segment in run_segments(result)] == [
         ("a", 10, 15),
         ("b", 500, 505),
     ]
@@ -204,41 +204,41 @@ def test_tables_7_and_8():
 
 
 def test_the_timeline_joins_tiny_parts_and_shows_late_ones():
-    found = measured_timeline(measured_set(a_step(segments=SEGMENTS)[0]), 0)
-    assert found is not None
-    assert found.end_ns == 40 * MS
-    assert [(one.task, one.start_ns, one.end_ns) for one in found.segments[:2]] == [
+    measured_line = measured_timeline(measured_set(a_step(segments=SEGMENTS)[0]), 0)
+    assert measured_line is not None
+    assert measured_line.end_ns == 40 * MS
+    assert [(segment.task, segment.start_ns, segment.end_ns) for segment in measured_line.segments[:2]] == [
         ("high", 20_000, 3_020_000),
         ("<low>", 3_030_000, 8_030_000),
     ]
     assert [
         (activation.activation, activation.missed)
-        for activation in found.activations
+        for activation in measured_line.activations
         if activation.task == "high"
     ] == [
         (1, False),
         (2, False),
         (3, True),
     ]
-    assert found.preemptions == []
+    assert measured_line.preemptions == []
     assert measured_timeline(measured_set(a_step()[0]), 0) is None
 
 
 def test_a_visible_gap_is_a_preemption():
     cut = [segment("<low>", 1, 3, 5), segment("<low>", 1, 6, 9)]
-    found = measured_timeline(measured_set(a_step(segments=cut)[0]), 0)
-    assert found is not None
-    assert [(preemption.start_ns, preemption.end_ns) for preemption in found.preemptions] == [
+    measured_line = measured_timeline(measured_set(a_step(segments=cut)[0]), 0)
+    assert measured_line is not None
+    assert [(preemption.start_ns, preemption.end_ns) for preemption in measured_line.preemptions] == [
         (5 * MS, 6 * MS)
     ]
 
 
 def test_the_calculated_timeline_is_as_long():
-    found = calculated_timeline(measured_set(a_step()[0]), 0)
-    assert found is not None
-    assert found.end_ns == 40 * MS
-    assert max(one.end_ns for one in found.segments) <= 40 * MS
-    assert len([one for one in found.segments if one.task == "high"]) == 4
+    actual = calculated_timeline(measured_set(a_step()[0]), 0)
+    assert actual is not None
+    assert actual.end_ns == 40 * MS
+    assert max(segment.end_ns for segment in actual.segments) <= 40 * MS
+    assert len([segment for segment in actual.segments if segment.task == "high"]) == 4
 
 
 def test_the_figure():
@@ -258,8 +258,8 @@ def test_the_page_has_the_papers_tables(tmp_path, execution):
         marks=[Mark(name="unfinished", severity=Severity.DOUBTFUL, detail="2 <of> them")],
     )
     loaded, _ = a_step(load="papers", name="02-taskset-papers", execution=execution)
-    for one in (idle, loaded):
-        place = tmp_path / "steps" / one.id
+    for item in (idle, loaded):
+        place = tmp_path / "steps" / item.id
         place.mkdir(parents=True)
         with (place / "windows.parquet").open("wb") as file:
             write_windows(windows, file)
@@ -284,8 +284,10 @@ def test_the_page_has_the_papers_tables(tmp_path, execution):
 
 def test_execution_times_from_a_record(tmp_path):
     made = a_step()[0]
-    found, notes = execution_from_record(TASKSET.own(made.key).task_set, Record(tmp_path, run(), [made], {}))
-    assert [task.execution_ns for task in found.tasks] == [3 * MS + 9, 5 * MS]
+    measured, notes = execution_from_record(
+        TASKSET.own(made.key).task_set, Record(tmp_path, run(), [made], {})
+    )
+    assert [task.execution_ns for task in measured.tasks] == [3 * MS + 9, 5 * MS]
     assert "01-taskset-idle" in notes[0]
     invalid = a_step(marks=[Mark(name="watchdog", severity=Severity.INVALID, detail="x")])[0]
     with pytest.raises(InputError, match="only in steps that are marked invalid"):

@@ -112,7 +112,7 @@ def test_agrees_with_the_worst_schedule_with_jitter_and_blocking(tasks):
     for rank, task in enumerate(tasks):
         mine = tasks[: rank + 1]
         until = horizon(mine) + task.blocking_ns
-        first = math.lcm(*(one.period_ns for one in mine)) // task.period_ns + 1
+        first = math.lcm(*(own.period_ns for own in mine)) // task.period_ns + 1
         ran = run(mine, until, blocked=task.blocking_ns)
         # At a utilisation of 1 the activations of the first hyperperiod may be done only long after it.
         while any(job.finish is None for job in ran.jobs[rank][:first]):

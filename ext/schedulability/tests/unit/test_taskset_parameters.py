@@ -31,20 +31,20 @@ def refusal(**written):
 
 
 def test_what_is_left_out_is_filled_in():
-    found = parameters(name="pair")
-    assert found.name == "pair"
-    assert [(task.name, task.priority, task.deadline_ns, task.cpu) for task in found.tasks] == [
+    actual = parameters(name="pair")
+    assert actual.name == "pair"
+    assert [(task.name, task.priority, task.deadline_ns, task.cpu) for task in actual.tasks] == [
         ("a", 99, 10 * MS, 0),
         ("b", 98, 20 * MS, 0),
     ]
     assert (
-        found.policy,
-        found.execution,
-        found.pin,
-        found.duration_ns,
-        found.dma_latency_us,
+        actual.policy,
+        actual.execution,
+        actual.pin,
+        actual.duration_ns,
+        actual.dma_latency_us,
     ) == ("fifo", "wall", True, 10**10, 0)
-    assert found.task_set.cpus == [0]
+    assert actual.task_set.cpus == [0]
 
 
 def test_the_engines_command_line():
@@ -67,8 +67,8 @@ def test_the_engines_command_line():
 def test_a_file_instead_of_tasks(tmp_path):
     path = tmp_path / "pair.toml"
     path.write_text('[[task]]\nname = "c"\nperiod = "1ms"\nexecution = "100us"\n')
-    found = normalise(PROBE, {"file": str(path)}, "here")
-    assert (found.name, found.tasks[0].name) == ("pair", "c")
+    actual = normalise(PROBE, {"file": str(path)}, "here")
+    assert (actual.name, actual.tasks[0].name) == ("pair", "c")
     assert "not both" in refusal(file=str(path))
     with pytest.raises(InputError, match=r"task set .*missing\.toml does not exist"):
         normalise(PROBE, {"file": str(tmp_path / "missing.toml")}, "here")
@@ -77,7 +77,7 @@ def test_a_file_instead_of_tasks(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("written", "says"),
+    ("written", "expected_text"),
     [
         ({"task": [{**A, "period": "0s"}]}, "0"),
         ({"task": [{**A, "execution": "11ms"}]}, "can never meet its deadline"),
@@ -103,14 +103,14 @@ def test_a_file_instead_of_tasks(tmp_path):
         ({"task": []}, "has no task"),
     ],
 )
-def test_what_is_refused(written, says):
-    assert says in refusal(**written)
+def test_what_is_refused(written, expected_text):
+    assert expected_text in refusal(**written)
 
 
 @pytest.mark.parametrize("cpu", ["1", "1-1"])
 def test_the_cpu_of_a_command_line_is_that_of_all_tasks(cpu):
-    found = parameters(cpu=cpu)
-    assert (found.cpu, [task.cpu for task in found.tasks]) == (1, [1, 1])
+    actual = parameters(cpu=cpu)
+    assert (actual.cpu, [task.cpu for task in actual.tasks]) == (1, [1, 1])
 
 
 def test_a_forced_overload_may_be_short():

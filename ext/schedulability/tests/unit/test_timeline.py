@@ -28,32 +28,33 @@ def drawn(tasks):
 
 
 def test_the_papers_figure_5():
-    found = timeline(tasks_of((10, 3), (20, 5), (40, 10)))
-    mine = [(segment.start_ns, segment.end_ns) for segment in found.segments if segment.task == "t2"]
+    drawn_timeline = timeline(tasks_of((10, 3), (20, 5), (40, 10)))
+    mine = [(segment.start_ns, segment.end_ns) for segment in drawn_timeline.segments if segment.task == "t2"]
     assert mine == [(8, 10), (13, 20), (28, 29)]
-    assert preemptions(found.segments) == [
+    assert preemptions(drawn_timeline.segments) == [
         Segment(task="t2", activation=1, start_ns=start, end_ns=end) for start, end in ((10, 13), (20, 28))
     ]
-    assert (found.hyperperiod_ns, found.end_ns, found.misses) == (40, 40, [])
+    assert (drawn_timeline.hyperperiod_ns, drawn_timeline.end_ns, drawn_timeline.misses) == (40, 40, [])
 
 
 @settings(max_examples=200)
 @given(task_sets(offsets=True, load=None))
 def test_agrees_with_the_schedule_tick_by_tick(tasks):
     assume(tasks)
-    found = timeline(tasks)
-    assert found.end_ns == max(task.offset_ns for task in tasks) + math.lcm(
+    drawn_timeline = timeline(tasks)
+    assert drawn_timeline.end_ns == max(task.offset_ns for task in tasks) + math.lcm(
         *(task.period_ns for task in tasks)
     )
-    ran = run(tasks, found.end_ns, critical=False)
-    running: list[int | None] = [None] * found.end_ns
-    for segment in found.segments:
+    ran = run(tasks, drawn_timeline.end_ns, critical=False)
+    running: list[int | None] = [None] * drawn_timeline.end_ns
+    for segment in drawn_timeline.segments:
         for tick in range(segment.start_ns, segment.end_ns):
             assert running[tick] is None
             running[tick] = int(segment.task[1:])
     assert running == ran.running
     finished = {
-        (activation.task, activation.activation): activation.finish_ns for activation in found.activations
+        (activation.task, activation.activation): activation.finish_ns
+        for activation in drawn_timeline.activations
     }
     assert finished == {
         (f"t{rank}", number): job.finish
@@ -112,12 +113,12 @@ def test_no_line_is_too_wide_and_nobody_is_lost(tasks, width, plain, name):
     )
     assume(len({task.name for task in tasks}) == len(tasks))
     names = [task.name for task in tasks]
-    found = drawn(tasks)
-    lines = timeline_lines(found, names, width, plain=plain)
+    actual = drawn(tasks)
+    lines = timeline_lines(actual, names, width, plain=plain)
     assert all(cell_len(line) <= max(width, 30) for line in lines)
     for line, task in zip(lines, names, strict=False):
-        ran = any(segment.task == task for segment in found.segments)
-        late = any(activation.task == task and activation.missed for activation in found.activations)
+        ran = any(segment.task == task for segment in actual.segments)
+        late = any(activation.task == task and activation.missed for activation in actual.activations)
         assert any(sign in line for sign in "█▄#+!") or not (ran or late)
 
 

@@ -34,7 +34,7 @@ class Machine:
 def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
     made = Machine()
     monkeypatch.setattr(injected_causes, "now_ns", made.now_ns)
-    monkeypatch.setattr(injected_causes, "TOLD", [])
+    monkeypatch.setattr(injected_causes, "INJECTIONS", [])
     return made
 
 
@@ -53,7 +53,7 @@ def test_throttling_during_a_reading_is_noted(machine: Machine, is_counted: bool
 
     machine.gaps = {50_000: 30_000}
     ThrottlingClock(throttled_ns).work(200_000)
-    ((begin, end, _, after),) = injected_causes.TOLD
+    ((begin, end, _, after),) = injected_causes.INJECTIONS
     assert end - begin == 27 * MS
     assert 50_000 < begin <= 82_000
     assert after < 10_000
@@ -74,7 +74,7 @@ def test_a_second_throttling_may_begin_during_the_reading(machine: Machine):
     machine.gaps = {50_000: 24 * MS}
     machine.throttled_ns += 23 * MS
     clock.work(30 * MS)
-    assert [(begin // MS, end - begin) for begin, end, _, _ in injected_causes.TOLD] == [
+    assert [(begin // MS, end - begin) for begin, end, _, _ in injected_causes.INJECTIONS] == [
         (0, 23 * MS),
         (24, 29 * MS),
     ]
@@ -89,7 +89,7 @@ def test_a_throttling_may_have_begun_before_the_sleep(machine: Machine, monkeypa
     machine.throttle(27 * MS)
     machine.time_ns += 2 * MS
     clock.work(200_000)
-    ((begin, end, before, _),) = injected_causes.TOLD
+    ((begin, end, before, _),) = injected_causes.INJECTIONS
     assert (begin, end - begin) == (last + 2 * MS, 27 * MS)
     assert begin - before == pytest.approx(last, abs=2_000)
 
@@ -97,14 +97,14 @@ def test_a_throttling_may_have_begun_before_the_sleep(machine: Machine, monkeypa
 def test_a_gap_in_which_nothing_was_counted_is_undetermined(machine: Machine):
     machine.gaps = {50_000: 30_000}
     ThrottlingClock(lambda: 0).work(200_000)
-    assert injected_causes.TOLD == []
+    assert injected_causes.INJECTIONS == []
 
 
 def test_a_fair_program_may_run_before_a_throttled_injector():
     throttling = next(cause for cause in CAUSES if cause.name == "real-time throttling")
     ran = [(0, 10 * MS), (61 * MS, 70 * MS)]
-    told = (12 * MS, 60 * MS)
-    assert bounded(throttling, *told, 0, 0, ran) == (*told, 10 * MS, 61 * MS)
+    reported = (12 * MS, 60 * MS)
+    assert bounded(throttling, *reported, 0, 0, ran) == (*reported, 10 * MS, 61 * MS)
 
 
 def test_a_timer_that_was_late_while_a_task_ran_is_not_the_task():

@@ -348,12 +348,12 @@ def test_the_shell_prints_stalls_as_the_program_does(tmp_path: Path) -> None:
     file.write_text("5 9\n")
     script = SHELL.replace('>"$6"', ">/dev/null")
     until = int(float(Path("/proc/uptime").read_text().split()[0])) + 2
-    done = subprocess.run(
+    completed = subprocess.run(
         ["sh", "-c", script, "sh", "rtgauge-x", "irqs-off", "1000", "3", str(until), str(file)],
         capture_output=True,
         text=True,
         check=True,
     )
-    stalls = injected_stalls(done.stdout)
+    stalls = injected_stalls(completed.stdout)
     assert stalls
     assert set(stalls) == {Injected("irqs-off", 3, 5, 9)}

@@ -41,7 +41,7 @@ def test_response_has_a_line_for_the_whole_and_its_counters() -> None:
 
 def test_the_total_of_periodic_is_what_the_task_itself_sees() -> None:
     step = probe("periodic", "--period", "4ms", "--cycles", 200)
-    by = {(one["metric"], one["labels"]["role"]): one for one in step["series"]}
+    by = {(series["metric"], series["labels"]["role"]): series for series in step["series"]}
     assert list(by) == [
         ("latency", "self"),
         ("jitter", "self"),
@@ -102,7 +102,7 @@ def test_a_plan_holds_both_with_a_load_and_has_a_page(tmp_path: Path) -> None:
 @pytest.mark.tracefs
 def test_the_parts_are_reported_and_the_instance_removed() -> None:
     step = probe("response", "--path", "loop:udp", "--interval", "1ms", "--cycles", 200, "--trace-parts")
-    segments = [one["labels"]["segment"] for one in step["series"][1:]]
+    segments = [series["labels"]["segment"] for series in step["series"][1:]]
     assert segments == ["interrupt-latency", "service-time", "scheduling-latency", "scheduling-duration"]
     assert step["total"]["count"] == 200
     (setting,) = step["deployment"]["settings"]
@@ -136,7 +136,7 @@ def test_after_kill_9_no_instance_is_left(tmp_path: Path, victim: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "status", "said"),
+    ("words", "status", "reported"),
     [
         (["response", "--path", "loop:smoke"], 2, "is not a signal path"),
         (["response", "--role", "master"], 2, "does not leave the machine"),
@@ -170,8 +170,8 @@ def test_after_kill_9_no_instance_is_left(tmp_path: Path, victim: str) -> None:
         (["response", "--load", "swarm:no"], 2, "1 to 5000"),
     ],
 )
-def test_what_is_wrong_is_one_line(words: list[str], status: int, said: str) -> None:
-    assert said in error_line(invoke("probe", *words), status)
+def test_what_is_wrong_is_one_line(words: list[str], status: int, reported: str) -> None:
+    assert reported in error_line(invoke("probe", *words), status)
 
 
 def test_ctrl_c_ends_in_order(tmp_path: Path) -> None:
@@ -192,11 +192,11 @@ def test_ctrl_c_ends_in_order(tmp_path: Path) -> None:
 def measuring(pid: int) -> Callable[[], bool]:
     """Whether a response engine runs below this process."""
 
-    def ask() -> bool:
+    def is_measuring() -> bool:
         completed = subprocess.run(["ps", "-eww", "-o", "args="], capture_output=True, text=True, check=True)
         return any(
             " response " in line and "rtgauge-engine" in line and "guard" in line
             for line in completed.stdout.splitlines()
         ) and bool(pid)
 
-    return ask
+    return is_measuring

@@ -13,7 +13,17 @@ from typing import Any
 import pytest
 from tests.e2e.processes import alive, all_pids, command_line, family, find
 from tests.e2e.test_ssh import left_on
-from tests.support.cli import PATIENCE_S, Done, end, error_line, good, invoke, only_error, start, wait_until
+from tests.support.cli import (
+    PATIENCE_S,
+    CommandResult,
+    end,
+    error_line,
+    good,
+    invoke,
+    only_error,
+    start,
+    wait_until,
+)
 from tests.support.machine import Machine
 from tests.support.real_record import document
 
@@ -38,7 +48,7 @@ class Board:
         """What a probe is told where the slave is on the board."""
         return ("--target", self.target, "--peer", "local", "--path", f"udp:{self.there}:{PORT}")
 
-    def rtgauge(self, *words: object, **options: Any) -> Done:
+    def rtgauge(self, *words: object, **options: Any) -> CommandResult:
         return invoke(*words, env=self.env, **options)
 
 
@@ -55,12 +65,15 @@ def nothing_left(board: Board) -> Iterator[None]:
 
 
 def series(step: dict[str, Any]) -> dict[tuple[str, str, str], dict[str, Any]]:
-    return {(one["metric"], one["labels"]["role"], one["labels"]["machine"]): one for one in step["series"]}
+    return {
+        (series["metric"], series["labels"]["role"], series["labels"]["machine"]): series
+        for series in step["series"]
+    }
 
 
 def values(step: dict[str, Any], role: str) -> dict[str, Any]:
-    (found,) = [one["values"] for one in step["results"] if one["labels"]["role"] == role]
-    return found
+    (actual,) = [result["values"] for result in step["results"] if result["labels"]["role"] == role]
+    return actual
 
 
 def start_long(board: Board, folder: Path) -> subprocess.Popen[str]:
@@ -95,7 +108,7 @@ def wait_measured(folder: Path) -> None:
     """Until the first window of the measured phase."""
     wait_until(
         lambda: any(
-            '"phase":"measure"' in one.read_text() for one in folder.glob("out/*/steps/.*/stream.ndjson")
+            '"phase":"measure"' in path.read_text() for path in folder.glob("out/*/steps/.*/stream.ndjson")
         ),
         "a window",
     )
@@ -127,12 +140,12 @@ def test_a_slave_on_another_machine(board: Board) -> None:
         series(step)["response", "master", "local"],
         series(step)["response", "slave", board.target],
     )
-    said = values(step, "master")
-    assert said["stimuli"] == 400
+    reported = values(step, "master")
+    assert reported["stimuli"] == 400
     # what was measured by the master is what the step is about
-    assert step["total"]["count"] == master["count"] == said["answers"]
+    assert step["total"]["count"] == master["count"] == reported["answers"]
     # it had the warm-up too, and may have lost a few of those
-    assert 400 - said["lost"] <= values(step, "slave")["answers"] <= 400 + 200
+    assert 400 - reported["lost"] <= values(step, "slave")["answers"] <= 400 + 200
     assert 0 < slave["count"] <= values(step, "slave")["answers"]
     assert slave["p50_ns"] < master["p50_ns"]
     assert (step["end_reason"], step["peer"]["target"], step["peer"]["role"]) == ("count", "local", "master")
@@ -157,14 +170,14 @@ def test_a_task_here_that_is_observed_there(board: Board) -> None:
     )
     (step,) = document(good(board.rtgauge("probe", "periodic", *words)).stdout)["steps"]
     assert step["key"]["targets"] == {"self": "local", "slave": board.target}
-    found = series(step)
-    assert set(found) == {
+    actual = series(step)
+    assert set(actual) == {
         ("latency", "self", "local"),
         ("jitter", "self", "local"),
         ("jitter", "observer", board.target),
     }
     assert step["total"]["metric"] == "latency"
-    assert found["latency", "self", "local"]["count"] + found["latency", "self", "local"]["missed"] == 400
+    assert actual["latency", "self", "local"]["count"] + actual["latency", "self", "local"]["missed"] == 400
     assert values(step, "observer")["edges"] > 0
 
 
@@ -187,7 +200,7 @@ def test_a_plan_with_a_load_on_the_target_alone(board: Board, tmp_path: Path) ->
         )
         assert (master["exact_quantiles"], slave["exact_quantiles"]) == (True, False)
         folder = record / "steps" / step["id"]
-        assert {one.name for one in folder.glob("samples-*")} == {f"samples-{master['series']}.i64"}
+        assert {path.name for path in folder.glob("samples-*")} == {f"samples-{master['series']}.i64"}
         assert (folder / "stream-slave.ndjson").read_text().count('"type":"end"') == 1
     shown = good(invoke("show", record, "--details")).stdout
     assert "slave on local" in shown
@@ -295,7 +308,7 @@ def test_the_peer_breaks_off_for_good(board: Board, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "reported"),
     [
         (("--peer", "local", "--path", "udp:127.0.0.1:7000"), "both the target and the peer"),
         (("--peer", "ssh://-oProxyCommand=reboot", "--path", "udp:127.0.0.1:7000"), "is not an address"),
@@ -314,5 +327,5 @@ def test_the_peer_breaks_off_for_good(board: Board, tmp_path: Path) -> None:
         ),
     ],
 )
-def test_wrong_words(words: tuple[str, ...], said: str) -> None:
-    assert said in error_line(invoke("probe", "response", *words), 2)
+def test_wrong_words(words: tuple[str, ...], reported: str) -> None:
+    assert reported in error_line(invoke("probe", "response", *words), 2)

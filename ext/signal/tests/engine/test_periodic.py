@@ -23,9 +23,9 @@ def periodic(engine: Path, *words: str, **options: Any) -> Stream:
 
 def summaries(stream: Stream) -> dict[tuple[str, str], dict[str, Any]]:
     """(metric, role) -> summary, checked against its windows."""
-    found = {}
+    actual = {}
     for line in stream.all("series"):
-        (summary,) = [one for one in stream.all("summary") if one["series"] == line["series"]]
+        (summary,) = [item for item in stream.all("summary") if item["series"] == line["series"]]
         windows = stream.windows(line["series"])
         assert sum(window["count"] for window in windows) == summary["count"]
         assert sum(count for window in windows for _, count in window["bins"]) == summary["count"]
@@ -33,8 +33,8 @@ def summaries(stream: Stream) -> dict[tuple[str, str], dict[str, Any]]:
             [at for at, _ in window["bins"]] == sorted(at for at, _ in window["bins"]) for window in windows
         )
         assert sum(window["sum_ns"] for window in windows) == summary["sum_ns"]
-        found[line["metric"], line["labels"]["role"]] = summary
-    return found
+        actual[line["metric"], line["labels"]["role"]] = summary
+    return actual
 
 
 def results(stream: Stream) -> dict[str, dict[str, int]]:
@@ -46,22 +46,22 @@ def results(stream: Stream) -> dict[str, dict[str, int]]:
 def test_every_half_period_is_accounted_for(engine: Path, path: str, timer: str) -> None:
     stream = periodic(engine, f"--path={path}", f"--timer={timer}", "--count=300", "--period-ns=2000000")
     assert (stream.reason, stream.status) == ("count", 0)
-    found = summaries(stream)
-    assert list(found) == [
+    actual = summaries(stream)
+    assert list(actual) == [
         ("latency", "self"),
         ("jitter", "self"),
         ("latency", "observer"),
         ("jitter", "observer"),
     ]
-    own = found["latency", "self"]
+    own = actual["latency", "self"]
     assert own["count"] + own["missed"] == 300
-    said = results(stream)
-    assert said["self"]["edges"] == said["observer"]["edges"]
-    assert said["observer"]["lost"] == 0
-    assert found["jitter", "observer"]["count"] <= found["latency", "observer"]["count"] <= own["count"]
-    assert found["latency", "self"]["min_ns"] >= 0
-    if not said["observer"]["double-edge"]:
-        assert found["latency", "observer"]["count"] == own["count"]
+    reported = results(stream)
+    assert reported["self"]["edges"] == reported["observer"]["edges"]
+    assert reported["observer"]["lost"] == 0
+    assert actual["jitter", "observer"]["count"] <= actual["latency", "observer"]["count"] <= own["count"]
+    assert actual["latency", "self"]["min_ns"] >= 0
+    if not reported["observer"]["double-edge"]:
+        assert actual["latency", "observer"]["count"] == own["count"]
 
 
 def test_a_miss_at_the_end_of_the_warm_up_is_counted_once(engine: Path) -> None:
@@ -124,16 +124,16 @@ def test_roles_that_are_alone(engine: Path) -> None:
             stream = periodic(
                 engine, path, "--role=master", "--count=100", "--period-ns=2000000", f"--cpu={CPUS[0]}"
             )
-            seen = observer.finish()
+            observed = observer.finish()
         # once more where the machine stood still, and there were few edges to see
         if summaries(stream)["latency", "self"]["missed"] < 20:
             break
     assert list(summaries(stream)) == [("latency", "self"), ("jitter", "self")]
-    assert list(summaries(seen)) == [("jitter", "observer")]
-    assert (seen.reason, seen.status) == ("count", 0)
-    said = results(seen)["observer"]
-    assert said["edges"] + said["lost"] == results(stream)["self"]["edges"]
-    assert summaries(seen)["jitter", "observer"]["count"] >= 50
+    assert list(summaries(observed)) == [("jitter", "observer")]
+    assert (observed.reason, observed.status) == ("count", 0)
+    reported = results(observed)["observer"]
+    assert reported["edges"] + reported["lost"] == results(stream)["self"]["edges"]
+    assert summaries(observed)["jitter", "observer"]["count"] >= 50
 
 
 def test_an_observer_alone_of_nothing(engine: Path) -> None:
@@ -168,7 +168,7 @@ def test_foreign_signals_and_a_stop(engine: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "status", "words", "said"),
+    ("code", "status", "words", "reported"),
     [
         ("interval", 2, ["--period-ns=2001"], "even"),
         ("usage", 2, ["--period-ns=100"], "must be"),
@@ -184,8 +184,8 @@ def test_foreign_signals_and_a_stop(engine: Path) -> None:
         ("usage", 2, ["--path=wire", "--space=kernel", "--context=irq-thread"], "irq-thread"),
     ],
 )
-def test_what_is_refused(engine: Path, code: str, status: int, words: list[str], said: str) -> None:
-    assert said in refused(engine, code, status, "periodic", "--go", f"--policy={POLICY}", *words)
+def test_what_is_refused(engine: Path, code: str, status: int, words: list[str], reported: str) -> None:
+    assert reported in refused(engine, code, status, "periodic", "--go", f"--policy={POLICY}", *words)
 
 
 @pytest.mark.parametrize(

@@ -88,14 +88,14 @@ def checked(stream: Stream) -> dict[str, Any]:
     """Windows, summary and counters of the master tell the same; gives its counters."""
     (summary,) = [line for line in stream.all("summary") if line["series"] == 0]
     windows = stream.windows(0)
-    said = values(stream)
-    assert summary["count"] == said["answers"] == sum(window["count"] for window in windows)
+    reported = values(stream)
+    assert summary["count"] == reported["answers"] == sum(window["count"] for window in windows)
     assert sum(count for window in windows for _, count in window["bins"]) == summary["count"]
     assert sum(count for window in windows for _, count in window["missed_bins"]) == summary["missed"]
-    assert summary["missed"] == said["lost"] + said["skipped"]
-    assert said["stimuli"] == said["answers"] + said["lost"]
+    assert summary["missed"] == reported["lost"] + reported["skipped"]
+    assert reported["stimuli"] == reported["answers"] + reported["lost"]
     assert summary["impossible"] == 0
-    return said
+    return reported
 
 
 def test_every_stimulus_of_a_fixed_interval_is_accounted_for(engine: Path) -> None:
@@ -268,9 +268,9 @@ def test_answers_that_a_proxy_drops_are_counted_and_stop_nothing(engine: Path) -
             "--timeout-ns=2000000000",
             "--count=50",
         )
-    said = checked(stream)
+    reported = checked(stream)
     assert stream.reason == "count"
-    assert (said["stimuli"], said["answers"], said["lost"]) == (50, 48, 2)
+    assert (reported["stimuli"], reported["answers"], reported["lost"]) == (50, 48, 2)
     # what is lost is at least as late as the timeout
     assert all(at >= 11500 for window in stream.windows(0) for at, _ in window["missed_bins"])
 
@@ -287,9 +287,9 @@ def test_a_late_answer_is_not_the_next_ones(engine: Path) -> None:
             "--interval-max-ns=1000000", "--timeout-ns=200000000",
             "--count=60", "--warm-up-ns=0",
         )  # fmt: skip
-    said = checked(stream)
-    assert said["late-answer"] == said["lost"] >= 1
-    assert said["early-answer"] == said["double-edge"] == 0
+    reported = checked(stream)
+    assert reported["late-answer"] == reported["lost"] >= 1
+    assert reported["early-answer"] == reported["double-edge"] == 0
 
 
 def test_noise_is_counted_and_marked(engine: Path) -> None:
@@ -311,8 +311,8 @@ def test_noise_is_counted_and_marked(engine: Path) -> None:
             "--warm-up-ns=0",
             "--timeout-ns=5000000000",
         )
-    said = checked(stream)
-    assert (said["double-edge"], said["early-answer"], said["lost"]) == (1, 1, 0)
+    reported = checked(stream)
+    assert (reported["double-edge"], reported["early-answer"], reported["lost"]) == (1, 1, 0)
     (mark,) = [line for line in stream.all("mark") if line["name"] == "noise"]
     assert mark["severity"] == "doubtful"
 
@@ -366,7 +366,7 @@ def test_two_engines_over_udp_and_the_slave_ends_with_the_master(engine: Path) -
 
 
 @pytest.mark.parametrize(
-    ("code", "status", "words", "said"),
+    ("code", "status", "words", "reported"),
     [
         ("path", 2, ["--path=loop:smoke"], "loop:eventfd"),
         ("path", 2, ["--path=loop:pipe", "--role=master"], "udp:HOST:PORT"),
@@ -383,8 +383,8 @@ def test_two_engines_over_udp_and_the_slave_ends_with_the_master(engine: Path) -
         ("trace", 3, ["--trace-instance=nobody-made-this"], "tracepoints cannot be recorded"),
     ],
 )  # fmt: skip
-def test_what_is_refused(engine: Path, code: str, status: int, words: list[str], said: str) -> None:
-    assert said in refused(engine, code, status, "response", "--go", f"--policy={POLICY}", *words)
+def test_what_is_refused(engine: Path, code: str, status: int, words: list[str], reported: str) -> None:
+    assert reported in refused(engine, code, status, "response", "--go", f"--policy={POLICY}", *words)
 
 
 def test_what_is_no_gpio_chip_is_not_opened(engine: Path) -> None:

@@ -43,7 +43,7 @@ def test_the_abi_is_that_of_the_modules() -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "says"),
+    ("files", "expected_text"),
     [
         ({"/proc/modules": None}, "cannot load modules; measure in user space over a path other"),
         ({"/proc/sys/kernel/modules_disabled": "1\n"}, "modules_disabled is 1"),
@@ -56,8 +56,8 @@ def test_the_abi_is_that_of_the_modules() -> None:
         ),
     ],
 )
-def test_why_there_are_none_and_the_way_out(files: dict[str, str | None], says: str) -> None:
-    with pytest.raises(NoModules, match=re.escape(says)):
+def test_why_there_are_none_and_the_way_out(files: dict[str, str | None], expected_text: str) -> None:
+    with pytest.raises(NoModules, match=re.escape(expected_text)):
         find(Board({**PLAIN, **files}))
 
 
@@ -153,7 +153,7 @@ def module(folder: Path, name: str, words: dict[str, str]) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "expected_text"),
     [
         (
             {"vermagic": "6.1.0-other SMP", "rtgauge_abi": ABI},
@@ -164,14 +164,14 @@ def module(folder: Path, name: str, words: dict[str, str]) -> None:
     ],
 )
 def test_modules_of_ones_own_are_compared_with_the_kernel(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: dict[str, str], says: str
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: dict[str, str], expected_text: str
 ) -> None:
     monkeypatch.setenv("RTGAUGE_KMOD", str(tmp_path))
     with pytest.raises(NoModules, match=r"has no rtgauge_core\.ko"):
         find(Board(dict(PLAIN)))
     for name in MODULES:
         module(tmp_path, name, words)
-    with pytest.raises(NoModules, match=re.escape(says)):
+    with pytest.raises(NoModules, match=re.escape(expected_text)):
         find(Board(dict(PLAIN)))
 
 

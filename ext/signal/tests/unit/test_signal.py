@@ -90,7 +90,7 @@ def test_the_engine_gets_a_fixed_interval_or_two_bounds() -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "written", "said"),
+    ("name", "written", "reported"),
     [
         ("response", {"interval": "1ms", "interval-min": "2us"}, "interval, or interval-min"),
         ("response", {"interval-min": "2ms", "interval-max": "1ms"}, "longer than interval-max"),
@@ -126,8 +126,8 @@ def test_the_engine_gets_a_fixed_interval_or_two_bounds() -> None:
         ("response", {"path": "wire", "peer": "local"}, "leave peer out"),
     ],
 )
-def test_what_does_not_go_together(name: str, written: dict[str, object], said: str) -> None:
-    with pytest.raises(InputError, match=said):
+def test_what_does_not_go_together(name: str, written: dict[str, object], reported: str) -> None:
+    with pytest.raises(InputError, match=reported):
         normalise(PROBES[name], written, "x")
 
 

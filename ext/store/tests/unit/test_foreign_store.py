@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from ext.store.tests.stored import asked, contents, run, small
+from ext.store.tests.stored import contents, run, small, store_json
 from rtgauge.errors import InputError, MeasureError
 from rtgauge_ext.store import database
 from rtgauge_ext.store.store import Store
@@ -31,7 +31,7 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture
 def store(tmp_path: Path, record: Path) -> Path:
     path = tmp_path / "store.sqlite"
-    asked("add", record, "--store", path)
+    store_json("add", record, "--store", path)
     return path
 
 
@@ -83,7 +83,7 @@ def test_a_file_that_computes_is_refused(store: Path, record: Path, statements: 
 
 def test_an_index_of_the_users_own_is_allowed(store: Path) -> None:
     change(store, 'CREATE INDEX mine ON record(name, "created")', "ANALYZE")
-    assert len(asked("list", "--store", store)["records"]) == 1
+    assert len(store_json("list", "--store", store)["records"]) == 1
 
 
 def kill_while_writing(path: Path) -> None:
@@ -172,7 +172,7 @@ def test_a_damaged_path_is_no_traceback(store: Path, record: Path, value: str | 
         assert completed.exception is None or isinstance(completed.exception, (InputError, SystemExit)), (
             completed.exception
         )
-    (row,) = asked("list", "--store", store)["records"]
+    (row,) = store_json("list", "--store", store)["records"]
     assert (row["record"], row["missing"]) == (record.name, False)
 
 
@@ -181,7 +181,7 @@ def test_a_store_of_another_user_is_only_read(store: Path, record: Path) -> None
     os.chown(store, 65534, 65534)
     os.chown(store.parent, 65534, 65534)
     before = sorted(store.parent.iterdir()), store.read_bytes()
-    assert len(asked("list", "--store", store)["records"]) == 1
+    assert len(store_json("list", "--store", store)["records"]) == 1
     for words in (["add", record], ["rm", record.name], ["rebuild"]):
         refused = run("store", *words, "--store", store)
         assert "belongs to another user" in str(refused.exception)
@@ -219,5 +219,5 @@ def test_ctrl_c_ends_a_long_question(store: Path, monkeypatch: pytest.MonkeyPatc
     assert asking.stdout is not None
     assert asking.stdout.readline() == "asking\n"
     asking.send_signal(signal.SIGINT)
-    _, said = asking.communicate(timeout=30)
-    assert said.splitlines()[-1] == "KeyboardInterrupt"
+    _, output = asking.communicate(timeout=30)
+    assert output.splitlines()[-1] == "KeyboardInterrupt"

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from scipy.signal import lfilter
 
-from ext.store.tests.stored import asked, run, small
+from ext.store.tests.stored import run, small, store_json
 from rtgauge_ext.store.change_points import LENGTHS, OF_PARTS, change_points, largest
 
 if TYPE_CHECKING:
@@ -41,24 +41,24 @@ def store(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
     path = str(folder / "store.sqlite")
     if request.param == "postgresql":
         path = request.getfixturevalue("postgresql").database()
-    asked("add", folder, "--store", path)
+    store_json("add", folder, "--store", path)
     return path
 
 
 def test_a_change_is_suspected_with_what_changed_there(store: str) -> None:
-    (found,) = history(SERIES, "--store", store, "--quantile", "p50")
-    assert [(group["group"], group["runs"]) for group in found["groups"]] == [
+    (history_found,) = history(SERIES, "--store", store, "--quantile", "p50")
+    assert [(group["group"], group["runs"]) for group in history_found["groups"]] == [
         ("6.1.0-18-amd64", 12),
         ("6.12.0", 12),
     ]
-    (change,) = found["changes"]
+    (change,) = history_found["changes"]
     assert change["change"] == pytest.approx(1.0, abs=0.03)
     assert change["differs"]["kernel"] == ["6.1.0-18-amd64", "6.12.0"]
     assert change["differs"]["setting:kernel.hz"] == ["250", "1000"]
-    assert found["boots"] == 24
-    assert 0.005 < found["spread_between_boots"] < 0.03, "without the change"
-    assert found["spread_within_boots"] is None
-    before, after = found["groups"]
+    assert history_found["boots"] == 24
+    assert 0.005 < history_found["spread_between_boots"] < 0.03, "without the change"
+    assert history_found["spread_within_boots"] is None
+    before, after = history_found["groups"]
     assert before["low_ns"] < before["quantiles_ns"]["p50"] < before["high_ns"] < after["low_ns"]
 
 
@@ -67,8 +67,8 @@ def test_a_change_is_suspected_with_what_changed_there(store: str) -> None:
     [("day", 1), ("boot", 24), ("machine", 1), ("setting:kernel.hz", 2), ("commit", 1)],
 )
 def test_history_groups_as_requested(store: str, by: str, groups: int) -> None:
-    (found,) = history(SERIES, "--store", store, "--by", by)
-    assert len(found["groups"]) == groups
+    (history_found,) = history(SERIES, "--store", store, "--by", by)
+    assert len(history_found["groups"]) == groups
 
 
 def test_the_terminal_names_the_change(store: str) -> None:
@@ -80,7 +80,7 @@ def test_the_terminal_names_the_change(store: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "says"),
+    ("words", "expected_text"),
     [
         (("nothing",), "'nothing' is not a series in the store; "),
         ((SERIES, "--by", "kernle"), "did you mean 'kernel'"),
@@ -93,15 +93,15 @@ def test_the_terminal_names_the_change(store: str) -> None:
         ((SERIES, "--quantile", "p98"), "is not one of p50"),
     ],
 )
-def test_wrong_words_are_refused(store: str, words: tuple[str, ...], says: str) -> None:
-    assert says in str(run("store", "history", *words, "--store", store).exception)
+def test_wrong_words_are_refused(store: str, words: tuple[str, ...], expected_text: str) -> None:
+    assert expected_text in str(run("store", "history", *words, "--store", store).exception)
 
 
 def once_each(folder: Path) -> Path:
     """A store with one boot of each of two machines."""
     store = folder / "once.sqlite"
     for machine in "ab":
-        asked("add", next((folder / machine).iterdir()), "--store", store)
+        store_json("add", next((folder / machine).iterdir()), "--store", store)
     return store
 
 
@@ -114,13 +114,13 @@ def test_spread_between_machines_excludes_spread_between_boots(tmp_path: Path) -
                 tmp_path / machine, next(seeds), cpus=(0,), marks=False, missed_under=(), sigma=0.001,
                 seconds=1, system={"boot_id": f"{machine}-{boot}"}, median_ns={"idle": 10_000 * np.exp(log)},
             )  # fmt: skip
-            asked("add", record, "--machine", machine, "--store", tmp_path / "store.sqlite")
+            store_json("add", record, "--machine", machine, "--store", tmp_path / "store.sqlite")
     words = (SERIES, "--quantile", "p50", "--store", tmp_path / "store.sqlite")
     # The means are 0.2, 0.7 and 1.2, with a variance of 0.25. Boots vary by 0.2: 0.04 / 3 of it is theirs.
-    for found in history(*words):
-        assert found["machines"] == 3
-        assert found["spread_between_boots"] == pytest.approx(0.2, abs=0.005)
-        assert found["spread_between_machines"] == pytest.approx(np.sqrt(0.25 - 0.04 / 3), abs=0.005)
+    for actual_result in history(*words):
+        assert actual_result["machines"] == 3
+        assert actual_result["spread_between_boots"] == pytest.approx(0.2, abs=0.005)
+        assert actual_result["spread_between_machines"] == pytest.approx(np.sqrt(0.25 - 0.04 / 3), abs=0.005)
     text = " ".join(run("store", "history", *words).stdout.split())
     assert re.search(
         r"between boots, by 4[0-9]\.[0-9] % between 3 machines; a gate of 12 pairs would find a change of",
@@ -129,7 +129,7 @@ def test_spread_between_machines_excludes_spread_between_boots(tmp_path: Path) -
     (alone,) = history(*words, "--machine", "a")
     assert alone["spread_between_machines"] is None
     once = history(*words[:-1], once_each(tmp_path))
-    assert [found["spread_between_machines"] for found in once] == [None, None], "boots may differ as much"
+    assert [actual["spread_between_machines"] for actual in once] == [None, None], "boots may differ as much"
 
 
 def test_a_doubtful_run_is_in_no_figure(tmp_path: Path) -> None:
@@ -140,9 +140,9 @@ def test_a_doubtful_run_is_in_no_figure(tmp_path: Path) -> None:
     content = json.loads(step.read_text())
     content["marks"].append({"name": "steal", "severity": "doubtful", "detail": "stolen"})
     step.write_text(json.dumps(content))
-    asked("add", certain, "--store", path)
+    store_json("add", certain, "--store", path)
     (before,) = history(SERIES, "--store", path)
-    asked("add", doubtful, "--store", path)
+    store_json("add", doubtful, "--store", path)
     (after,) = history(SERIES, "--store", path)
     (group,) = before["groups"]
     changed = {"runs": 2, "boots": 2, "doubtful": 1, "last": after["groups"][0]["last"]}
@@ -173,10 +173,10 @@ def test_series_without_a_change_are_hardly_ever_marked(kind: str) -> None:
 def test_a_change_is_found_near_its_place(kind: str, least: int) -> None:
     changed = drawn(kind, 100)
     changed[:, 60:] += 2.5
-    found = [change_points(row) for row in changed]
-    assert sum(any(abs(place - 60) <= 3 for place in places) for places in found) >= least
-    at_its_place = sum(60 in places for places in found)
-    assert at_its_place >= 0.45 * sum(map(bool, found))
+    actual = [change_points(row) for row in changed]
+    assert sum(any(abs(place - 60) <= 3 for place in places) for places in actual) >= least
+    at_its_place = sum(60 in places for places in actual)
+    assert at_its_place >= 0.45 * sum(map(bool, actual))
 
 
 @pytest.mark.parametrize("second", [1, -1, -2])
@@ -231,7 +231,7 @@ def test_a_large_step_between_constant_levels_is_marked() -> None:
 
 def test_runs_of_unknown_boots_count_as_one_boot(tmp_path: Path) -> None:
     path = tmp_path / "store.sqlite"
-    asked("add", small(tmp_path, 1, repeats=3, loads=("idle", "cpu")), "--store", path)
+    store_json("add", small(tmp_path, 1, repeats=3, loads=("idle", "cpu")), "--store", path)
     (idle,) = history(SERIES, "--store", path)
     (cpu,) = history("wakeup/latency/cpu/as-is", "--store", path)
     assert [(each["boots"], each["boots_counted"]) for each in (idle, cpu)] == [(1, 1), (1, 0)]
@@ -274,7 +274,7 @@ def test_a_site_links_the_page_of_a_record_and_escapes_names(tmp_path: Path) -> 
     record = small(tmp_path / "runs", 1, host="<b>&")
     (record / "report.html").write_text("page")
     path = str(tmp_path / "store.sqlite")
-    asked("add", record, "--store", path)
+    store_json("add", record, "--store", path)
     result = run("store", "site", tmp_path / "a" / "site", "--store", path)
     assert result.exception is None, result.exception
     index = (tmp_path / "a" / "site" / "index.html").read_text(encoding="utf-8")

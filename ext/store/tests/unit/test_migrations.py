@@ -15,7 +15,7 @@ from sqlalchemy import Engine, event, inspect
 from tests.support.archives import own_archive
 from tests.support.postgresql import PostgreSQL
 
-from ext.store.tests.stored import asked, contents, run, small
+from ext.store.tests.stored import contents, run, small, store_json
 from rtgauge.errors import InputError
 from rtgauge_ext.store import database
 from rtgauge_ext.store.database import open_database, place_of
@@ -64,19 +64,19 @@ def test_an_old_store_becomes_what_a_new_one_is(
     old: str, new_store: Callable[[], str], tmp_path: Path
 ) -> None:
     new = new_store()
-    asked("add", small(tmp_path / "runs", 1), "--store", new)
+    store_json("add", small(tmp_path / "runs", 1), "--store", new)
     assert shape(old) == shape(new)
     assert version(old) == version(new) == SCHEMA_VERSION
 
 
 def test_nothing_of_an_old_store_is_lost(old: str, tmp_path: Path) -> None:
-    courses = asked("show", "wakeup/latency/idle/as-is", "--store", old)["courses"]
+    courses = store_json("show", "wakeup/latency/idle/as-is", "--store", old)["courses"]
     assert sum(len(course["points"]) for course in courses) == 7
     before = contents(old)
     assert len(before["records"]) == 2
     record = small(tmp_path / "runs", 1)
-    asked("add", record, "--store", old)
-    asked("rm", record.name, "--store", old)
+    store_json("add", record, "--store", old)
+    store_json("rm", record.name, "--store", old)
     assert contents(old) == before
 
 
@@ -88,7 +88,7 @@ def test_a_migration_that_is_killed_leaves_the_old_store(tmp_path: Path, old: st
         os._exit(0)
     assert os.waitpid(child, 0)[1] == signal.SIGKILL
     assert raw_version(old) == 1
-    asked("list", "--store", old)
+    store_json("list", "--store", old)
     assert raw_version(old) == SCHEMA_VERSION
 
 
@@ -125,5 +125,5 @@ def test_only_the_owner_brings_a_server_up_to_date(postgresql: PostgreSQL) -> No
         error = run("store", "list", "--store", postgresql.url(name, f"{name}_{role}")).exception
         assert isinstance(error, InputError)
         assert "their owner can update them" in str(error)
-    before = asked("list", "--store", owner)["records"]
-    assert asked("list", "--store", postgresql.url(name, f"{name}_reader"))["records"] == before
+    before = store_json("list", "--store", owner)["records"]
+    assert store_json("list", "--store", postgresql.url(name, f"{name}_reader"))["records"] == before

@@ -74,7 +74,7 @@ def test_it_lets_in_and_is_nowhere(
     source: Callable[[PostgreSQL, str, Path, pytest.MonkeyPatch], str],
 ) -> None:
     store = source(server, server.database(), home, monkeypatch)
-    said = [
+    reported = [
         run(*words, "--store", store).output
         for words in (
             ("store", "add", record, "--label", "a=b", "--json"),
@@ -85,9 +85,9 @@ def test_it_lets_in_and_is_nowhere(
             ("store", "site", home / "site"),
         )
     ]
-    assert '"added"' in said[0]
-    assert "1 record in" in said[1]
-    assert not any(PASSWORD in text for text in said)
+    assert '"added"' in reported[0]
+    assert "1 record in" in reported[1]
+    assert not any(PASSWORD in text for text in reported)
     written = [path for folder in (record, home / "site") for path in folder.rglob("*") if path.is_file()]
     assert len(written) > 4
     assert not any(PASSWORD.encode() in path.read_bytes() for path in written)
@@ -123,8 +123,8 @@ def test_it_is_in_no_list_of_processes(server: PostgreSQL, record: Path) -> None
             while holder.execute(query).fetchone() == (0,):
                 assert waiting.poll() is None
             lists = [path.read_bytes() for path in Path("/proc").glob("[0-9]*/cmdline") if path.exists()]
-        said = b"".join(waiting.communicate())
-    assert said.startswith(b"added: ")
+        reported = b"".join(waiting.communicate())
+    assert reported.startswith(b"added: ")
     assert any(b"store\0add" in text and str(server.folder).encode() in text for text in lists)
     assert not any(PASSWORD.encode() in text for text in lists)
 

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from ext.store.tests.stored import asked, contents, run, small
+from ext.store.tests.stored import contents, run, small, store_json
 from rtgauge.errors import RtgaugeError
 from rtgauge_ext.store import database
 from rtgauge_ext.store.adding import rebuild
@@ -41,7 +41,7 @@ def record(runs: Path) -> Path:
 @pytest.fixture
 def store(tmp_path: Path, record: Path) -> Path:
     path = tmp_path / "store.sqlite"
-    asked("add", record, "--store", path)
+    store_json("add", record, "--store", path)
     return path
 
 
@@ -49,7 +49,7 @@ def store(tmp_path: Path, record: Path) -> Path:
 def either(new_store: Callable[[], str], record: Path) -> str:
     """A file or a server's database."""
     store = new_store()
-    asked("add", record, "--store", store)
+    store_json("add", record, "--store", store)
     return store
 
 
@@ -83,10 +83,10 @@ def test_what_is_no_store_is_left_as_it_is(tmp_path: Path, record: Path) -> None
     change(other, "CREATE TABLE theirs (a)")
     text = tmp_path / "text"
     text.write_text("not a database, but a longer text than the header of one" * 10)
-    for path, said in ((other, "another program"), (text, "a file of another kind, not a store")):
+    for path, reported in ((other, "another program"), (text, "a file of another kind, not a store")):
         before = path.read_bytes()
-        assert all(said in error for error in every_command(path, record))
-        assert said in refused("rebuild", "--store", path)
+        assert all(reported in error for error in every_command(path, record))
+        assert reported in refused("rebuild", "--store", path)
         assert path.read_bytes() == before
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
@@ -113,9 +113,9 @@ def test_no_store_and_an_empty_one(tmp_path: Path, store: Path, record: Path) ->
     empty = tmp_path / "empty.sqlite"
     empty.touch()
     assert "is empty" in refused("show", SERIES, "--store", empty)
-    asked("add", record, "--store", empty)
+    store_json("add", record, "--store", empty)
     assert contents(empty) == contents(store)
-    asked("rm", record.name, "--store", store)
+    store_json("rm", record.name, "--store", store)
     assert run("store", "list", "--store", store).stdout.startswith("The store ")
     assert "rtgauge store add" in refused("show", SERIES, "--store", store)
 
@@ -153,18 +153,18 @@ def test_a_damaged_store_is_made_anew(store: Path, record: Path, damage: str) ->
             }[damage],
         )
     assert "rtgauge store rebuild" in refused("show", SERIES, "--store", store)
-    rebuilt = asked("rebuild", record.parent, "--store", store)
+    rebuilt = store_json("rebuild", record.parent, "--store", store)
     if damage != "wrong-value":
         assert (store.parent / rebuilt["put_aside"]).exists()
     assert contents(store) == before
 
 
 @pytest.mark.parametrize(
-    ("pragma", "said"),
+    ("pragma", "reported"),
     [("max_page_count = 1", "disk is full"), ("query_only = 1", "read-only")],
 )
 def test_a_full_disk_and_a_read_only_store_lose_nothing(
-    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pragma: str, said: str
+    store: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pragma: str, reported: str
 ) -> None:
     before = contents(store)
     connect = database._connect
@@ -178,18 +178,18 @@ def test_a_full_disk_and_a_read_only_store_lose_nothing(
     another = small(tmp_path / "more", 2, loads=tuple(f"l{number}" for number in range(40)), cpus=(0,))
     with monkeypatch.context() as patched:
         patched.setattr(database, "_connect", limited)
-        assert said in refused("add", another, "--store", store)
+        assert reported in refused("add", another, "--store", store)
     assert contents(store) == before
 
 
 @pytest.mark.parametrize("damage", ["DROP TABLE mark", "DELETE FROM rtgauge_store"])
 def test_a_damaged_store_of_a_server_is_made_anew(postgresql: PostgreSQL, record: Path, damage: str) -> None:
     store = postgresql.database()
-    asked("add", record, "--store", store)
+    store_json("add", record, "--store", store)
     before = contents(store)
     change(store, damage)
     assert "rtgauge store rebuild" in refused("show", SERIES, "--store", store)
-    assert asked("rebuild", record.parent, "--store", store)["put_aside"] == "rtgauge_damaged_1"
+    assert store_json("rebuild", record.parent, "--store", store)["put_aside"] == "rtgauge_damaged_1"
     assert contents(store) == before
 
 
@@ -207,19 +207,19 @@ def test_a_server_refuses_in_one_line(postgresql: PostgreSQL, record: Path, tmp_
 def test_each_role_may_do_what_it_is_for(postgresql: PostgreSQL, record: Path, runs: Path) -> None:
     """A writer adds and removes, a reader reads; neither makes or changes tables."""
     owner = postgresql.database()
-    asked("add", record, "--store", owner)
+    store_json("add", record, "--store", owner)
     postgresql.execute(RIGHTS.read_text(), owner)
     postgresql.execute(RIGHTS.read_text(), owner)  # again after an update
     name = owner.split("/")[3].split("?")[0]
     for role in ("writer", "reader"):
         postgresql.execute(f"CREATE ROLE {name}_{role} LOGIN IN ROLE rtgauge_{role}", owner)
     writer, reader = (postgresql.url(name, f"{name}_{role}") for role in ("writer", "reader"))
-    asked("add", small(runs.parent / "more", 2), "--store", writer)
+    store_json("add", small(runs.parent / "more", 2), "--store", writer)
     assert contents(writer) == contents(reader) == contents(owner)
     assert "rights.sql" in refused("rm", record.name, "--store", reader)
     assert "rights.sql" in refused("add", small(runs.parent / "more", 3), "--store", reader)
-    asked("rm", record.name, "--store", writer)
-    assert asked("list", "--store", reader)["total"] == 1
+    store_json("rm", record.name, "--store", writer)
+    assert store_json("list", "--store", reader)["total"] == 1
     for statement in (
         "CREATE TABLE rtgauge.x (y int)",
         "UPDATE rtgauge.rtgauge_store SET schema_version = 2",
@@ -235,7 +235,7 @@ def test_a_damaged_record_is_named_and_the_others_are_added(tmp_path: Path) -> N
     result = run("store", "add", runs, "--store", store)
     assert "1 of 2 records could not be added" in str(result.exception)
     assert str(bad) in result.stderr
-    assert asked("list", "--store", store)["total"] == 1
+    assert store_json("list", "--store", store)["total"] == 1
 
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=25)
@@ -245,7 +245,7 @@ def test_any_words_are_kept_or_refused(either: str, record: Path, key: str, valu
     result = run("store", *words, f"--machine={machine}@local")
     assert result.exception is None or isinstance(result.exception, RtgaugeError)
     if result.exception is None:
-        (row,) = asked("list", "--store", either)["records"]
+        (row,) = store_json("list", "--store", either)["records"]
         name, _, rest = f"{key}={value}".partition("=")
         assert row["labels"].get(name.strip(), "") == rest.strip()
         assert row["commit"] == (value or None)
@@ -257,7 +257,7 @@ def test_any_question_is_answered_or_refused(either: str, name: str, machine: st
     for words in (("show", "--", name), ("rm", "--", f"{name}?"), ("list", f"--machine={machine}")):
         result = run("store", words[0], "--store", either, *words[1:])
         assert result.exception is None or isinstance(result.exception, (RtgaugeError, SystemExit))
-    assert asked("list", "--store", either)["total"] == 1
+    assert store_json("list", "--store", either)["total"] == 1
 
 
 def test_a_link_to_itself_does_not_end_the_rebuilding_of_a_store(tmp_path: Path) -> None:

@@ -59,11 +59,11 @@ class Writer:
 
     def rest(self) -> tuple[set[str], str]:
         """What it has put since, and its last words."""
-        output, said = self.process.communicate()
-        return set(output.split()), said
+        output, reported = self.process.communicate()
+        return set(output.split()), reported
 
 
-def asked(store: str, query: str) -> list[tuple[object, ...]]:
+def query_rows(store: str, query: str) -> list[tuple[object, ...]]:
     with psycopg.connect(store, options="-c search_path=rtgauge") as connection:
         return connection.execute(query.encode()).fetchall()
 
@@ -80,23 +80,23 @@ def test_nothing_is_lost_and_nothing_is_there_twice(server: PostgreSQL) -> None:
     put |= {writer.line() for writer in writers[1:] for _ in range(20)}
     server.kill()
     ends = [writer.rest() for writer in writers]
-    assert all("does not answer" in said for _, said in ends[1:])
+    assert all("does not answer" in reported for _, reported in ends[1:])
     for names, _ in ends:
         put |= names
     server.start()
-    there = {str(name) for (name,) in asked(store, "SELECT name FROM record")}
+    there = {str(name) for (name,) in query_rows(store, "SELECT name FROM record")}
     assert put <= there
     assert len(there) < RECORDS
-    (wrong,) = asked(store, "SELECT count(*) FROM record r WHERE (SELECT count(*) FROM result JOIN step ON "
+    (wrong,) = query_rows(store, "SELECT count(*) FROM record r WHERE (SELECT count(*) FROM result JOIN step ON "
                             "step.id = result.step_id WHERE record_id = r.id AND count = r.name::int) != 2")  # fmt: skip
     assert wrong == (0,)
     writers = [Writer(store, share) for share in shares]
     for writer in writers:
         writer.go()
     assert [writer.rest()[1] for writer in writers] == [""] * 4
-    assert sorted(str(name) for (name,) in asked(store, "SELECT name FROM record")) == sorted(NAMES)
+    assert sorted(str(name) for (name,) in query_rows(store, "SELECT name FROM record")) == sorted(NAMES)
     counts = {
-        table.name: asked(store, str(select(func.count()).select_from(table)))[0][0]
+        table.name: query_rows(store, str(select(func.count()).select_from(table)))[0][0]
         for table in (STEP, RESULT, LABEL, MACHINE, CONFIGURATION, SERIES)
     }
     assert counts == {

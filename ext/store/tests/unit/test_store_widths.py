@@ -29,10 +29,10 @@ def the_frozen_store(kept_records: Path) -> Path:
 
 def printed(store: Path, *words: str, columns: int | None = None) -> str:
     environment = {"COLUMNS": None if columns is None else str(columns)}
-    asked = ["store", *words, "--store", store.name]
+    requested = ["store", *words, "--store", store.name]
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(store.parent)
-        return CliRunner().invoke(app, asked, env=environment).stdout
+        return CliRunner().invoke(app, requested, env=environment).stdout
 
 
 @pytest.mark.parametrize("words", COMMANDS, ids=" ".join)

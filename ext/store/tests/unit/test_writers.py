@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from ext.store.tests.stored import asked, contents, run, small
+from ext.store.tests.stored import contents, run, small, store_json
 from rtgauge.record.record_folder import RecordFolder
 
 ROOT = Path(__file__).parents[4]
@@ -32,7 +32,7 @@ def records(tmp_path_factory: pytest.TempPathFactory) -> list[Path]:
 def expected(records: list[Path]) -> list[Any]:
     """For each number of records what a store has that was never disturbed."""
     store = records[0].parent / "expected.sqlite"
-    asked("add", *records, "--store", store)
+    store_json("add", *records, "--store", store)
     return every_row(store)
 
 
@@ -123,7 +123,7 @@ def test_what_was_added_before_a_kill_is_there(records: list[Path], expected: li
     rows = every_row(store)
     assert added <= {row[0]["record"] for row in rows}
     assert all(row in expected for row in rows)
-    asked("add", *records, "--store", store)
+    store_json("add", *records, "--store", store)
     assert every_row(store) == expected
 
 
@@ -133,7 +133,7 @@ def test_a_writer_killed_at_any_step_leaves_nothing_half(records: list[Path], ex
     output, _ = process.communicate()
     steps = int(output.split()[-1])
     assert steps > 30
-    seen: set[int] = set()
+    observed: set[int] = set()
     for at in range(steps + 1):
         part = store.with_name(f"{store.name}-{at}")
         if not part.exists():
@@ -143,8 +143,8 @@ def test_a_writer_killed_at_any_step_leaves_nothing_half(records: list[Path], ex
             made = connection.execute("SELECT count(*) FROM sqlite_master").fetchone() != (0,)
         rows = every_row(part) if made else []
         assert rows == expected[: len(rows)]
-        seen.add(len(rows))
+        observed.add(len(rows))
         if at % 10 == 0:
-            asked("add", *records[:2], "--store", part)
+            store_json("add", *records[:2], "--store", part)
             assert every_row(part) == expected[:2]
-    assert seen == {0, 1, 2}
+    assert observed == {0, 1, 2}

@@ -89,9 +89,9 @@ def test_the_soft_map_has_a_cell_for_each_configuration(
 ) -> None:
     visit(chrome, study[0])
     drawn = marks(chrome, "tire-soft", "bar")
-    assert len(drawn) == sum(len(found.cells) for found in study[1].maps)
-    for found in study[1].maps:
-        for cell in found.cells:
+    assert len(drawn) == sum(len(tire_map.cells) for tire_map in study[1].maps)
+    for actual in study[1].maps:
+        for cell in actual.cells:
             assert any(
                 f"nodes: {cell.nodes:,}" in label and f"deadlines missed: {cell.missed}" in label
                 for label in drawn
@@ -103,19 +103,19 @@ def test_the_frontier_is_drawn_where_the_first_miss_is(
 ) -> None:
     visit(chrome, study[0])
     ticks = marks(chrome, "tire-hard", "tick")
-    edges = [edge for found in study[1].maps for edge in found.frontier if edge.misses is not None]
+    edges = [edge for tire_map in study[1].maps for edge in tire_map.frontier if edge.misses is not None]
     assert len(ticks) == 2 * len(edges)  # the line and the rim that sets it off
     for edge in edges:
         assert any(f"misses at: {edge.misses:,}" in label for label in ticks)
     points = marks(chrome, "tire-hard", "point")
-    assert len(points) == sum(len(found.cells) for found in study[1].maps)
+    assert len(points) == sum(len(tire_map.cells) for tire_map in study[1].maps)
 
 
 def test_the_times_are_those_of_the_runs(chrome: Chrome, study: tuple[Path, TireResults]) -> None:
     visit(chrome, study[0])
     points = marks(chrome, "tire-time", "point")
     assert len(points) == len(study[1].points)
-    one = next(
+    item = next(
         point
         for point in study[1].points
         if (point.solver, point.policy, point.threads, point.nodes) == ("semaphore", "fifo", 2, 25600)
@@ -127,7 +127,7 @@ def test_the_times_are_those_of_the_runs(chrome: Chrome, study: tuple[Path, Tire
     ]
     shown = re.search(r"; s: ([0-9.]+)", label)
     assert shown is not None
-    assert float(shown[1]) == pytest.approx(one.step_ns.value * 6000 / 1e9, rel=1e-3)
+    assert float(shown[1]) == pytest.approx(item.step_ns.value * 6000 / 1e9, rel=1e-3)
 
 
 def test_the_fall_is_looked_through_by_hand(chrome: Chrome, study: tuple[Path, TireResults]) -> None:

@@ -132,7 +132,7 @@ def test_the_state_is_saved_if_requested(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "reported"),
     [
         (("--nodes", 4001), "use 4000 or 4004"),
         (("--nodes", 8, "--threads", 5), "5 threads are more than 4 pairs"),
@@ -142,8 +142,8 @@ def test_the_state_is_saved_if_requested(tmp_path: Path) -> None:
         (("--state", "/proc/nothing/here"), "--state /proc/nothing/here: there is no folder"),
     ],
 )
-def test_what_cannot_be_is_refused_in_one_line(words: tuple[object, ...], said: str) -> None:
-    assert said in error_line(invoke("probe", "tire", *words), 2)
+def test_what_cannot_be_is_refused_in_one_line(words: tuple[object, ...], reported: str) -> None:
+    assert reported in error_line(invoke("probe", "tire", *words), 2)
 
 
 def test_ctrl_c_shows_what_was_measured(tmp_path: Path) -> None:

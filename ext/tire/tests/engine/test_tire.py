@@ -67,8 +67,8 @@ def nodes_of(folder: Path) -> np.ndarray:
 def test_it_is_what_numpy_integrates(engine: Path, tmp_path: Path, model: Tire, solver: str) -> None:
     for steps in (1, 30, 150):
         state_after(engine, tmp_path, steps, f"--solver={solver}", *model.options)
-        found, expected = nodes_of(tmp_path), simulate(model, steps)
-        assert np.abs(found - expected).max() < 1e-9, steps
+        actual, expected = nodes_of(tmp_path), simulate(model, steps)
+        assert np.abs(actual - expected).max() < 1e-9, steps
     assert read_state(tmp_path / "state").steps == 150
 
 
@@ -149,29 +149,29 @@ def test_real_fast_adds_up(engine: Path, solver: str, policy: str) -> None:
     assert [(line["metric"], line["labels"]["solver"]) for line in stream.all("series")] == [
         ("step-time", solver)
     ]
-    found, summary = values(stream), stream.one("summary")
-    assert (found["mode"], found["nodes"], found["threads"]) == ("real-fast", 1200, threads)
+    actual, summary = values(stream), stream.one("summary")
+    assert (actual["mode"], actual["nodes"], actual["threads"]) == ("real-fast", 1200, threads)
     assert summary["lost"] == summary["missed"] == summary["impossible"] == 0
-    assert found["steps"] == summary["count"] * found["block"] > 0
-    assert abs(summary["sum_ns"] * found["block"] - found["wall_ns"]) <= found["steps"], (
+    assert actual["steps"] == summary["count"] * actual["block"] > 0
+    assert abs(summary["sum_ns"] * actual["block"] - actual["wall_ns"]) <= actual["steps"], (
         "means are rounded to whole ns"
     )
     assert (
-        abs(found["node_steps_per_s"] - 1200 * found["steps"] / found["wall_ns"] * 1e9)
-        < 1e-6 * found["node_steps_per_s"]
+        abs(actual["node_steps_per_s"] - 1200 * actual["steps"] / actual["wall_ns"] * 1e9)
+        < 1e-6 * actual["node_steps_per_s"]
     )
-    assert found["step_min_ns"] == summary["min_ns"]
-    assert found["step_max_ns"] == summary["max_ns"]
+    assert actual["step_min_ns"] == summary["min_ns"]
+    assert actual["step_max_ns"] == summary["max_ns"]
     paused = (
-        found["step_max_ns"] * found["block"] > 100_000_000
+        actual["step_max_ns"] * actual["block"] > 100_000_000
     )  # the machine as a whole: who has not worked needs no rest
-    assert paused or (found["rest_ns"] > 0) == (policy == "fifo"), (
+    assert paused or (actual["rest_ns"] > 0) == (policy == "fifo"), (
         "a real-time policy leaves the machine a fifth"
     )
-    assert found["wall_ns"] + found["rest_ns"] > 200_000_000
-    assert found["steps"] < 256 or (found["barrier_ns"] is None) == (threads == 1)
-    assert found["cpu_ns"] > 0
-    assert found["activations"] is found["deadline_missed"] is None
+    assert actual["wall_ns"] + actual["rest_ns"] > 200_000_000
+    assert actual["steps"] < 256 or (actual["barrier_ns"] is None) == (threads == 1)
+    assert actual["cpu_ns"] > 0
+    assert actual["activations"] is actual["deadline_missed"] is None
 
 
 @pytest.mark.parametrize("threads", ["1", "2", "5"])
@@ -181,21 +181,21 @@ def test_real_time_adds_up(engine: Path, threads: str) -> None:
     )
     assert (stream.reason, stream.status) == ("duration", 0)
     assert [line["metric"] for line in stream.all("series")] == ["latency", "response", "slack"]
-    found = values(stream)
-    assert found["mode"] == "real-time"
-    assert found["activations"] == 200
-    assert found["deadline_missed"] == found["late"] + found["missed"]
-    assert found["steps"] + found["missed"] == 200
+    actual = values(stream)
+    assert actual["mode"] == "real-time"
+    assert actual["activations"] == 200
+    assert actual["deadline_missed"] == actual["late"] + actual["missed"]
+    assert actual["steps"] + actual["missed"] == 200
     latency, response, slack = stream.all("summary")
-    for one in (latency, response, slack):
-        assert (one["count"], one["missed"]) == (found["steps"], 0 if one is slack else found["missed"])
-        windows = stream.windows(one["series"])
-        assert sum(window["count"] for window in windows) == one["count"]
-        assert sum(number for window in windows for _, number in window["missed_bins"]) == one["missed"]
+    for item in (latency, response, slack):
+        assert (item["count"], item["missed"]) == (actual["steps"], 0 if item is slack else actual["missed"])
+        windows = stream.windows(item["series"])
+        assert sum(window["count"] for window in windows) == item["count"]
+        assert sum(number for window in windows for _, number in window["missed_bins"]) == item["missed"]
     assert latency["min_ns"] <= response["min_ns"]
-    assert slack["sum_ns"] == PERIOD_NS * found["steps"] - response["sum_ns"]
+    assert slack["sum_ns"] == PERIOD_NS * actual["steps"] - response["sum_ns"]
     assert slack["min_ns"] == PERIOD_NS - response["max_ns"]
-    assert (slack["min_ns"] < 0) == (found["late"] > 0)
+    assert (slack["min_ns"] < 0) == (actual["late"] > 0)
 
 
 def test_a_period_shorter_than_a_step_says_what_is_needed(engine: Path) -> None:
@@ -207,15 +207,15 @@ def test_a_period_shorter_than_a_step_says_what_is_needed(engine: Path) -> None:
         "--solver=serial",
         policy="other",
     )
-    found = values(stream)
-    assert found["deadline_missed"] == found["activations"] == 500
-    assert found["late"] == found["steps"]
+    actual = values(stream)
+    assert actual["deadline_missed"] == actual["activations"] == 500
+    assert actual["late"] == actual["steps"]
     slack = stream.all("summary")[2]
     assert slack["max_ns"] < 0
     assert slack["impossible"] == 0
-    assert slack["count"] == found["steps"]
+    assert slack["count"] == actual["steps"]
     mark = next(mark for mark in stream.all("mark") if mark["name"] == "period-short")
-    assert f"takes at least {found['step_min_ns'] // 1000} us" in mark["detail"]
+    assert f"takes at least {actual['step_min_ns'] // 1000} us" in mark["detail"]
 
 
 @pytest.mark.real_time
@@ -226,16 +226,16 @@ def test_steps_that_leave_nothing_to_the_machine_are_ended(engine: Path) -> None
     )
     assert (stream.reason, stream.status) == ("overload", 0)
     assert {"overload", "period-short"} <= set(stream.marks)
-    found = values(stream)
-    assert found["late"] == found["steps"] > 0
-    assert found["deadline_missed"] == found["activations"] < 2_000_000
+    actual = values(stream)
+    assert actual["late"] == actual["steps"] > 0
+    assert actual["deadline_missed"] == actual["activations"] < 2_000_000
 
 
 def test_free_running_takes_every_step_and_meets_at_no_barrier(engine: Path, tmp_path: Path) -> None:
     words = ["--solver=semaphore", "--free-running", "--nodes=80", "--threads=2"]
     stream = tire(engine, *words, "--steps=3000", f"--state={tmp_path / 'state'}")
-    found = values(stream)
-    assert (found["steps"], found["barrier_ns"]) == (3000, None)
+    actual = values(stream)
+    assert (actual["steps"], actual["barrier_ns"]) == (3000, None)
     assert np.isfinite(nodes_of(tmp_path)).all()
     assert nodes_of(tmp_path)[:, 1].min() >= 0
     alone = state_after(engine, tmp_path, 100, "--solver=semaphore", "--nodes=80")
@@ -287,9 +287,9 @@ def test_it_is_stopped_in_order(engine: Path, period: int) -> None:
         live.send("stop\n")
         stream = live.finish()
     assert (stream.reason, stream.status) == ("stopped", 0)
-    found = values(stream)
-    assert found["steps"] == sum(window["count"] for window in stream.windows(0)) * found["block"] > 0
-    assert found["late"] is None or found["activations"] == found["steps"] + found["missed"]
+    actual = values(stream)
+    assert actual["steps"] == sum(window["count"] for window in stream.windows(0)) * actual["block"] > 0
+    assert actual["late"] is None or actual["activations"] == actual["steps"] + actual["missed"]
 
 
 @pytest.mark.parametrize("nodes", [4, 8, 16, 60])
@@ -326,20 +326,20 @@ def test_inside_of_the_bound_it_stays_and_outside_it_does_not(
 @pytest.mark.parametrize("nodes", [4, 8, 12, 20, 100, 400, 2000, 10_000])
 def test_the_defaults_are_stable(engine: Path, tmp_path: Path, nodes: int) -> None:
     state_after(engine, tmp_path, 6000 if nodes < 5000 else 2000, f"--nodes={nodes}")
-    found = nodes_of(tmp_path)
-    assert np.abs(found[:, :2]).max() < 5
-    assert np.abs(found[:, 2:]).max() < 0.5, "after a minute it rests"
-    small = np.abs(found[found != 0])
+    actual = nodes_of(tmp_path)
+    assert np.abs(actual[:, :2]).max() < 5
+    assert np.abs(actual[:, 2:]).max() < 0.5, "after a minute it rests"
+    small = np.abs(actual[actual != 0])
     assert small.min() > np.finfo(np.float64).tiny, "no number is too small for full precision"
 
 
 def test_the_choices_of_the_engine_are_reported(engine: Path) -> None:
-    found = values(tire(engine, "--steps=5", "--nodes=40"))
-    assert np.allclose((found["stiffness"], found["damping"]), defaults(Tire(40)), rtol=1e-12)
+    actual = values(tire(engine, "--steps=5", "--nodes=40"))
+    assert np.allclose((actual["stiffness"], actual["damping"]), defaults(Tire(40)), rtol=1e-12)
 
 
 @pytest.mark.parametrize(
-    ("code", "words", "said"),
+    ("code", "words", "reported"),
     [
         ("usage", ["--nodes=4001"], "multiple of 4"),
         ("usage", ["--nodes=4001"], "use 4000 or 4004"),
@@ -360,8 +360,8 @@ def test_the_choices_of_the_engine_are_reported(engine: Path) -> None:
         ("unstable", ["--stiffness-nn-m=100000000000"], "at most"),
     ],
 )
-def test_what_cannot_be_is_refused(engine: Path, code: str, words: list[str], said: str) -> None:
-    assert said in refused(engine, code, 2, "tire", "--go", f"--policy={POLICY}", *words)
+def test_what_cannot_be_is_refused(engine: Path, code: str, words: list[str], reported: str) -> None:
+    assert reported in refused(engine, code, 2, "tire", "--go", f"--policy={POLICY}", *words)
 
 
 @pytest.fixture

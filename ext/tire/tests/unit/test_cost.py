@@ -37,15 +37,15 @@ SWITCH = {"fifo": Estimate(value=1_200.0, low=1_100.0, high=1_300.0, measurement
 
 
 def model_of(runs: Sequence[FastRun]) -> CostModel:
-    found = cost_model(runs, SWITCH, SPRINGS_PER_NODE)
-    assert found is not None
-    return found
+    actual = cost_model(runs, SWITCH, SPRINGS_PER_NODE)
+    assert actual is not None
+    return actual
 
 
 def part(model: CostModel, name: str, solver: str) -> Estimate:
-    (found,) = [one for one in model.parts if (one.name, one.solver) == (name, solver)]
-    assert found.estimate is not None
-    return found.estimate
+    (actual,) = [part for part in model.parts if (part.name, part.solver) == (name, solver)]
+    assert actual.estimate is not None
+    return actual.estimate
 
 
 def test_without_noise_every_term_is_exact() -> None:
@@ -62,7 +62,7 @@ def test_without_noise_every_term_is_exact() -> None:
             assert part(model, name, solver).value == pytest.approx(value, rel=1e-3), (name, solver)
     assert part(model, "T_ipc", "semaphore").value == pytest.approx(machine.lock, rel=1e-3)
     assert part(model, "T_switch", "").value == 1_200.0
-    extra = {one.threads: one.extra_ns.value for one in model.synchronisation if one.solver == "halo"}
+    extra = {part.threads: part.extra_ns.value for part in model.synchronisation if part.solver == "halo"}
     assert extra == pytest.approx({2: 3_700.0, 4: 20_700.0}, rel=1e-3)
 
 
@@ -97,10 +97,10 @@ def test_what_was_not_measured_is_shown_as_missing() -> None:
     ]
     model = cost_model(runs, {}, SPRINGS_PER_NODE)
     assert model is not None
-    missing = {(one.name, one.solver) for one in model.parts if one.estimate is None}
+    missing = {(part.name, part.solver) for part in model.parts if part.estimate is None}
     lacking = {("T_mass", "semaphore"), ("T_rest", "semaphore"), ("T_ipc", "semaphore"), ("T_switch", "")}
     assert missing == lacking | {("T_mass", "halo"), ("T_spring", "halo"), ("T_rest", "halo")}
-    assert all(one.missing for one in model.parts if one.estimate is None)
+    assert all(part.missing for part in model.parts if part.estimate is None)
     assert cost_model([run for run in runs if run.configuration.nodes <= 256], {}, SPRINGS_PER_NODE) is None
 
 
@@ -119,7 +119,9 @@ def test_what_the_scheduler_takes_is_no_cost_of_a_node() -> None:
     assert {line.time for line in model.lines if line.threads == 1} == {"cpu"}
     assert {line.time for line in model.lines if line.threads > 1} == {"wall"}
     slowed = predictions(speed_points(runs), runs, SWITCH, cpus=2)
-    assert max(one.measured_ns / machine.step_ns(one.solver, one.nodes, one.threads) for one in slowed) > 3
+    assert (
+        max(part.measured_ns / machine.step_ns(part.solver, part.nodes, part.threads) for part in slowed) > 3
+    )
 
 
 def test_a_line_agrees_with_curve_fit() -> None:
@@ -129,10 +131,10 @@ def test_a_line_agrees_with_curve_fit() -> None:
     line = fit(x, y)
     assert line is not None
     expected = line.intercept_ns + line.slope_ns * x
-    found, covariance = optimize.curve_fit(
+    actual, covariance = optimize.curve_fit(
         lambda n, a, b: a + b * n, x, y, p0=[400, 10], sigma=expected, absolute_sigma=False
     )
-    assert (line.intercept_ns, line.slope_ns) == pytest.approx(tuple(found), rel=1e-6)
+    assert (line.intercept_ns, line.slope_ns) == pytest.approx(tuple(actual), rel=1e-6)
     assert line.covariance == pytest.approx(covariance, rel=1e-4)
     half = stats.t.ppf(0.975, 3) * np.sqrt(covariance[1, 1])
     assert line.slope.high == pytest.approx(line.slope_ns + half, rel=1e-4)
@@ -184,16 +186,16 @@ def test_what_bends_two_lines_alike_is_not_in_their_difference() -> None:
 
 
 def test_only_sizes_that_both_have_are_compared() -> None:
-    one, other = fit([100, 200, 300, 400], [10.0, 20, 30, 40]), fit([100, 300, 500], [5.0, 15, 25])
-    assert one is not None
+    item, other = fit([100, 200, 300, 400], [10.0, 20, 30, 40]), fit([100, 300, 500], [5.0, 15, 25])
+    assert item is not None
     assert other is not None
-    assert combine([(1, one), (-1, other)]) is None
+    assert combine([(1, item), (-1, other)]) is None
     third = fit([100, 200, 400, 800], [1.0, 2, 4, 8])
     assert third is not None
-    found = combine([(1, one), (-1, third)])
-    assert found is not None
-    assert found.nodes.tolist() == [100, 200, 400]
-    assert found.slope_ns == pytest.approx(0.09)
+    actual = combine([(1, item), (-1, third)])
+    assert actual is not None
+    assert actual.nodes.tolist() == [100, 200, 400]
+    assert actual.slope_ns == pytest.approx(0.09)
 
 
 def test_two_sizes_are_no_line() -> None:
@@ -207,16 +209,16 @@ def test_fieller_agrees_with_drawing() -> None:
     draws = rng.multivariate_normal([1000.0, 5.0], covariance, size=4000)
     inside = 0
     for above, below in draws:
-        found = quotient(
+        actual = quotient(
             Uncertain(above, covariance[0, 0], 1e9),
             Uncertain(below, covariance[1, 1], 1e9),
             covariance[0, 1],
             1,
         )
-        assert found is not None
-        assert found.low is not None
-        assert found.high is not None
-        inside += found.low <= 200.0 <= found.high
+        assert actual is not None
+        assert actual.low is not None
+        assert actual.high is not None
+        inside += actual.low <= 200.0 <= actual.high
     assert abs(inside / len(draws) - 0.95) < 0.015
 
 
@@ -229,9 +231,9 @@ def test_medians_and_ratios_of_repeats() -> None:
     """Two degrees of freedom for six repeats, whose spread is that of their logarithms."""
     values, others = [10.0, 11.0, 10.5, 9.7, 10.2, 10.2], [5.1, 4.8, 5.3, 5.0, 4.9, 5.0]
     spread, other = (stats.sem(np.log(each)) for each in (values, others))
-    found, ratio = median_of(values), ratio_of(values, others)
-    assert found.value == 10.2
-    assert found.high == pytest.approx(10.2 * np.exp(stats.t.ppf(0.975, 2) * spread))
+    actual, ratio = median_of(values), ratio_of(values, others)
+    assert actual.value == 10.2
+    assert actual.high == pytest.approx(10.2 * np.exp(stats.t.ppf(0.975, 2) * spread))
     assert ratio.value == pytest.approx(10.2 / 5.0)
     assert ratio.low == pytest.approx(10.2 / 5.0 * np.exp(-stats.t.ppf(0.975, 2) * np.hypot(spread, other)))
     assert median_of([3.0]) == Estimate(value=3.0)
@@ -260,8 +262,8 @@ def test_speed_up_and_efficiency() -> None:
 
 def test_predictions_fit_a_machine_that_is_as_the_model_says() -> None:
     runs = Machine(noise=0.0).campaign()
-    found = predictions(speed_points(runs), runs, SWITCH, cpus=2)
-    assert {(p.solver, p.threads) for p in found} == {
+    actual = predictions(speed_points(runs), runs, SWITCH, cpus=2)
+    assert {(p.solver, p.threads) for p in actual} == {
         ("serial", 1),
         ("halo", 1),
         ("halo", 2),
@@ -270,7 +272,7 @@ def test_predictions_fit_a_machine_that_is_as_the_model_says() -> None:
         ("semaphore", 2),
         ("semaphore", 4),
     }
-    assert all(abs(p.residual) < 0.01 for p in found)
+    assert all(abs(p.residual) < 0.01 for p in actual)
 
 
 def test_the_predicted_frontier_is_where_a_step_takes_the_period() -> None:
@@ -289,16 +291,16 @@ def test_its_interval_holds_the_truth() -> None:
     truth = {}
     for seed in range(tries):
         machine = Machine(seed=seed, noise=0.02)
-        (found,) = [
+        (actual,) = [
             f
             for f in predicted_frontiers(machine.campaign(), 10_000_000, cpus=2)
             if (f.solver, f.threads) == ("halo", 2)
         ]
         truth = (10e6 - machine.begin[2]) / machine.per_node("halo") * 2
-        assert found.mean is not None
-        assert found.mean.low is not None
-        assert found.mean.high is not None
-        inside += found.mean.low <= truth <= found.mean.high
+        assert actual.mean is not None
+        assert actual.mean.low is not None
+        assert actual.mean.high is not None
+        inside += actual.mean.low <= truth <= actual.mean.high
     assert inside >= stats.binom.ppf(1e-4, tries, 0.95)
 
 

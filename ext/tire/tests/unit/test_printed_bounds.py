@@ -24,8 +24,8 @@ def test_medians_and_ratios_of_the_tire(above: list[float], below: list[float]):
 
 @given(st.lists(st.integers(0, 1_000), min_size=1, max_size=5), st.integers(1, 400))
 def test_missed_deadlines_of_the_tire(missed: list[int], frontier: int):
-    (found,) = real_time_maps([paced(400, 1, count, repeat=at) for at, count in enumerate(missed)])
-    (cell,) = found.cells
+    (tire_map,) = real_time_maps([paced(400, 1, count, repeat=at) for at, count in enumerate(missed)])
+    (cell,) = tire_map.cells
     assert cell.share <= cell.share_at_most + 1e-12
     search, trials = FrontierSearch(1, 400, bisections=2, confirmations=2), {}
     while (state := state_of(search, trials)).wanted:

@@ -47,8 +47,8 @@ def record(tmp_path_factory: pytest.TempPathFactory) -> Record:
 
 @pytest.fixture(scope="module")
 def results(record: Record) -> TireResults:
-    (found,) = results_of(record)
-    return found
+    (actual,) = results_of(record)
+    return actual
 
 
 def true_frontier(solver: str, threads: int) -> int:
@@ -67,10 +67,10 @@ def test_the_frontier_of_each_solver_and_thread_count_is_found(results: TireResu
     }
     for (solver, threads), row in rows.items():
         true = true_frontier(solver, threads)
-        found = row.searched
-        assert found is not None
-        assert found.nodes is not None
-        assert 0.95 * true - 4 <= found.nodes <= true
+        actual = row.searched
+        assert actual is not None
+        assert actual.nodes is not None
+        assert 0.95 * true - 4 <= actual.nodes <= true
         assert row.mean is not None
         assert row.mean.value == pytest.approx(true / 0.95, rel=0.05)
 
@@ -89,9 +89,9 @@ def test_words_for_threads_are_known_from_what_they_came_to(results: TireResults
 
 
 def test_a_record_of_no_study_has_no_search(tmp_path: Path) -> None:
-    found = Record.open(write_study(tmp_path, MACHINE, study=None, searched=False))
-    assert searched(found) == {}
-    assert all(row.searched is None for row in results_of(found)[0].frontiers)
+    opened = Record.open(write_study(tmp_path, MACHINE, study=None, searched=False))
+    assert searched(opened) == {}
+    assert all(row.searched is None for row in results_of(opened)[0].frontiers)
 
 
 def test_the_page_has_every_figure_and_few_lines_of_each_step(record: Record) -> None:
@@ -127,15 +127,15 @@ def test_what_is_shown_is_what_was_measured(record: Record, results: TireResults
         for row in frontier.rows
         if row[0].startswith("semaphore, FIFO") and row[1].startswith("2 threads (one per core)")
     )
-    found = next(
+    actual = next(
         row.searched
         for row in results.frontiers
         if (row.solver, row.policy, row.threads) == ("semaphore", "fifo", 2)
     )
-    assert found is not None
-    assert row[5] == f"{found.nodes:,}"
+    assert actual is not None
+    assert row[5] == f"{actual.nodes:,}"
     words = " ".join(text for section in chapter.sections for text in section.words)
-    assert f"{found.nodes:,} nodes" in words
+    assert f"{actual.nodes:,} nodes" in words
     assert "one per core is 2 threads" in words
 
 

@@ -53,15 +53,15 @@ def test_a_sharp_frontier_is_found(quarter: int, start: int, threads: int, resol
         threads, start, most=200_000, resolution=resolution, bisections=3, confirmations=2
     )
     state, trials = run(search, lambda nodes: int(nodes > true))
-    found = state.frontier
-    assert found is not None
-    assert found.nodes is not None
-    assert found.misses is not None
-    assert found.nodes <= true < found.misses
-    assert found.misses - found.nodes <= max(4, resolution * found.nodes + 1e-9)
-    assert found.low == found.high == found.nodes
-    assert found.runs == 5
-    assert found.deadlines == 5 * DEADLINES
+    actual = state.frontier
+    assert actual is not None
+    assert actual.nodes is not None
+    assert actual.misses is not None
+    assert actual.nodes <= true < actual.misses
+    assert actual.misses - actual.nodes <= max(4, resolution * actual.nodes + 1e-9)
+    assert actual.low == actual.high == actual.nodes
+    assert actual.runs == 5
+    assert actual.deadlines == 5 * DEADLINES
     assert len({nodes for nodes, _ in trials}) < 60
 
 
@@ -98,15 +98,15 @@ def test_a_blurred_frontier_has_a_confirmed_range() -> None:
     for _ in range(60):
         search = FrontierSearch(2, 4000, bisections=5, confirmations=5, resolution=0.02)
         state, trials = run(search, lambda nodes: int(rng.random() < chance(nodes, 5000, 200)))
-        found = state.frontier
-        assert found is not None
-        assert found.nodes is not None
-        assert found.low <= found.high
-        assert found.nodes <= found.low
-        assert all(trials[found.nodes, repeat].missed == 0 for repeat in range(6, 11))
-        assert all(outcome.missed == 0 for (nodes, _), outcome in trials.items() if nodes <= found.nodes)
-        claimed.append(chance(found.nodes, 5000, 200))
-        wide += found.low < found.high
+        actual = state.frontier
+        assert actual is not None
+        assert actual.nodes is not None
+        assert actual.low <= actual.high
+        assert actual.nodes <= actual.low
+        assert all(trials[actual.nodes, repeat].missed == 0 for repeat in range(6, 11))
+        assert all(outcome.missed == 0 for (nodes, _), outcome in trials.items() if nodes <= actual.nodes)
+        claimed.append(chance(actual.nodes, 5000, 200))
+        wide += actual.low < actual.high
     assert wide > 50
     assert (
         np.median(claimed) < 0.2
@@ -152,15 +152,15 @@ def test_it_goes_on_from_any_point_as_if_it_had_not_been_cut_off(data: st.DataOb
 
     search = FrontierSearch(2, 2000, bisections=3, confirmations=2)
     trials: dict[Trial, DeadlineCounts] = {}
-    while wanted := state_of(search, trials).wanted:
+    while expected := state_of(search, trials).wanted:
         some = data.draw(
-            st.lists(st.sampled_from(wanted), min_size=1, unique=True)
+            st.lists(st.sampled_from(expected), min_size=1, unique=True)
         )  # stopped in the middle of a round
         for nodes, repeat in some:
             trials[nodes, repeat] = DeadlineCounts(DEADLINES, missed(nodes, repeat))
     whole: dict[Trial, DeadlineCounts] = {}
-    while wanted := state_of(search, whole).wanted:
-        whole |= {trial: DeadlineCounts(DEADLINES, missed(*trial)) for trial in wanted}
+    while expected := state_of(search, whole).wanted:
+        whole |= {trial: DeadlineCounts(DEADLINES, missed(*trial)) for trial in expected}
     assert state_of(search, trials) == state_of(search, whole)
     assert trials == whole
 

@@ -26,17 +26,17 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
-def asked(repeats: int | None = None, **parameters: Any) -> Overrides:
+def overrides(repeats: int | None = None, **parameters: Any) -> Overrides:
     return Overrides(parameters=parameters, repeats=repeats)
 
 
 def test_it_is_known_by_name() -> None:
     assert {"garre2014", "tire-search"} <= set(registry.studies())
-    assert registry.adaptive_study("garre2014", asked()).plan().name == "garre2014"
+    assert registry.adaptive_study("garre2014", overrides()).plan().name == "garre2014"
 
 
 def test_the_first_steps_are_all_that_is_known_without_measuring() -> None:
-    plan = STUDY.begin(asked())
+    plan = STUDY.begin(overrides())
     tire = [key.parameters for key in plan.steps if key.probe == "tire"]
     assert {p.threads for p in tire} == {"1", "cores", "hardware-threads", "twice"}
     assert {p.solver for p in tire} == {"serial", "semaphore", "halo"}
@@ -54,38 +54,38 @@ def test_no_later_step_is_longer_than_the_first_ones(tmp_path: Path) -> None:
         (SEARCH, {"duration": "1995ms", "period": "7ms"}),
         (STUDY, {"duration": "500ms", "policy": "other"}),
     ):
-        begun = study.begin(asked(**words))
+        begun = study.begin(overrides(**words))
         longest = max(
             probes.get(key.probe).expected_ns(probes.get(key.probe).own(key)) or 0 for key in begun.steps
         )
         record = Record.open(write_study(tmp_path / str(words), Machine(), study=None, searched=False))
         record.run.planned[:] = begun.steps
-        seen = 0
+        observed = 0
         for _ in range(3):
-            more = study.next_steps(record, asked(**words))
+            more = study.next_steps(record, overrides(**words))
             record.run.planned.extend(more)
-            seen += len(more)
+            observed += len(more)
             assert all(
                 (probes.get(key.probe).expected_ns(probes.get(key.probe).own(key)) or 0) <= longest
                 for key in more
             )
-        assert seen > 10
+        assert observed > 10
 
 
 def test_the_next_steps_depend_on_the_record_alone(tmp_path: Path) -> None:
     record = Record.open(write_study(tmp_path, Machine(), searched=False))
-    one = [key.model_dump_json() for key in STUDY.next_steps(record, asked(repeats=2))]
-    assert one == [key.model_dump_json() for key in STUDY.next_steps(record, asked(repeats=2))]
-    assert len(set(one)) == len(one)
+    item = [key.model_dump_json() for key in STUDY.next_steps(record, overrides(repeats=2))]
+    assert item == [key.model_dump_json() for key in STUDY.next_steps(record, overrides(repeats=2))]
+    assert len(set(item)) == len(item)
 
 
 def test_searches_begin_below_the_predicted_frontier(tmp_path: Path) -> None:
     machine = Machine(noise=0.0)
     record = Record.open(write_study(tmp_path, machine, searched=False))
     record.run.planned[:] = STUDY._several_threads(
-        record, "local", asked(repeats=2), aims_of_study(GARRE2014, asked(repeats=2))
+        record, "local", overrides(repeats=2), aims_of_study(GARRE2014, overrides(repeats=2))
     )
-    more = STUDY.next_steps(record, asked(repeats=2))
+    more = STUDY.next_steps(record, overrides(repeats=2))
     paced = [key.parameters for key in more if key.parameters.get("period_ns") == 10_000_000]
     for solver, threads in (("semaphore", 1), ("semaphore", 4), ("halo", 2)):
         sizes = [p.nodes for p in paced if (p.solver, p.threads, p.policy) == (solver, str(threads), "fifo")]
@@ -105,7 +105,7 @@ def test_a_search_stays_within_half_of_the_memory(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "said"),
+    ("words", "reported"),
     [
         ({"solver": "halp"}, "did you mean 'halo'"),
         ({"solver": "halo,"}, "separated by commas"),
@@ -120,9 +120,9 @@ def test_a_search_stays_within_half_of_the_memory(tmp_path: Path) -> None:
         ({"stiffnes": 3}, "stiffnes"),
     ],
 )
-def test_what_cannot_be_is_refused_with_the_reason(words: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=said):
-        STUDY.begin(asked(**words))
+def test_what_cannot_be_is_refused_with_the_reason(words: dict[str, Any], reported: str) -> None:
+    with pytest.raises(InputError, match=reported):
+        STUDY.begin(overrides(**words))
 
 
 def test_one_load_and_one_deployment() -> None:
@@ -136,12 +136,12 @@ def test_one_load_and_one_deployment() -> None:
 
 def test_a_search_finds_nodes_by_itself() -> None:
     with pytest.raises(InputError, match="leave nodes out"):
-        SEARCH.begin(asked(nodes="400"))
+        SEARCH.begin(overrides(nodes="400"))
 
 
 def test_parameters_of_the_probe_go_to_every_step() -> None:
-    aims = aims_of(asked(cpu="0", height=1), Aims(), "a test")
-    keys = plan_of("a-test", [tire_entry(aims, "halo", 400, 1, "fifo")], asked(), aims).steps
+    aims = aims_of(overrides(cpu="0", height=1), Aims(), "a test")
+    keys = plan_of("a-test", [tire_entry(aims, "halo", 400, 1, "fifo")], overrides(), aims).steps
     assert (keys[0].parameters.get("cpu"), keys[0].parameters.get("height_m")) == ("0", 1.0)
 
 
@@ -149,7 +149,7 @@ def test_each_target_has_its_own_steps(tmp_path: Path) -> None:
     record = Record.open(write_study(tmp_path, Machine(), searched=False))
     aims = Aims()
     (key,) = keys_of(
-        "a-test", [tire_entry(aims, "halo", 400, 1, "fifo")], asked(), aims, record, "ssh://board"
+        "a-test", [tire_entry(aims, "halo", 400, 1, "fifo")], overrides(), aims, record, "ssh://board"
     )
     assert key.targets == {"self": "ssh://board"}
 

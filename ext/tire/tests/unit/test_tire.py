@@ -34,7 +34,7 @@ def words(samples_dir: str | None = None, **written: Any) -> list[str]:
 
 
 def test_the_command_line_has_whole_numbers_in_billionths() -> None:
-    found = words(
+    printed_words = words(
         mass="7.5",
         radius=0.25,
         stiffness="0.000000003",
@@ -52,15 +52,17 @@ def test_the_command_line_has_whole_numbers_in_billionths() -> None:
         "--period-ns=10000000",
         "--threads=cores",
     ):
-        assert word in found
-    assert found[-1] == "--free-running"
-    assert not any(word.startswith(("--damping", "--state", "--samples", "--steps")) for word in found)
+        assert word in printed_words
+    assert printed_words[-1] == "--free-running"
+    assert not any(
+        word.startswith(("--damping", "--state", "--samples", "--steps")) for word in printed_words
+    )
 
 
 def test_steps_take_the_place_of_the_duration() -> None:
-    found = words(steps=6000)
-    assert "--steps=6000" in found
-    assert not any(word.startswith("--duration") for word in found)
+    printed_words = words(steps=6000)
+    assert "--steps=6000" in printed_words
+    assert not any(word.startswith("--duration") for word in printed_words)
     with pytest.raises(InputError, match="not both"):
         words(steps=5, duration="1s")
 
@@ -77,7 +79,7 @@ def test_threads_are_a_number_or_a_word(word: str | int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("written", "said"),
+    ("written", "reported"),
     [
         ({"nodes": 4002}, "multiple of 4, .* use 4000 or 4004"),
         ({"nodes": 3}, "too few"),
@@ -106,8 +108,8 @@ def test_threads_are_a_number_or_a_word(word: str | int) -> None:
         ({"floor": "maybe"}, "on or off"),
     ],
 )
-def test_what_cannot_be_is_one_line(written: dict[str, Any], said: str) -> None:
-    with pytest.raises(InputError, match=said) as error:
+def test_what_cannot_be_is_one_line(written: dict[str, Any], reported: str) -> None:
+    with pytest.raises(InputError, match=reported) as error:
         normalise(TIRE, written, "plan x, step 1")
     assert "\n" not in str(error.value)
 
@@ -181,7 +183,7 @@ def test_a_state_is_not_written_through_a_link(tmp_path: Path, nodes: np.ndarray
 
 
 @pytest.mark.parametrize(
-    ("change", "said"),
+    ("change", "reported"),
     [
         (lambda data: data[:-1], "damaged"),
         (lambda data: data[:20], "cut short"),
@@ -192,10 +194,12 @@ def test_a_state_is_not_written_through_a_link(tmp_path: Path, nodes: np.ndarray
         (lambda data: data[:16] + struct.pack("<q", -1) + data[24:], "damaged"),
     ],
 )
-def test_a_state_that_is_none_is_refused(tmp_path: Path, nodes: np.ndarray, change: Any, said: str) -> None:
+def test_a_state_that_is_none_is_refused(
+    tmp_path: Path, nodes: np.ndarray, change: Any, reported: str
+) -> None:
     file = tmp_path / "state.tire"
     file.write_bytes(change(state_bytes(nodes)))
-    with pytest.raises(RecordError, match=said):
+    with pytest.raises(RecordError, match=reported):
         read_state(file)
 
 
@@ -205,8 +209,8 @@ def test_hostile_states_end_in_a_record_error(tmp_path_factory: pytest.TempPathF
     for data in (tail, b"rtgtire\x01" + tail):
         file.write_bytes(data)
         try:
-            found = read_state(file)
+            actual = read_state(file)
         except RecordError as error:
             assert "\n" not in str(error)
         else:
-            assert found.nodes.shape[1] == 4
+            assert actual.nodes.shape[1] == 4

@@ -106,7 +106,9 @@ def test_a_hanging_trial_is_undone_and_the_search_continues(tmp_path: Path) -> N
 
 def hung(pid: int, as_is: str) -> bool:
     """Stop the engine of a trial, so that it never ends by itself; False if no trial is in force."""
-    engines = [found for found in find(pid, "rtgauge-engine wakeup") if " guard " not in command_line(found)]
+    engines = [
+        actual for actual in find(pid, "rtgauge-engine wakeup") if " guard " not in command_line(actual)
+    ]
     if MIGRATION.read_text() == as_is or len(engines) != 1:
         return False
     with suppress(ProcessLookupError):

@@ -24,8 +24,8 @@ def offered(files: Files, cpus: str | None = None, **options: Any) -> Offer:
     return offer(facts(files), files, Machine(files), AllowedSettings(cpus, **options))
 
 
-def names(found: Offer) -> set[str]:
-    return {each.id for each in found.candidates}
+def names(actual: Offer) -> set[str]:
+    return {each.id for each in actual.candidates}
 
 
 def test_a_well_set_machine_has_nothing_to_try() -> None:
@@ -34,12 +34,12 @@ def test_a_well_set_machine_has_nothing_to_try() -> None:
 
 def test_what_differs_is_tried_and_the_rest_is_explained() -> None:
     files = machines.badly_set_rt()
-    found = offered(files)
-    assert {"thp", "governor"} <= names(found)
-    why = {each.rule.id: each.why for each in found.not_tried}
-    assert not set(why) & names(found)
+    offer_made = offered(files)
+    assert {"thp", "governor"} <= names(offer_made)
+    why = {each.rule.id: each.why for each in offer_made.not_tried}
+    assert not set(why) & names(offer_made)
     assert "--cpu" in why["isolated-cpus"]
-    assert all(each.part == "settings=thp" for each in found.candidates if each.id == "thp")
+    assert all(each.part == "settings=thp" for each in offer_made.candidates if each.id == "thp")
 
 
 def test_only_and_without() -> None:
@@ -56,13 +56,13 @@ def test_a_number_of_cpus_means_the_last_cores() -> None:
     files = machines.badly_set_rt() | {
         "/proc/mounts": {"text": "cgroup /sys/fs/cgroup/cpuset cgroup rw,cpuset 0 0\n"}
     }
-    found = offered(files, isolate=2)
+    offer_made = offered(files, isolate=2)
     online = Machine(files).online
-    assert found.cpus == format_cpu_list(online[-2:])
-    assert found.fewer == [str(online[-1])]
-    (isolation,) = (each for each in found.candidates if each.takes_cpus)
-    assert isolation.part == f"isolate={found.cpus}"
-    assert isolation.fewer(found.fewer) == {f"isolated-cpus={online[-1]}": f"isolate={online[-1]}"}
+    assert offer_made.cpus == format_cpu_list(online[-2:])
+    assert offer_made.fewer == [str(online[-1])]
+    (isolation,) = (each for each in offer_made.candidates if each.takes_cpus)
+    assert isolation.part == f"isolate={offer_made.cpus}"
+    assert isolation.fewer(offer_made.fewer) == {f"isolated-cpus={online[-1]}": f"isolate={online[-1]}"}
     with pytest.raises(InputError, match="everything else; give at most 3"):
         offered(files, isolate=len(online))
 
@@ -105,8 +105,8 @@ def test_receive_flow_steering_that_is_off_is_not_tried(entries: str | None, *, 
 def test_callback_threads_above_the_lowest_priority_can_be_tried() -> None:
     for priority, tried in ((4, True), (1, False)):
         threads = machines.threads((30, "rcuc/0", True, priority, 1), (31, "rcuc/1", True, 0, 0))
-        found = offered(machines.bare_metal_rt() | threads)
-        assert ("rcu-callback-threads" in names(found)) == tried
+        offer_made = offered(machines.bare_metal_rt() | threads)
+        assert ("rcu-callback-threads" in names(offer_made)) == tried
 
 
 def test_candidates_make_one_deployment() -> None:
@@ -131,12 +131,12 @@ def test_only_a_named_interface_that_reaches_nobody_changes() -> None:
     paths = {f"/sys/class/net/eth{number}/threaded": {"text": "0\n"} for number in range(3)}
     files = machines.badly_set_rt() | {"/proc/net/route": {"text": routes}} | paths
     for name, why in (("eth1", None), ("eth0", "eth0 has the default route")):
-        found = offer(
+        actual = offer(
             facts(files, interface=name), files, Machine(files), AllowedSettings(only=["threaded-napi"])
         )
-        assert (names(found) == {"threaded-napi"}) == (why is None)
-        assert {each.rule.id: each.why for each in found.not_tried}.get("threaded-napi") == why
-        assert found.interface == name
+        assert (names(actual) == {"threaded-napi"}) == (why is None)
+        assert {each.rule.id: each.why for each in actual.not_tried}.get("threaded-napi") == why
+        assert actual.interface == name
     assert (
         deployment_name(["settings=threaded-napi"], None, None, "eth1")
         == "interface=eth1,settings=threaded-napi"

@@ -85,7 +85,7 @@ def test_files_that_set_anything_else_are_refused(path: str, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(
-    ("path", "wanted", "old"),
+    ("path", "expected", "old"),
     [
         ("/sys/kernel/mm/transparent_hugepage/enabled", "always", "never"),
         ("/sys/kernel/mm/transparent_hugepage/enabled", "never", "$(reboot)"),
@@ -95,12 +95,12 @@ def test_files_that_set_anything_else_are_refused(path: str, tmp_path: Path) -> 
         ("/sys/devices/system/cpu/cpu1/online", "2", "1"),
     ],
 )
-def test_a_value_that_rtgauge_would_not_write_is_refused(path: str, wanted: str, old: str) -> None:
-    assert not is_writable(path, wanted, old)
+def test_a_value_that_rtgauge_would_not_write_is_refused(path: str, expected: str, old: str) -> None:
+    assert not is_writable(path, expected, old)
 
 
 @pytest.mark.parametrize(
-    ("path", "wanted", "old"),
+    ("path", "expected", "old"),
     [
         *KEPT,
         ("/sys/devices/system/cpu/cpu1/online", "0", "1"),
@@ -117,8 +117,8 @@ def test_a_value_that_rtgauge_would_not_write_is_refused(path: str, wanted: str,
         ),
     ],
 )
-def test_what_rules_and_deployments_write_is_accepted(path: str, wanted: str, old: str) -> None:
-    assert is_writable(path, wanted, old)
+def test_what_rules_and_deployments_write_is_accepted(path: str, expected: str, old: str) -> None:
+    assert is_writable(path, expected, old)
 
 
 def test_other_lines_of_a_unit_are_not_installed() -> None:
@@ -177,11 +177,11 @@ class FakeTarget:
             return []
         pairs = words[words.index("--") + 1 :]
         answers: list[dict[str, Any]] = []
-        for path, wanted in zip(pairs[::2], pairs[1::2], strict=True):
+        for path, expected in zip(pairs[::2], pairs[1::2], strict=True):
             error = self.refuses.get(path)
             if error is None:
                 self.journal.setdefault(path, self.files[path])
-                self.files[path] = wanted
+                self.files[path] = expected
             answers.append(
                 {"path": path, "old": self.files.get(path), "now": self.files.get(path), "error": error}
             )

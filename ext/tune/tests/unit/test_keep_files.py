@@ -17,8 +17,8 @@ from rtgauge_ext.tune.result import KeptSetting, TuneOutcome, TuneResult
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 
 
-def made(path: str, old: str, wanted: str, error: str | None = None) -> SettingMade:
-    return SettingMade(path=path, old=old, wanted=wanted, now=wanted, error=error)
+def made(path: str, old: str, expected: str, error: str | None = None) -> SettingMade:
+    return SettingMade(path=path, old=old, wanted=expected, now=expected, error=error)
 
 
 def files_of(

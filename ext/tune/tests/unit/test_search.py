@@ -154,8 +154,8 @@ def test_a_search_out_of_budget_says_what_is_left() -> None:
 
 
 def test_a_test_decides_with_the_error_of_its_interval() -> None:
-    for found in many(30, lambda seed: Machine([(["s6"], 400_000)], spread=0.5, seed=seed), ["s6"]):
-        for test in found.tests:
+    for actual in many(30, lambda seed: Machine([(["s6"], 400_000)], spread=0.5, seed=seed), ["s6"]):
+        for test in actual.tests:
             low, high = test.decision.low, test.decision.high
             assert low is not None
             assert high is not None
@@ -194,8 +194,8 @@ def test_nothing_to_gain_keeps_nothing() -> None:
 
 def test_a_fault_is_found_and_mended() -> None:
     """Of 100 searches with a fault in each run, as with one every 10 s in runs of 12 s."""
-    found = many(100, lambda seed: Machine([(["s6"], 1_000_000)], spread=0.4, seed=seed), ["s6"])
-    assert sum(each.kept == ("s6",) for each in found) >= 90
+    actual = many(100, lambda seed: Machine([(["s6"], 1_000_000)], spread=0.4, seed=seed), ["s6"])
+    assert sum(each.kept == ("s6",) for each in actual) >= 90
 
 
 def test_an_undivided_group_is_named_if_the_budget_ends() -> None:

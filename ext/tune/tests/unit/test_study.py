@@ -160,9 +160,9 @@ def test_the_worst_load_counts_and_a_missing_one_leaves_no_value() -> None:
     requirement = parse_requirement("latency<=100us")
     quiet = measured([20_000] * 10)
     loud = measured([20_000, 150_000], load="cpu")
-    seen = visit_result([quiet, loud], Visit((), ["idle", "cpu"]), requirement)
-    assert seen.value_ns == 150_000
-    assert not seen.meets
+    observed = visit_result([quiet, loud], Visit((), ["idle", "cpu"]), requirement)
+    assert observed.value_ns == 150_000
+    assert not observed.meets
     assert visit_result([quiet], Visit((), ["idle"]), requirement).meets
     assert visit_result([quiet], Visit((), ["idle", "cpu"]), requirement).value_ns is None
     invalid = measured([20_000], marks=[Mark(name="throttled", severity=Severity.INVALID, detail="why")])
@@ -229,8 +229,8 @@ def test_a_larger_budget_continues_an_open_search() -> None:
     record = simulated(plan, mended_by="nothing")
     result = TuneResult.of(record)
     assert (result.outcome, result.status) == (TuneOutcome.CANNOT_TELL, 4)
-    said = "the budget ran out after 1 test, with 4 settings left to try; rtgauge kept nothing and restored every setting"
-    assert result.conclusion == said
+    reported = "the budget ran out after 1 test, with 4 settings left to try; rtgauge kept nothing and restored every setting"
+    assert result.conclusion == reported
     assert "Left to try: thp, ksm, timer-migration, numa-balancing." in basis(result)
     assert result.next is not None
     budget = result.next.removeprefix("rtgauge resume record --budget ")
@@ -389,8 +389,8 @@ def test_it_says_the_same_in_both_forms(capsys: pytest.CaptureFixture[str]) -> N
     answer = TuneAnswer.of(record)
     answer.print(brief=True)
     document = json.loads(answer.result.model_dump_json())
-    said = f"{document['outcome'].upper()} {document['conclusion']} next {document['next']}"
-    assert " ".join(capsys.readouterr().out.split()).startswith(said)
+    reported = f"{document['outcome'].upper()} {document['conclusion']} next {document['next']}"
+    assert " ".join(capsys.readouterr().out.split()).startswith(reported)
 
 
 OF_TUNE = {"holds as it is", "fixed", "no gain shown", "nothing to try"}
