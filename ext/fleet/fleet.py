@@ -325,7 +325,7 @@ class Fleet:
                     self._opened,
                     record,
                     GivenLabels(labels=labels, machines={"": task.board.name}),
-                    one_of_many=True,
+                    in_batch=True,
                 )
 
     def _archive(self, _task: BoardTask, folder: OwnFolder) -> None:
