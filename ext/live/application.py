@@ -49,14 +49,19 @@ class LiveApplication:
 
     On loopback, a request must have this machine's Host. On other addresses, it must have the token.
 
-    `page`: its HTML. `views`: the scripts that draw frames. `tell`: called at each change with the numbers of
-    browsers that get documents and frames.
+    `page`: its HTML. `views`: the scripts that draw frames. `report_counts`: called at each change with the
+    numbers of browsers that get documents and frames.
     """
 
     def __init__(
-        self, host: str, token: str | None, page: str, views: list[str], tell: Callable[[int, int], None]
+        self,
+        host: str,
+        token: str | None,
+        page: str,
+        views: list[str],
+        report_counts: Callable[[int, int], None],
     ) -> None:
-        self._tell = tell
+        self._report_counts = report_counts
         self._host = host
         self._token = token
         scripts = "\n".join(f"<script>\n{view}</script>" for view in views)
@@ -99,7 +104,7 @@ class LiveApplication:
         """Add a browser to `browsers` while the context is open."""
         browser = _Browser()
         browsers.add(browser)
-        self._tell(len(self._followers), len(self._watchers))
+        self._report_counts(len(self._followers), len(self._watchers))
         try:
             yield browser
         finally:
@@ -107,7 +112,7 @@ class LiveApplication:
             if not self._followers:
                 self._document = ""  # the document would be old for the next browser
             self._gone.set()
-            self._tell(len(self._followers), len(self._watchers))
+            self._report_counts(len(self._followers), len(self._watchers))
 
     def _allowed(self, connection: HTTPConnection) -> bool:
         if self._token is None:

@@ -37,16 +37,16 @@ async def _listen(parent: asyncio.StreamReader, application: LiveApplication) ->
                 application.set_document(content, ended=kind == LAST)
 
 
-async def _serve(listening: socket.socket, told: socket.socket) -> None:
-    parent, writer = await asyncio.open_connection(sock=told)
+async def _serve(listening: socket.socket, parent_socket: socket.socket) -> None:
+    parent, writer = await asyncio.open_connection(sock=parent_socket)
     _, length = struct.unpack(HEAD, await parent.readexactly(struct.calcsize(HEAD)))
     given: dict[str, Any] = json.loads(await parent.readexactly(length))
 
-    def tell(browsers: int, watchers: int) -> None:
+    def report_counts(browsers: int, watchers: int) -> None:
         writer.write(struct.pack(COUNTS, browsers, watchers))
 
     page = Path(given["template"]).read_text(encoding="utf-8")
-    application = LiveApplication(given["host"], given["token"], page, given["views"], tell)
+    application = LiveApplication(given["host"], given["token"], page, given["views"], report_counts)
     options = bounds(given["request_s"])
     config = uvicorn.Config(
         application.routes,
@@ -60,7 +60,7 @@ async def _serve(listening: socket.socket, told: socket.socket) -> None:
     serving = asyncio.create_task(server.serve(sockets=[listening]))
     while not server.started and not serving.done():
         await asyncio.sleep(0.005)
-    tell(0, 0)
+    report_counts(0, 0)
     _lowest_priority()
     await _listen(parent, application)
     if application.ended:
@@ -77,8 +77,8 @@ def _lowest_priority() -> None:
 
 def main() -> None:
     """Serve on the first of the command line's descriptors. The second is the socket to the parent."""
-    listening, told = (socket.socket(fileno=int(word)) for word in sys.argv[1:3])
-    asyncio.run(_serve(listening, told))
+    listening, parent_socket = (socket.socket(fileno=int(word)) for word in sys.argv[1:3])
+    asyncio.run(_serve(listening, parent_socket))
 
 
 if __name__ == "__main__":

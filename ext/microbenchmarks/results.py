@@ -60,7 +60,7 @@ class LockAnswer(Model):
     limit_ns: int
 
 
-class Happened(Place):
+class EffectCount(Place):
     """How often the operation had its intended effect, warm-up included: a yield switched, a task slept."""
 
     operation: str
@@ -73,7 +73,7 @@ class Microbenchmarks(Model):
     """The results of the microbenchmarks in one or more records."""
 
     systems: list[System]
-    happened: list[Happened] = Field(default_factory=list[Happened])
+    happened: list[EffectCount] = Field(default_factory=list[EffectCount])
     noise: list[NoiseAnswer] = Field(default_factory=list[NoiseAnswer])
     inversion: list[LockAnswer]
 
@@ -138,8 +138,8 @@ def _inversion(record: Record, step: Step, names: Mapping[str, str]) -> list[Loc
     return answers
 
 
-def _happened(record: Record, step: Step, names: Mapping[str, str]) -> list[Happened]:
-    happened: list[Happened] = []
+def _effect_counts(record: Record, step: Step, names: Mapping[str, str]) -> list[EffectCount]:
+    effects: list[EffectCount] = []
     cost = cost_of(probe_of(step))
     for result in step.results:
         if cost is None or result.name != cost.result or result.values[cost.met] is None:
@@ -147,8 +147,8 @@ def _happened(record: Record, step: Step, names: Mapping[str, str]) -> list[Happ
         tries = sum(int(result.values[key] or 0) for key in cost.tries)
         counts = {"met": result.values[cost.met], "tries": tries, "what": cost.met_name}
         place = place_of(record, step, names)
-        happened.append(Happened.model_validate({**place, **counts, "operation": operation_of(step)}))
-    return happened
+        effects.append(EffectCount.model_validate({**place, **counts, "operation": operation_of(step)}))
+    return effects
 
 
 def microbenchmarks(records: Sequence[Record]) -> Microbenchmarks:
@@ -160,7 +160,7 @@ def microbenchmarks(records: Sequence[Record]) -> Microbenchmarks:
         results.systems.extend(_systems(record, names))
         for step in record.steps:
             with reading(step):
-                results.happened.extend(_happened(record, step, names))
+                results.happened.extend(_effect_counts(record, step, names))
                 results.noise.extend(noise_answers(record, step, names))
                 results.inversion.extend(_inversion(record, step, names))
     return results

@@ -66,7 +66,7 @@ def cost_grids(results: Microbenchmarks) -> list[Table]:
         for cost in system.costs:
             if cost.worst_mark is not None and is_doubt(cost.worst_mark):
                 marked.setdefault((name, cost.worst_mark), []).append(cost.operation)
-    marks = [f"* {name}: {', '.join(found)}: {mark}" for (name, mark), found in marked.items()]
+    marks = [f"* {name}: {', '.join(operations)}: {mark}" for (name, mark), operations in marked.items()]
     columns = [*texts(""), *numbers(*results.operations)]
     tables: list[Table] = []
     for figure, title in COSTS.items():
@@ -120,7 +120,7 @@ def conclusion(results: Microbenchmarks) -> str | None:
     )
 
 
-def happened_grid(results: Microbenchmarks) -> Table | None:
+def effect_grid(results: Microbenchmarks) -> Table | None:
     """Return how often a yield switched, an event preempted, or a task slept; None if nothing was counted."""
     if not results.happened:
         return None
@@ -143,7 +143,7 @@ def terminal_grids(results: Microbenchmarks, width: int) -> list[Table]:
 
 
 def _others(results: Microbenchmarks) -> list[Table]:
-    made = (happened_grid(results), noise_grid(results.noise), inversion_grid(results))
+    made = (effect_grid(results), noise_grid(results.noise), inversion_grid(results))
     return [table for table in made if table is not None]
 
 

@@ -248,9 +248,9 @@ def duration_adds_up(engine: Path, probe: str, metric: str, policy: str) -> None
 def stop_ends_in_order(engine: Path, probe: str) -> None:
     with Live(engine, probe, f"--policy={POLICY}", "--warm-up-ns=0") as live:
         live.read_until("armed")
-        live.say("go\n")
+        live.send("go\n")
         live.read_until("window")
-        live.say("stop\n")
+        live.send("stop\n")
         stream = live.finish()
     assert (stream.reason, stream.status) == ("stopped", 0)
     adds_up(stream)
@@ -260,7 +260,7 @@ def shell_runs_meanwhile(engine: Path, *words: str) -> None:
     """On every CPU that may be used: what a shell starts must run, however the probe keeps the CPUs busy."""
     with Live(engine, *words, "--priority=99") as live:
         live.read_until("armed")
-        live.say("go\n")
+        live.send("go\n")
         live.read_until("started")
         done = 0
         end = time.monotonic() + 1.2

@@ -62,7 +62,7 @@ def test_a_stop_ends_in_order(engine: Path) -> None:
 
 
 @pytest.mark.real_time
-def test_an_ordinary_process_goes_on_beside_the_highest_priority(engine: Path) -> None:
+def test_an_ordinary_process_runs_with_the_highest_priority(engine: Path) -> None:
     shell_runs_meanwhile(engine, "noise", "--duration-ns=1500000000", "--policy=fifo")
 
 

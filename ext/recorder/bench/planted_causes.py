@@ -45,7 +45,7 @@ from ext.selftest.bench.injected_causes import (
 from rtgauge_ext.recorder.folder import RecorderFolder
 from rtgauge_ext.recorder.keeping import UNNAMED
 from rtgauge_ext.recorder.naming import culprit_of
-from rtgauge_ext.selftest.stall_program import RECEIVERS, broadcaster, receivers_of_one_packet
+from rtgauge_ext.selftest.stall_program import RECEIVERS, broadcaster, receivers_of_packet
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -158,7 +158,7 @@ class Planted:
 
     def _send(self, wait: Callable[[], None]) -> None:
         allow_files()
-        receivers, sender = receivers_of_one_packet(SOCKETS), broadcaster()
+        receivers, sender = receivers_of_packet(SOCKETS), broadcaster()
         while True:
             become("cause-packets", HIGHER)
             wait()

@@ -166,11 +166,11 @@ class OperationsAndComparisons(Model):
 
 
 def compared_document(
-    operations: BaseModel | None, comparisons: Sequence[Comparison], *, one: bool
+    operations: BaseModel | None, comparisons: Sequence[Comparison], *, single: bool
 ) -> BaseModel:
     """Return the document to print. `one`: whether a single comparison covers everything."""
     if operations is None:
-        return comparisons[0] if one else ComparisonList(list(comparisons))
+        return comparisons[0] if single else ComparisonList(list(comparisons))
     if not comparisons:
         return operations
     return OperationsAndComparisons(operations=operations, comparisons=list(comparisons))

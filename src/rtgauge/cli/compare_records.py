@@ -95,15 +95,15 @@ def _print_operations(operations: Operations) -> None:
 
 
 def _operation_chapters(
-    operations: Operations, records: Sequence[Record], parts: Sequence[Scope], asked: ComparedSides
+    operations: Operations, records: Sequence[Record], parts: Sequence[Scope], selection: ComparedSides
 ) -> list[ComparisonChapter]:
     """Return the chapters with the operations' tables and figures."""
     sides = [
-        (part, sides_of(records, part, force=asked.force)) for part in parts if part.operation is not None
+        (part, sides_of(records, part, force=selection.force)) for part in parts if part.operation is not None
     ]
     return operation_chapters(
         operations,
-        [(part, group, pairs(group, asked.baseline) if len(group) > 1 else []) for part, group in sides],
+        [(part, group, pairs(group, selection.baseline) if len(group) > 1 else []) for part, group in sides],
     )
 
 
@@ -114,7 +114,7 @@ def _timing(records: Sequence[Record], added: AddedValues) -> list[ComparisonCha
 
 
 def compare_records(
-    asked: ComparedSides,
+    selection: ComparedSides,
     statistics: ComparisonStatistics,
     shown: PrintedComparison,
     added: AddedValues,
@@ -134,20 +134,20 @@ def compare_records(
     if shown.page == "":
         raise InputError("--page: name the file to write, e.g. --page compare.html")
     page = None if shown.page is None else Path(shown.page)
-    records = open_records(asked.records or [], asked.side or [])
+    records = open_records(selection.records or [], selection.side or [])
     operations = operations_of(records)
-    parts = scopes_of(records, asked.metric, tabulated=operations is not None)
+    parts = scopes_of(records, selection.metric, tabulated=operations is not None)
     verdicts = {} if requirement is None else _verdicts(requirement, records)
     compared = [
         replace(part, result=part.result.model_copy(update={"verdicts": verdicts}))
-        for part in _compared(asked, records, parts, options, makers, alone=operations is None)
+        for part in _compared(selection, records, parts, options, makers, alone=operations is None)
     ]
     results = [part.result for part in compared]
     if shown.json:
         if operations is not None:  # a document of operations has no verdicts
             _print_verdicts(verdicts, as_json=True)
         document = compared_document(
-            None if operations is None else operations.document, results, one=parts == [EVERYTHING]
+            None if operations is None else operations.document, results, single=parts == [EVERYTHING]
         )
         typer.echo(document.model_dump_json(indent=1))
     else:
@@ -157,7 +157,7 @@ def compare_records(
         _print(compared, details=shown.details, after=operations is not None)
     if page is not None or shown.figures is not None:
         chapters = [
-            *([] if operations is None else _operation_chapters(operations, records, parts, asked)),
+            *([] if operations is None else _operation_chapters(operations, records, parts, selection)),
             *(chapter_of(part.result, part.sides, part.scope.title) for part in compared),
             *_timing(records, added),
         ]
@@ -167,7 +167,7 @@ def compare_records(
             verdicts,
             page=page,
             figures=shown.figures,
-            say=lambda line: typer.echo(line, err=shown.json),
+            notify=lambda line: typer.echo(line, err=shown.json),
         )
     return _status(verdicts, results if fail_if_worse else None)
 
@@ -187,7 +187,7 @@ def _verdicts(requirement: Requirement, records: Sequence[Record]) -> dict[str, 
 
 
 def _compared(
-    asked: ComparedSides,
+    selection: ComparedSides,
     records: Sequence[Record],
     parts: Sequence[Scope],
     options: ComparisonOptions,
@@ -199,7 +199,9 @@ def _compared(
 
     If no part has several sides and nothing else is shown (`alone`), raises InputError with advice.
     """
-    groups = [(part, sides_of(records, part, force=asked.force)) for part in parts if part.operation is None]
+    groups = [
+        (part, sides_of(records, part, force=selection.force)) for part in parts if part.operation is None
+    ]
     comparable = [(part, sides) for part, sides in groups if len(sides) > 1]
     if comparable or not alone:
         left_out: list[str] = []
@@ -207,14 +209,14 @@ def _compared(
             if len(sides) < 2:
                 left_out.append(part.title)
         if left_out:
-            said = f"left out, because only one side measured this: {', '.join(left_out)}"
-            print_labelled("", said, Console(stderr=True), width=0)
+            remark = f"left out, because only one side measured this: {', '.join(left_out)}"
+            print_labelled("", remark, Console(stderr=True), width=0)
     elif len(groups) > 1:
-        sides_of(records, force=asked.force)  # raises the error that names the difference
+        sides_of(records, force=selection.force)  # raises the error that names the difference
     compared: list[Compared] = []
     with _progress() as progress:
         for part, sides in comparable if comparable or not alone else groups:
-            compared_pairs = pairs(sides, asked.baseline)  # raises for a single side
+            compared_pairs = pairs(sides, selection.baseline)  # raises for a single side
             result = compare_sides(sides, compared_pairs, options, progress)
             result = result.model_copy(update={"task": part.task, "title": part.title})
             result = with_parts(

@@ -116,7 +116,7 @@ def test_a_stop_ends_in_order(engine: Path, probe: str) -> None:
 def test_a_stop_before_go_measures_nothing(engine: Path, probe: str) -> None:
     with Live(engine, probe, f"--policy={POLICY}") as live:
         live.read_until("armed")
-        live.say("stop\n")
+        live.send("stop\n")
         stream = live.finish()
     assert (stream.reason, stream.status) == ("stopped", 0)
     assert not stream.all("summary")
@@ -124,7 +124,7 @@ def test_a_stop_before_go_measures_nothing(engine: Path, probe: str) -> None:
 
 @pytest.mark.real_time
 @pytest.mark.parametrize("words", ["switch", "preempt", "semaphore", "inversion"])
-def test_an_ordinary_process_goes_on_beside_the_highest_priority(engine: Path, words: str) -> None:
+def test_an_ordinary_process_runs_with_the_highest_priority(engine: Path, words: str) -> None:
     length = [] if words == "inversion" else ["--duration-ns=1500000000", "--policy=fifo"]
     shell_runs_meanwhile(engine, words, *length)
 
@@ -187,7 +187,7 @@ def test_many_signals_make_no_event_early(engine: Path) -> None:
         engine, "preempt", "--interval-ns=4000000", "--policy=fifo", "--warm-up-ns=0", "--count=100"
     ) as live:
         live.read_until("armed")
-        live.say("go\n")
+        live.send("go\n")
         live.storm(60)
         stream = live.finish()
     assert stream.reason == "count"
