@@ -1176,7 +1176,7 @@ def in_guest(guest: str, script: str, **files: Any) -> bytes:
 def prepare_guest(guest: str) -> None:
     """Copy the programs to a guest, and mount the controllers of cgroup v1 that the causes need."""
     programs = io.BytesIO()
-    package = sys.modules[receivers_of_one_packet.__module__]
+    package = sys.modules[receivers_of_packet.__module__]
     with tarfile.open(fileobj=programs, mode="w") as tar:
         tar.add(__file__, Path(__file__).name)
         tar.add(str(package.__file__), f"{package.__name__.replace('.', '/')}.py")

@@ -34,21 +34,23 @@ class RtaiBoard(Board):
         return Completed(0, f"{self.config}\n")
 
 
-def found(board: RtaiBoard, calibration: tuple[int, int] | None = None) -> list[str]:
+def modules_to_load(board: RtaiBoard, calibration: tuple[int, int] | None = None) -> list[str]:
     return rtai_modules(board, calibration)  # pyright: ignore[reportArgumentType]
 
 
 def test_modules_that_are_loaded_are_left_alone() -> None:
     assert (
-        found(RtaiBoard({**KERNEL, "/proc/modules": "rtai_sched 237568 0\nrtai_hal 434176 1 rtai_sched\n"}))
+        modules_to_load(
+            RtaiBoard({**KERNEL, "/proc/modules": "rtai_sched 237568 0\nrtai_hal 434176 1 rtai_sched\n"})
+        )
         == []
     )
 
 
 def test_the_missing_one_is_loaded_with_the_calibration() -> None:
     board = RtaiBoard({**KERNEL, "/proc/modules": "rtai_hal 434176 0\n"}, {OPT: FILES})
-    assert found(board) == [f"{OPT}/rtai_sched.ko"]
-    assert found(board, (2000, 0)) == [f"{OPT}/rtai_sched.ko kernel_latency=1 user_latency=2000"]
+    assert modules_to_load(board) == [f"{OPT}/rtai_sched.ko"]
+    assert modules_to_load(board, (2000, 0)) == [f"{OPT}/rtai_sched.ko kernel_latency=1 user_latency=2000"]
 
 
 def test_further_modules_are_loaded_where_they_are_apart() -> None:
@@ -66,9 +68,11 @@ def test_further_modules_are_loaded_where_they_are_apart() -> None:
 
 def test_rtai_config_goes_before_the_usual_folders() -> None:
     board = RtaiBoard(KERNEL, {OPT: FILES, "/srv/rtai/modules": [*FILES, "rtai_sem.ko"]})
-    assert found(board) == [f"{OPT}/rtai_hal.ko", f"{OPT}/rtai_sched.ko"]
+    assert modules_to_load(board) == [f"{OPT}/rtai_hal.ko", f"{OPT}/rtai_sched.ko"]
     board.config = "/srv/rtai/modules"
-    assert found(board) == [f"/srv/rtai/modules/{name}.ko" for name in ("rtai_hal", "rtai_sched", "rtai_sem")]
+    assert modules_to_load(board) == [
+        f"/srv/rtai/modules/{name}.ko" for name in ("rtai_hal", "rtai_sched", "rtai_sem")
+    ]
 
 
 @pytest.mark.parametrize(
@@ -92,7 +96,7 @@ def test_rtai_config_goes_before_the_usual_folders() -> None:
 )
 def test_why_there_are_none(files: dict[str, str | None], says: str) -> None:
     with pytest.raises(NoModules, match=says):
-        found(RtaiBoard({**KERNEL, **files}))
+        modules_to_load(RtaiBoard({**KERNEL, **files}))
 
 
 def test_a_latency_that_loaded_modules_do_not_have_is_refused() -> None:
