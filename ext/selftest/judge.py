@@ -239,7 +239,8 @@ def self_test(record: Record) -> SelfTest | None:
         ]
         long_enough = [stall for stall in stalls if stall.end_ns - stall.start_ns >= threshold]
         judged.setdefault(kind, []).extend(
-            judge_stall(stall, explained.explanations, above) for stall in long_enough
+            judge_stall(stall, explained.explanations, above, _undisturbed_ns(explained.step))
+            for stall in long_enough
         )
         own[kind] += sum(
             not any(_overlap(known, stall) for stall in stalls) for known in explained.explanations
@@ -307,10 +308,19 @@ def _overlap(explanation: Explanation, stall: Injected) -> int:
     return max(min(moment.end_ns, stall.end_ns) - max(moment.release_ns, stall.start_ns), 0)
 
 
-def judge_stall(stall: Injected, explanations: Sequence[Explanation], least_ns: int) -> JudgedStall:
+def _undisturbed_ns(step: Step) -> int:
+    """Return the shortest latency (ns) of a step; 0 if there is none."""
+    return round((step.total.min_ns if step.total is not None else 0) or 0)
+
+
+def judge_stall(
+    stall: Injected, explanations: Sequence[Explanation], least_ns: int, undisturbed_ns: int = 0
+) -> JudgedStall:
     """Judge a stall by the explanation that overlaps it longest.
 
     An overlap below `least_ns` belongs to another latency, because the stall's own latency overlaps longer.
+    `undisturbed_ns`: how long the measured thread takes to run and to read the clock without a stall. The
+    gap that `timers` reports contains this time if it ends after the latency.
     """
     best = max(explanations, key=lambda known: _overlap(known, stall), default=None)
     expected = 0 if best is None else _overlap(best, stall)
@@ -340,7 +350,10 @@ def judge_stall(stall: Injected, explanations: Sequence[Explanation], least_ns: 
         begin = min(start for start, _, _ in spans)
     explained_ns = max(end for _, end, _ in spans) - begin
     most = expected + within * stall.before_ns + stall.after_ns
-    error = max(expected - stall.inside_ns - explained_ns, explained_ns - most, 0)
+    inside = stall.inside_ns
+    if stall.kind == "timers" and stall.end_ns > best.moment.end_ns:
+        inside += undisturbed_ns
+    error = max(expected - inside - explained_ns, explained_ns - most, 0)
     return JudgedStall(stall, answer, named, expected, explained_ns, best.unattributed_ns, error)
 
 

@@ -346,15 +346,17 @@ def fault() -> None:
         memory.madvise(mmap.MADV_DONTNEED)
         time.sleep(0.001)  # A separate activation.
         pages = min(max(round(length_ns() / took_ns), 2), len(of_pages))
+        touched, begin = page_bytes[1:pages], 0
         for _ in range(WARM):
+            begin = now_ns()
             of_pages[:1] = page_bytes[:1]
-        touched = page_bytes[1:pages]
+        way_ns = now_ns() - begin
         compute()
         start = now_ns()
         of_pages[1:pages] = touched
         end = now_ns()
         compute()
-        print_stall(start, end)
+        print_stall(start, end, inside_ns=way_ns)
         took_ns = max((end - start) / pages, LEAST_FAULT_NS)
 
 

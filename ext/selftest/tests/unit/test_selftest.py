@@ -106,6 +106,15 @@ def test_a_stall_that_is_given_to_another_is_not_named() -> None:
     assert judge_stall(stall("softirq", -100, 495), [explained(500, "softirq")], 200_000).named
 
 
+def test_the_gap_of_timers_contains_the_wakeup_of_the_measured_thread() -> None:
+    late = Story().switch(-500, 1, MEASURED, LOWER, state=1).at(-10, 1, "softirq_entry", vec=3).timer(1, 1)
+    late.at(475, 1, "softirq_exit", vec=3).switch(485, 1, LOWER, MEASURED)
+    known = explain(late.moment(500), Symbols((), ()))
+    assert not judge_stall(stall("timers", -10, 520), [known], 200_000).size_right
+    assert judge_stall(stall("timers", -10, 520), [known], 200_000, 27_000).size_right
+    assert not judge_stall(stall("timers", -10, 499), [known], 200_000, 27_000).size_right
+
+
 def test_a_stall_without_a_latency_of_its_own_is_not_found() -> None:
     assert judge_stall(stall("hog", 10_000, 11_000), [explained(500)], 200_000).answer is None
     assert judge_stall(stall("hog", 400, 1_000), [explained(500)], 200_000).answer is None
