@@ -20,6 +20,7 @@ EXTENSION = Extension(
     operations={"microbenchmarks": "rtgauge_ext.microbenchmarks.tables:operations"},
     marks={"microbenchmarks": "rtgauge_ext.microbenchmarks.marks:MicrobenchmarkMarkKind"},
     documents={"compare-microbenchmarks.schema.json": "rtgauge_ext.microbenchmarks.results:DOCUMENT"},
+    words={"rtgauge probe switch": "lmbench lat_ctx context-switch"},
     plan_lines={"garre2014-micro": "noise, switch, preemption, semaphores, inversion"},
     presets="rtgauge_ext.microbenchmarks",
 )

@@ -22,7 +22,6 @@ COMMANDS = {
     "rtgauge probe noise": "osnoise oslat hwlatdetect hwlat hwnoise smi",
     "rtgauge probe semaphore": "ptsematest svsematest mutex futex lock",
     "rtgauge probe inversion": "pi_stress pi-stress pip priority-inversion",
-    "rtgauge probe switch": "lmbench lat_ctx context-switch",
     "rtgauge probe": "probes sensors",
     "rtgauge watch -- CMD or rtgauge watch --pid PID": (
         "monitor top loop attach follow trace strace perf profile observe pid spy live ps ros ros2 "
