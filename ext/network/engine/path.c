@@ -705,9 +705,11 @@ static int no_answer(const struct state *state)
 		error = atomic_load(&state->loop.send_error);
 	return error_line(
 		STATUS_CANNOT_MEASURE, "no-answer",
-		"nobody answers on %.100s%s%s%s: check that the far end is on and returns these frames, and "
-		"that no firewall drops them",
-		options.path, error ? " (" : "", error ? strerror(error) : "", error ? ")" : "");
+		"nobody answers on %.100s%s%s%s: check that the far end is on%s, that it returns these "
+		"frames%s, and that no firewall drops them",
+		options.path, error ? " (" : "", error ? strerror(error) : "", error ? ")" : "",
+		state->loop.end.format.kind == FRAME_ETHERNET ? " and has this MAC address" : "",
+		options.size ? ", also of this size (--size)" : "");
 }
 
 static int run(struct harness *h)

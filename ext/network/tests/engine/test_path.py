@@ -293,6 +293,13 @@ def test_nobody_there(engine: Path, both: TwoNamespaces) -> None:
         assert "nobody answers on udp:198.18.45.2:9 (Connection refused)" in message
 
 
+def test_nobody_with_this_address_or_size(engine: Path, both: TwoNamespaces) -> None:
+    words = (f"--path=eth:{LINK},02:00:00:00:00:99", "--size=300")
+    message = refused(engine, "no-answer", 3, "path", "--go", f"--policy={POLICY}", *words, prefix=both.near)
+    assert "MAC address" in message
+    assert "--size" in message
+
+
 @pytest.mark.parametrize(
     ("where", "words"), [(f"{FAR.removesuffix('2')}3", "broadcast address"), ("198.18.99.1", "no route")]
 )
