@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from rtgauge.runner.context import StepInProgress
 
 KEY = StepKey(
-    probe="switch", parameters={"count": 1}, load="cpu", deployment="M", targets={"self": "local"}, repeat=1
+    probe="noise", parameters={"count": 1}, load="cpu", deployment="M", targets={"self": "local"}, repeat=1
 )
 
 
