@@ -427,7 +427,8 @@ static bool begin_tracing(void)
 		failed(explain_options.instance);
 	ok = explain.instance >= 0;
 	ok = ok && read_layout(root) && get_memory() && set_buffer();
-	ok = ok && (ring_copy_open(explain.instance, explain.page_size, explain.data_offset) ||
+	ok = ok && (ring_copy_open(explain.instance, explain.page_size, explain.data_offset,
+				   (size_t)explain_options.buffer_kb * 1024) ||
 		    failed("trace_pipe_raw"));
 	if (ok && strstr(explain_options.events, "default"))
 		tracepoints_create(root, explain_options.instance);

@@ -130,7 +130,7 @@ static void pages_that_overlap_a_window_are_copied(void **state)
 		cpuset_allowed(&online);
 	for (int cpu = cpuset_next(&online, 0); cpu >= 0; cpu = cpuset_next(&online, (unsigned int)cpu + 1))
 		write_ring(&folder, cpu, times_ns, 7, 1U << 31);
-	assert_true(ring_copy_open(folder.fd, PAGE, DATA));
+	assert_true(ring_copy_open(folder.fd, PAGE, DATA, PAGE));
 	assert_int_equal(ring_copy_cpus(&cpus), cpuset_count(&online));
 	count = ring_copy_take(windows, 2, &pages, &cut);
 	assert_false(cut);
@@ -173,7 +173,7 @@ static void a_page_before_a_gap_does_not_reach_over_it(void **state)
 		snprintf(path, sizeof(path), "per_cpu/cpu%d/trace_pipe_raw", cpu);
 		write_file(&folder, path, both, sizeof(both));
 	}
-	assert_true(ring_copy_open(folder.fd, PAGE, DATA));
+	assert_true(ring_copy_open(folder.fd, PAGE, DATA, PAGE));
 	assert_int_equal(ring_copy_take(&within, 1, &pages, &cut), 0);
 	assert_int_equal(ring_copy_take(&early, 1, &pages, &cut), cpuset_count(&online));
 	assert_in_range(pages[0].until_ns, 1000, 1100);

@@ -14,7 +14,8 @@
 #include "trace/page.h"
 
 #define CPUS_MAX 1024
-#define HELD 64	       /* pages of a CPU that are read again; page faults can fill 16 in a ms */
+#define HELD_MIN 64    /* pages of a CPU that are read again; page faults can fill 16 in a ms */
+#define HELD_PART 4    /* ... and at least this part of a larger ring, for an engine that comes late */
 #define ROOM_PAGES 512 /* memory for copies, plus this much for each CPU: */
 #define ROOM_PAGES_CPU 16
 #define READS_MAX (1U << 18) /* the most pages of one CPU: a CPU that writes faster is left */
@@ -22,14 +23,14 @@
 struct ring {
 	int fd;
 	unsigned char *slots;
-	struct ring_page held[HELD];
+	struct ring_page *held;
 	unsigned int next, count; /* the slot to read into; how many pages are held */
 };
 
 static struct {
 	struct ring *rings;
 	int cpus[CPUS_MAX];
-	unsigned int ring_count;
+	unsigned int ring_count, held;
 	size_t page_size, data_offset;
 
 	unsigned char *room;
@@ -55,8 +56,9 @@ static bool open_rings(int instance)
 		if (ring->fd < 0)
 			return false;
 		copy.cpus[copy.ring_count++] = cpu;
-		ring->slots = memory_get(HELD * copy.page_size);
-		if (!ring->slots) {
+		ring->slots = memory_get(copy.held * copy.page_size);
+		ring->held = memory_get(copy.held * sizeof(*ring->held));
+		if (!ring->slots || !ring->held) {
 			errno = ENOMEM;
 			return false;
 		}
@@ -64,8 +66,11 @@ static bool open_rings(int instance)
 	return true;
 }
 
-bool ring_copy_open(int instance, size_t page_size, size_t data_offset)
+bool ring_copy_open(int instance, size_t page_size, size_t data_offset, size_t ring_size)
 {
+	size_t held = ring_size / page_size / HELD_PART;
+
+	copy.held = (unsigned int)(held > HELD_MIN ? held : HELD_MIN);
 	copy.page_size = page_size;
 	copy.data_offset = data_offset;
 	if (!open_rings(instance))
@@ -128,8 +133,8 @@ static bool read_page(struct ring *ring, int cpu)
 		.len = (size_t)(page.end - bytes),
 		.bytes = bytes,
 	};
-	ring->next = (ring->next + 1) % HELD;
-	if (ring->count < HELD)
+	ring->next = (ring->next + 1) % copy.held;
+	if (ring->count < copy.held)
 		ring->count++;
 	return true;
 }
@@ -153,9 +158,9 @@ static void take_ring(struct ring *ring, int cpu, const struct ring_window *wind
 	unsigned int reads = 0;
 
 	for (unsigned int i = 0; i < ring->count; i++)
-		choose(&ring->held[(ring->next + HELD - ring->count + i) % HELD], windows, count);
+		choose(&ring->held[(ring->next + copy.held - ring->count + i) % copy.held], windows, count);
 	while (reads++ < READS_MAX && read_page(ring, cpu)) {
-		struct ring_page *page = &ring->held[(ring->next + HELD - 1) % HELD];
+		struct ring_page *page = &ring->held[(ring->next + copy.held - 1) % copy.held];
 
 		if (last) {
 			last->until_ns = page->dropped ? last_event_ns(last) : page->first_ns;
@@ -186,6 +191,7 @@ void ring_copy_close(void)
 	for (unsigned int i = 0; i < copy.ring_count; i++) {
 		close(copy.rings[i].fd);
 		free(copy.rings[i].slots);
+		free(copy.rings[i].held);
 	}
 	copy.ring_count = 0;
 	free(copy.rings);

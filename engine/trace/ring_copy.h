@@ -26,8 +26,8 @@ struct ring_page {
 	const unsigned char *bytes;
 };
 
-/* Opens the rings of all online CPUs. Returns false with errno on failure. */
-bool ring_copy_open(int instance, size_t page_size, size_t data_offset);
+/* Opens the rings of all online CPUs. ring_size: bytes of one. Returns false with errno on failure. */
+bool ring_copy_open(int instance, size_t page_size, size_t data_offset, size_t ring_size);
 
 /* Return how many CPUs have rings, and their numbers. */
 unsigned int ring_copy_cpus(const int **cpus);
