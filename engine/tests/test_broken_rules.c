@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "probes/watch/broken_rules.c" /* NOLINT(bugprone-suspicious-include): its parts are static */
+#include "probes/watch/mounts.c"       /* NOLINT(bugprone-suspicious-include): its parts are static */
 
 #define BEGIN INT64_C(5000000000)
 #define LOCK 0x1000

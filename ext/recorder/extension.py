@@ -17,6 +17,7 @@ EXTENSION = Extension(
         )
     },
     options={"watch": "rtgauge_ext.recorder.watch_option:WatchFor"},
+    presenters={"watch": "rtgauge_ext.recorder.user_stack:PLACES"},
     keepers={"recorder": "rtgauge_ext.recorder.installing:KEPT"},
     resumers={"recorder.json": "rtgauge_ext.recorder.resumer:RECORDER"},
 )

@@ -22,6 +22,7 @@ from rtgauge.units import NS_PER_S, format_count, format_share, format_span, for
 from rtgauge_ext.recorder.entries import folded
 from rtgauge_ext.recorder.keeping import UNNAMED
 from rtgauge_ext.recorder.sessions import joined_results
+from rtgauge_ext.recorder.user_stack import stacks_table
 
 if TYPE_CHECKING:
     from rtgauge_ext.recorder.entries import Figures
@@ -231,6 +232,11 @@ def rules_table(folder: RecorderFolder) -> Table | None:
     return broken_rules_table(
         broken_rules(joined_results(result for end in folder.ends for result in end.results))
     )
+
+
+def places_table(folder: RecorderFolder) -> Table | None:
+    """Return where in the program they did it; None: no stack is known."""
+    return stacks_table(joined_results(result for end in folder.ends for result in end.results))
 
 
 def latest_table(folder: RecorderFolder) -> Table:

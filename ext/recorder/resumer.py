@@ -27,6 +27,7 @@ def _show(path: Path, json: bool) -> None:
         late_activations,
         latest_table,
         lines,
+        places_table,
         ranking,
         rules_table,
         triggers_table,
@@ -52,9 +53,9 @@ def _show(path: Path, json: bool) -> None:
         return
     for line in lines(folder):
         typer.echo(one_line(line))
-    triggers, rules = triggers_table(folder), rules_table(folder)
+    triggers, rules, places = triggers_table(folder), rules_table(folder), places_table(folder)
     tables = [
-        *([] if rules is None else [rules]),
+        *(table for table in (rules, places) if table is not None),
         culprits_table(folder),
         latest_table(folder),
         *([triggers] if triggers.rows else []),

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Iterable
 
 from rtgauge.record.model import Result
@@ -19,6 +20,7 @@ LAST_STATE = frozenset(
 LARGEST = frozenset({"max_ns", "cut_latency_ns", "cut_response_ns", "copy_max_ns", "clock_set_ns"})
 OF_LAST_SESSION = frozenset({"watch-cost", "change", "wait"})
 """Results that are not counts."""
+RULE_STACK, MOST_PLACES = "rule-stack", 3
 OF_ONE_SESSION = frozenset({"max_after_ns"})
 """Times that count from the beginning of a session."""
 Value = bool | int | float | str | None
@@ -48,7 +50,22 @@ def joined_results(results: Iterable[Result]) -> list[Result]:
             for name, value in result.values.items()
         }
         found[key] = result.model_copy(update={"values": known.values | values})
-    return list(found.values())
+    return _most_frequent(found.values())
+
+
+def _most_frequent(results: Iterable[Result]) -> list[Result]:
+    """Return the results with only the MOST_PLACES most frequent stacks of each rule."""
+    kept: list[Result] = []
+    stacks: dict[tuple[str, ...], list[Result]] = defaultdict(list)
+    for result in results:
+        if result.name == RULE_STACK:
+            stacks[tuple(str(result.labels.get(name)) for name in ("task", "rule", "call"))].append(result)
+        else:
+            kept.append(result)
+    for group in stacks.values():
+        group.sort(key=lambda result: -int(result.values.get("count") or 0))
+        kept += group[:MOST_PLACES]
+    return kept
 
 
 def joined_marks(marks: Iterable[SeriesMark]) -> list[SeriesMark]:

@@ -442,6 +442,20 @@ void blocking_calls_filter(enum call_table table, char filter[CALL_FILTER_MAX])
 					tables[table].calls[i].number);
 }
 
+void blocking_calls_costly_filter(char filter[CALL_FILTER_MAX])
+{
+	size_t len = 0;
+
+	filter[0] = '\0';
+	for (size_t i = 0; i < tables[CALLS_NATIVE].count && len < CALL_FILTER_MAX / 2; i++) {
+		const struct known_call *call = &tables[CALLS_NATIVE].calls[i];
+
+		if (call->ended >= BY_DISK && call->ended != BY_CLOSE)
+			len += (size_t)snprintf(filter + len, CALL_FILTER_MAX - len, "%sid==%ld",
+						len ? "||" : "", call->number);
+	}
+}
+
 void blocking_calls_events(char list[CALL_EVENTS_MAX])
 {
 	size_t len = 0;

@@ -87,6 +87,10 @@ bool blocking_call_is_storage(const struct blocking_call *call);
 /* Writes a filter of the events sys_enter and sys_exit that passes these calls only. */
 void blocking_calls_filter(enum call_table table, char filter[CALL_FILTER_MAX]);
 
+/* Writes such a filter for the calls that always use a disk, the kernel's memory or a new thread. At most
+ * half of the room is used. */
+void blocking_calls_costly_filter(char filter[CALL_FILTER_MAX]);
+
 /* Writes the names of the kernel's events at the begin and the end of these calls, separated by commas
  * (trace/events.h). For programs of this engine's architecture, if that has 64 bits. */
 void blocking_calls_events(char list[CALL_EVENTS_MAX]);

@@ -10,6 +10,8 @@
 
 #include "base/clock.h"
 #include "base/stream.h"
+#include "probes/watch/mounts.h"
+#include "probes/watch/user_stacks.h"
 
 #define SETTLES_NS NS_PER_S    /* first touches of memory come in the first cycles */
 #define FILE_KNOWN_NS NS_PER_S /* another thread may have closed the file and opened another one */
@@ -78,17 +80,31 @@ static struct broken_rule *find(struct broken_rules *rules, enum rule rule, cons
 	return found;
 }
 
-static void add(struct broken_rules *rules, enum rule rule, const char *call, const char *by, uint64_t lock,
-		const struct broken_sum *sum)
+/* Returns the rule's number in the list; -1: there is no room. */
+static int add(struct broken_rules *rules, enum rule rule, const char *call, const char *by, uint64_t lock,
+	       const struct broken_sum *sum)
 {
 	struct broken_rule *found = find(rules, rule, call, by, lock);
 
 	if (!found) {
 		rules->left_out += sum->count;
-		return;
+		return -1;
 	}
 	add_up(&found->last, sum);
 	rules->pending = true;
+	return (int)(found - rules->list);
+}
+
+static void add_faults(struct broken_rules *rules, bool major, const struct broken_sum *sum)
+{
+	int rule = -1;
+
+	if (sum->count <= 0)
+		return;
+	if (rules->judging)
+		rule = add(rules, RULE_PAGE_FAULT, major ? "major" : "minor", "", 0, sum);
+	if (rules->stacks)
+		user_stacks_faults(rules->stacks, rule, major);
 }
 
 void broken_rules_faults(struct broken_rules *rules, int64_t minor, int64_t major, int64_t now_ns)
@@ -98,74 +114,8 @@ void broken_rules_faults(struct broken_rules *rules, int64_t minor, int64_t majo
 
 	rules->minor_faults = minor;
 	rules->major_faults = major;
-	if (rules->judging && minors.count > 0)
-		add(rules, RULE_PAGE_FAULT, "minor", "", 0, &minors);
-	if (rules->judging && majors.count > 0)
-		add(rules, RULE_PAGE_FAULT, "major", "", 0, &majors);
-}
-
-enum place { NO_PLACE, IN_MEMORY, LOCAL, REMOTE };
-
-static bool is_one_of(const char *const names[], const char *name)
-{
-	while (*names && strcmp(*names, name))
-		names++;
-	return *names;
-}
-
-/* Returns where the files of a mount are; NO_PLACE: it is not in the list, so it is the kernel's own, such as
- * of sockets and of memory with a name. mounts: as in /proc/PID/mountinfo. */
-static enum place place_of(FILE *mounts, long mount)
-{
-	static const char *const in_memory[] = {"tmpfs",  "devtmpfs", "ramfs",	 "hugetlbfs",
-						"proc",	  "sysfs",    "debugfs", "tracefs",
-						"devpts", "cgroup",   "cgroup2", NULL};
-	static const char *const remote[] = {"9p",	 "afs",	 "ceph",     "cifs", "coda", "fuse",
-					     "fuseblk",	 "gfs2", "lustre",   "nfs",  "nfs4", "ocfs2",
-					     "orangefs", "smb3", "virtiofs", NULL};
-	enum place place = NO_PLACE;
-	char *line = NULL, *kind;
-	size_t size = 0;
-
-	while (place == NO_PLACE && getline(&line, &size, mounts) > 0) {
-		if (strtol(line, NULL, 10) != mount || !(kind = strstr(line, " - ")))
-			continue;
-		kind += 3;
-		kind[strcspn(kind, " \n")] = '\0';
-		if (is_one_of(in_memory, kind))
-			place = IN_MEMORY;
-		else
-			place = is_one_of(remote, kind) || !strncmp(kind, "fuse.", 5) ? REMOTE : LOCAL;
-	}
-	free(line);
-	return place;
-}
-
-static FILE *open_proc(pid_t tid, const char *name)
-{
-	char path[64];
-
-	snprintf(path, sizeof(path), "/proc/%d/%s", (int)tid, name);
-	return fopen(path, "re");
-}
-
-/* Returns the number of the mount of an open file; -1: it is closed. */
-static long mount_of(pid_t tid, int fd)
-{
-	static const char key[] = "mnt_id:";
-	char name[32], line[128];
-	long mount = -1;
-	FILE *file;
-
-	snprintf(name, sizeof(name), "fdinfo/%d", fd);
-	file = open_proc(tid, name);
-	while (file && mount < 0 && fgets(line, sizeof(line), file)) {
-		if (!strncmp(line, key, sizeof(key) - 1))
-			mount = strtol(line + sizeof(key) - 1, NULL, 10);
-	}
-	if (file)
-		fclose(file);
-	return mount;
+	add_faults(rules, false, &minors);
+	add_faults(rules, true, &majors);
 }
 
 /* Returns whether an open file is a file on a disk, or a disk. *unknown: it is closed already. Asks no
@@ -175,20 +125,12 @@ static bool look_at(pid_t tid, int fd, bool *unknown)
 	char path[64], first;
 	enum place place = NO_PLACE;
 	struct statx status;
-	long mount;
-	FILE *mounts;
 
 	snprintf(path, sizeof(path), "/proc/%d/fd/%d", (int)tid, fd);
 	*unknown = readlink(path, &first, 1) != 1;
 	if (*unknown || first != '/') /* a pipe, a socket and the like have no path */
 		return false;
-	mount = mount_of(tid, fd);
-	*unknown = mount < 0;
-	mounts = *unknown ? NULL : open_proc(tid, "mountinfo");
-	if (mounts) {
-		place = place_of(mounts, mount);
-		fclose(mounts);
-	}
+	*unknown = !mounts_place(tid, tid, fd, &place);
 	if (place == NO_PLACE || place == REMOTE)
 		return place == REMOTE;
 	*unknown = statx(AT_FDCWD, path, AT_STATX_DONT_SYNC | AT_NO_AUTOMOUNT, STATX_TYPE, &status) != 0;
@@ -256,21 +198,22 @@ static bool is_plain_lock(struct broken_rules *rules, const struct wait *wait)
 	return false;
 }
 
-static void judge_sleep(struct broken_rules *rules, const struct wait *wait, const char *call, bool release,
-			bool plain_lock, const struct sleep_end *end)
+/* Returns the number of the rule that the sleep breaks; -1: none. */
+static int judge_sleep(struct broken_rules *rules, const struct wait *wait, const char *call, bool release,
+		       bool plain_lock, const struct sleep_end *end)
 {
 	const struct broken_sum slept = {1, wait->slept_ns, wait->slept_ns, wait->exit_ns};
 	uint64_t lock = blocking_call_object(&wait->call);
 
 	if (!wait->slept_ns || wait->interrupted || blocking_call_lock(&wait->call) == LOCK_INHERITS)
-		return;
+		return -1;
 	if (plain_lock && !release)
-		add(rules, RULE_LOCK, call, end->by, lock, &slept);
-	else if (end->lower)
-		add(rules, RULE_LOWER_WAKER, call, end->by, 0, &slept);
-	else if (!release && !wait->own.expiry_ns && !wait->fired_count &&
-		 !blocking_call_is_pause(&wait->call))
-		add(rules, RULE_NO_LIMIT, call, end->by, 0, &slept);
+		return add(rules, RULE_LOCK, call, end->by, lock, &slept);
+	if (end->lower)
+		return add(rules, RULE_LOWER_WAKER, call, end->by, 0, &slept);
+	if (!release && !wait->own.expiry_ns && !wait->fired_count && !blocking_call_is_pause(&wait->call))
+		return add(rules, RULE_NO_LIMIT, call, end->by, 0, &slept);
+	return -1;
 }
 
 void broken_rules_call(struct broken_rules *rules, pid_t tid, const struct wait *wait, bool release,
@@ -282,17 +225,20 @@ void broken_rules_call(struct broken_rules *rules, pid_t tid, const struct wait 
 	enum call_end ended_by = blocking_call_end(&wait->call);
 	char room[CALL_NAME_MAX];
 	const char *call = blocking_call_name(&wait->call, room, sizeof(room));
+	int rule;
 
 	if (!rules->judging || wait->call.number < 0)
 		return;
 	if (ended_by == BY_MEMORY)
-		add(rules, RULE_MEMORY, call, "", 0, &once);
+		rule = add(rules, RULE_MEMORY, call, "", 0, &once);
 	else if (ended_by == BY_THREAD)
-		add(rules, RULE_THREAD, call, "", 0, &once);
+		rule = add(rules, RULE_THREAD, call, "", 0, &once);
 	else if (uses_disk(rules, tid, wait))
-		add(rules, RULE_DISK, call, "", 0, &once);
+		rule = add(rules, RULE_DISK, call, "", 0, &once);
 	else
-		judge_sleep(rules, wait, call, release, plain_lock, end);
+		rule = judge_sleep(rules, wait, call, release, plain_lock, end);
+	if (rules->stacks)
+		user_stacks_call(rules->stacks, rule, wait->call.number, wait->enter_ns, wait->exit_ns);
 }
 
 /* Returns whether the rule was broken before, in another lock. */
@@ -339,5 +285,11 @@ void broken_rules_write(const struct broken_rules *rules, const char *task, int6
 		}
 		json_int(j, "max_after_ns", sum.max_at_ns - from_ns);
 		stream_result_end(j);
+	}
+	for (int i = 0; rules->stacks && i < rules->count; i++) {
+		const struct broken_rule *each = &rules->list[i];
+
+		if (each->sum.count)
+			user_stacks_write(rules->stacks, i, task, rules_names[each->rule], each->call, j);
 	}
 }

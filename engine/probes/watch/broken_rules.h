@@ -42,6 +42,8 @@ struct broken_rule {
 	struct broken_sum sum, last; /* in all cycles that are over, and since the last one */
 };
 
+struct user_stacks;
+
 struct broken_rules {
 	struct broken_rule list[BROKEN_RULES_MAX];
 	int count;
@@ -56,6 +58,7 @@ struct broken_rules {
 	} files[KNOWN_FILES];
 	uint64_t other_futexes[KNOWN_FUTEXES]; /* that are no locks */
 	unsigned int other_count;
+	struct user_stacks *stacks; /* where in the program it was; NULL: unknown */
 };
 
 /* Who ended a sleep: its name, and whether its priority is lower than the thread's. */

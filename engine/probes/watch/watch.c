@@ -32,6 +32,7 @@
 #include "probes/watch/cost.h"
 #include "probes/watch/follower.h"
 #include "probes/watch/sched_events.h"
+#include "probes/watch/user_stacks.h"
 
 #define DRAIN_NS (NS_PER_S / 20)
 #define COUNTS_PER_LOOK 20 /* how often the program's own counts are read between two looks */
@@ -45,7 +46,7 @@ static struct {
 	const char *program, *threads, *instance, *cycle, *parts;
 	struct point_options points;
 	int64_t period_ns, look_ns, drain_ns, window_ns;
-	bool keep_end;
+	bool keep_end, stacks;
 } options = {.points = {.budget_ns = 5000}, .look_ns = NS_PER_S, .window_ns = SERIES_WINDOW_NS};
 
 static const struct option_entry table[] = {
@@ -119,6 +120,10 @@ static const struct option_entry table[] = {
 	 .kind = OPTION_FLAG,
 	 .value = &options.keep_end,
 	 .help = "keep the kernel's events before the end of the program"},
+	{.name = "stacks",
+	 .kind = OPTION_FLAG,
+	 .value = &options.stacks,
+	 .help = "keep the stacks of threads that break a rule also at the first time"},
 	{.shared = harness_option_duration},
 	{.shared = harness_option_warm_up},
 	{.shared = harness_options_machine},
@@ -162,6 +167,7 @@ struct state {
 	int64_t signal, signal_ns;	  /* the last one that ended the program */
 	int64_t rttime_us;		  /* the program's limit of real-time CPU time; -1: none */
 	char other[TRACE_NAME_MAX];	  /* another measurement's instance of tracefs; empty: none */
+	bool native;			  /* its system calls have this engine's numbers */
 	bool counted;	       /* the program's own counts were read when the measured phase began */
 	bool ended;	       /* the followers have ended */
 	bool interrupts_tried; /* there was a poller, so the kernel was asked to record interrupts */
@@ -286,6 +292,8 @@ static struct follower *follow(struct state *state, const struct watched_thread 
 	name_thread(state, f, state->count);
 	follower_begin(f, &state->phase, &state->wish, has_calls, now_ns);
 	thread_place(thread->tid, &f->place);
+	if (options.instance && state->native)
+		f->rules.stacks = user_stacks_open(thread->tid, options.stacks);
 	while (state->slots[slot])
 		slot = (slot + 1) % SLOTS;
 	state->slots[slot] = (short)++state->count;
@@ -347,35 +355,6 @@ static void add_parts(struct harness *h)
 	}
 }
 
-static int prepare_probe(struct harness *h)
-{
-	struct state *state = h->state;
-	struct watched_thread threads[WATCH_THREADS_MAX];
-	int found = threads_find((pid_t)options.pid, options.threads, threads, &state->left_out);
-
-	if (found <= 0)
-		return error_line(STATUS_USAGE, "no-program",
-				  found ? "the program with process ID %lld has ended"
-					: "the program with process ID %lld does not have a thread of this "
-					  "name",
-				  (long long)options.pid);
-	while (state->count < found) {
-		struct follower *f = follow(state, &threads[state->count], true, 0);
-
-		if (!f)
-			return harness_no_memory();
-		for (int m = 0; m < GAP; m++)
-			add_series(state, &f->series[m], f, h->series_count++);
-	}
-	add_parts(h);
-	h->series = state->series;
-	state->first_count = state->count;
-	leave_their_cpus(state);
-	state->rttime_us = read_rttime_us((pid_t)options.pid);
-	explain_tasks();
-	return 0;
-}
-
 /* A 32-bit program on a 64-bit kernel has other numbers of system calls. */
 static enum call_table table_of(pid_t pid)
 {
@@ -391,6 +370,36 @@ static enum call_table table_of(pid_t pid)
 		fclose(file);
 	}
 	return head[4] == ELFCLASS32 && sizeof(long) == 8 ? CALLS_32_BIT : CALLS_NATIVE;
+}
+
+static int prepare_probe(struct harness *h)
+{
+	struct state *state = h->state;
+	struct watched_thread threads[WATCH_THREADS_MAX];
+	int found = threads_find((pid_t)options.pid, options.threads, threads, &state->left_out);
+
+	if (found <= 0)
+		return error_line(STATUS_USAGE, "no-program",
+				  found ? "the program with process ID %lld has ended"
+					: "the program with process ID %lld does not have a thread of this "
+					  "name",
+				  (long long)options.pid);
+	state->native = table_of((pid_t)options.pid) == CALLS_NATIVE;
+	while (state->count < found) {
+		struct follower *f = follow(state, &threads[state->count], true, 0);
+
+		if (!f)
+			return harness_no_memory();
+		for (int m = 0; m < GAP; m++)
+			add_series(state, &f->series[m], f, h->series_count++);
+	}
+	add_parts(h);
+	h->series = state->series;
+	state->first_count = state->count;
+	leave_their_cpus(state);
+	state->rttime_us = read_rttime_us((pid_t)options.pid);
+	explain_tasks();
+	return 0;
 }
 
 static int begin_events(struct harness *h)
@@ -723,6 +732,10 @@ static bool drain(struct harness *h, struct json *j)
 
 	(void)j;
 	take_clock(state);
+	for (int i = 0; i < state->count; i++) {
+		if (state->followers[i]->rules.stacks)
+			user_stacks_read(state->followers[i]->rules.stacks);
+	}
 	sched_events_take(&state->events, take_event, h, !goes_on);
 	if (state->events.overflowed) { /* there was no room for them */
 		state->events.overflowed = false;

@@ -87,6 +87,12 @@ class WatchParameters(ExplainParameters, TimedParameters, StillParameters):
         alias="point-budget",
         description="what one point may cost at most; otherwise rtgauge does not measure",
     )
+    stacks: bool = Field(
+        default=False,
+        alias="stacks",
+        description="show where a real-time thread did what it should not do also at the first time, which "
+        "costs more",
+    )
     duration_ns: Duration = Field(
         default=10_000_000_000,
         alias="duration",
@@ -140,7 +146,8 @@ class Watch(Probe[WatchParameters]):
         ]
 
     def _options(self, parameters: WatchParameters, more: dict[str, Any]) -> list[str]:
-        return command_line(self.name, engine_options(parameters, {*EXPLAIN_NAMES, "points"}) | more)
+        options = engine_options(parameters, {*EXPLAIN_NAMES, "points", "stacks"}) | more
+        return [*command_line(self.name, options), *(["--stacks"] if parameters.stacks else [])]
 
     def points(self, parameters: WatchParameters) -> dict[str, tuple[str, str]]:
         """Return the points of the program, and the engine's own at which it measures their cost."""
