@@ -12,7 +12,6 @@ from rtgauge.errors import InputError
 from rtgauge.load.load import Load, LoadContext, LoadTarget, PartSpec
 from rtgauge.record.model import LeftOut
 from rtgauge.suggest import nearest
-from rtgauge.system.kernel import REALTIME
 
 KINDS = {
     "hog": "rtgauge-hog",
@@ -30,6 +29,7 @@ KINDS = {
 """Kind -> the name of the process that makes the stalls."""
 BY_MODULE = ("irqs-off", "preempt-off")
 """Kinds of stalls that only the kernel can make, with the module kmod/test/stall."""
+VERSION, PREEMPT_RT = "/proc/sys/kernel/version", "PREEMPT_RT"
 MODULE = "/sys/module/rtgauge_stall/parameters/stall"
 LENGTH_US = 1000
 LONGEST_US = 20_000
@@ -99,7 +99,7 @@ class StallLoad(Load):
                     remedy="build and load kmod/test/stall (ext/selftest/README.md)",
                 )
             return None
-        if self._kind == "timers" and target.read([REALTIME]).text(REALTIME) == "1":
+        if self._kind == "timers" and PREEMPT_RT in (target.read([VERSION]).text(VERSION) or ""):
             return LeftOut(
                 what=what,
                 reason="PREEMPT_RT runs the timers of programs in a thread, which stalls no real-time task",

@@ -745,7 +745,8 @@ class Cause {
 def mapping() -> Callable[[int], None]:
     """Another thread changes a large mapping, for which the program's own mmap waits."""
     memory = mmap.mmap(-1, MAPPED, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    memory.madvise(mmap.MADV_NOHUGEPAGE)
+    with contextlib.suppress(OSError):  # PREEMPT_RT has no huge pages
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
     for page in range(0, MAPPED, mmap.PAGESIZE):
         memory[page] = 1
 
@@ -773,7 +774,8 @@ def faults() -> Callable[[int], None]:
     """It touches memory that it has not got yet."""
     pages = FAULTS
     memory = mmap.mmap(-1, pages * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    memory.madvise(mmap.MADV_NOHUGEPAGE)
+    with contextlib.suppress(OSError):  # PREEMPT_RT has no huge pages
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
     of_pages, page_bytes = memoryview(memory)[:: mmap.PAGESIZE], b"\1" * pages
 
     def work(number: int) -> None:
@@ -793,7 +795,8 @@ def copies() -> Callable[[int], None]:
     """It writes to memory that a child has got from it by fork."""
     pages = 1_000
     memory = mmap.mmap(-1, pages * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    memory.madvise(mmap.MADV_NOHUGEPAGE)
+    with contextlib.suppress(OSError):  # PREEMPT_RT has no huge pages
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
     of_pages = memoryview(memory)[:: mmap.PAGESIZE]
     of_pages[:] = b"\1" * pages
     child = 0
@@ -822,7 +825,8 @@ def faults_and_work() -> Callable[[int], None]:
     """It works for much longer than the page faults between which it works take."""
     pages = 50
     memory = mmap.mmap(-1, pages * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    memory.madvise(mmap.MADV_NOHUGEPAGE)
+    with contextlib.suppress(OSError):  # PREEMPT_RT has no huge pages
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
 
     def work(number: int) -> None:
         if number % 12 == 0:

@@ -343,7 +343,9 @@ def test_what_a_machine_cannot_do_is_left_out_with_a_reason() -> None:
     )
     assert reason_of("stall:preempt-off:1", {MODULE: "0 0"}) is None
     assert reason_of("stall:timers:1", {}) is None
-    assert "PREEMPT_RT" in (reason_of("stall:timers:1", {"/sys/kernel/realtime": "1\n"}) or "")
+    assert "PREEMPT_RT" in (
+        reason_of("stall:timers:1", {"/proc/sys/kernel/version": "#1 SMP PREEMPT_RT Debian 7.3.4\n"}) or ""
+    )
     state = "/sys/devices/system/cpu/cpu1/cpuidle/state1/latency"
     assert reason_of("stall:idle:1", {state: "133\n"}) is None
     assert (
