@@ -129,9 +129,17 @@ static int64_t now_ns(void)
 	return clock_now_ns(CLOCK_MONOTONIC);
 }
 
+/* If something else has the CPU between the two readings, this is too long; the shortest of some is not. */
 static int64_t suspended_ns(void)
 {
-	return clock_now_ns(CLOCK_BOOTTIME) - now_ns();
+	int64_t least_ns = INT64_MAX;
+
+	for (int i = 0; i < 3; i++) {
+		int64_t monotonic_ns = now_ns(), slept_ns = clock_now_ns(CLOCK_BOOTTIME) - monotonic_ns;
+
+		least_ns = slept_ns < least_ns ? slept_ns : least_ns;
+	}
+	return least_ns;
 }
 
 static void clocks_json(struct json *j)
