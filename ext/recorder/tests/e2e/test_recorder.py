@@ -5,9 +5,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
+import sys
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -184,3 +186,64 @@ def test_each_trigger_keeps_its_events(program: Path, tmp_path: Path) -> None:
         process.kill()
         wait_until(lambda: "ended" in triggers(folder), "the events before the end")
     assert triggers(folder)["ended"], "the engine sees the end by itself, however late the recorder is"
+
+
+ATTACK = """
+import glob, os, signal, socket, sys
+os.setgroups([])
+os.setgid(65534)
+os.setuid(65534)
+folder, trigger, recorder, *engines = sys.argv[1:]
+got = []
+def tries(name, what):
+    try:
+        what()
+    except OSError:
+        return
+    got.append(name)
+for path in [folder, f"{folder}/moments", *glob.glob("/sys/kernel/tracing/instances/rtgauge-recorder-*")]:
+    tries(f"list {path}", lambda: os.listdir(path))
+for name in ("recorder.json", "hours.log", "frozen"):
+    tries(f"read {name}", lambda: open(f"{folder}/{name}").close())
+    tries(f"write {name}", lambda: open(f"{folder}/{name}", "w").close())
+tries("replace the folder", lambda: os.rename(folder, folder + ".old"))
+tries("replace the socket", lambda: os.unlink(trigger))
+tries("make a file next to the socket", lambda: open(trigger + ".x", "w").close())
+tries("write trace_marker", lambda: open("/sys/kernel/tracing/trace_marker", "w").close())
+for pid in (recorder, *engines):
+    tries(f"kill {pid}", lambda: os.kill(int(pid), signal.SIGTERM))
+    tries(f"memory {pid}", lambda: open(f"/proc/{pid}/mem").close())
+    tries(f"stack {pid}", lambda: open(f"/proc/{pid}/stack").read())
+    tries(f"descriptors {pid}", lambda: os.listdir(f"/proc/{pid}/fd"))
+sender = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+sender.connect(trigger)
+for number in range(2000):
+    sender.send(b"forged %d" % number)
+print(got)
+"""
+"""Everything that another user may try; it prints what worked. Its messages are forged triggers."""
+STORM = 2000
+
+
+def test_another_user_can_neither_read_nor_fill_the_folder_nor_forge_a_trigger(program: Path) -> None:
+    place = Path("/run") / f"rtgauge-test-{os.getpid()}"
+    place.mkdir(mode=0o755)
+    folder, trigger = place / "folder", place / "trigger"
+    words = ("--require", "period=5ms latency<=10s", "--socket", str(trigger))
+    try:
+        with loop(program, place), recorder(folder, *words) as process:
+            wait_until(lambda: moments(folder) > 0, "the first moment")
+            children = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+            attack = [sys.executable, "-c", ATTACK, folder, trigger, str(process.pid), *children]
+            done = subprocess.run(attack, capture_output=True, text=True, check=False, timeout=300)
+            assert (done.stdout, done.stderr) == ("[]\n", "")
+            process.send_signal(signal.SIGTERM)
+            assert process.wait() == 0
+        opened = RecorderFolder.open(folder)
+        assert opened.counts["messages_refused"] == STORM
+        assert opened.counts["trigger_message"] == 0
+        assert "trigger message" not in events(folder)
+        assert opened.bytes < 2 << 20
+        assert folder.stat().st_mode & 0o777 == 0o700
+    finally:
+        shutil.rmtree(place)
