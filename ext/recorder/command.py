@@ -24,7 +24,7 @@ from rtgauge_ext.recorder.last_boot.command import last_boot
 if TYPE_CHECKING:
     from rtgauge_ext.recorder.actions import Actions
     from rtgauge_ext.recorder.folder import Settings
-    from rtgauge_ext.recorder.program import WantedProgram
+    from rtgauge_ext.recorder.program import ProgramChoice
     from rtgauge_ext.recorder.recorder import Options
 
 app = typer.Typer(
@@ -170,7 +170,7 @@ def _options(program: ProgramOptions, keep: Keep, triggers: Triggers) -> Options
     from rtgauge.units import format_duration
     from rtgauge.validation import first_error
     from rtgauge.verdict.requirement import parse_requirement
-    from rtgauge_ext.recorder.program import WantedProgram
+    from rtgauge_ext.recorder.program import ProgramChoice
     from rtgauge_ext.recorder.recorder import Options
     from rtgauge_ext.recorder.session import engine_arguments
     from rtgauge_ext.recorder.thresholds import Threshold
@@ -194,7 +194,7 @@ def _options(program: ProgramOptions, keep: Keep, triggers: Triggers) -> Options
     if triggers.silent is not None and period_ns is None:
         raise InputError('--silent needs the period of the loop; give --require "period=1ms ..."')
     return Options(
-        wanted=WantedProgram(program.pid, program.program, program.unit),
+        wanted=ProgramChoice(program.pid, program.program, program.unit),
         watch=watch,
         for_ns=None if keep.for_ is None else duration_option("--for", keep.for_),
         budget=_share(keep.budget_cpu),
@@ -293,16 +293,16 @@ def record(program: ProgramOptions, keep: Keep, triggers: Triggers) -> None:
     typer.echo(f"stopped; see what was recorded: rtgauge show {shlex.quote(str(folder.path))}", err=True)
 
 
-def what_runs(wanted: WantedProgram) -> str:
+def what_runs(program: ProgramChoice) -> str:
     """Return what is recorded now. Raises InputError for a process that does not run."""
-    programs = wanted.find()
-    if wanted.pid is not None and not programs:
+    programs = program.find()
+    if program.pid is not None and not programs:
         raise InputError(
-            f"no process has the ID {wanted.pid}; with --program NAME, rtgauge waits for a program"
+            f"no process has the ID {program.pid}; with --program NAME, rtgauge waits for a program"
         )
     if len(programs) > 1:
-        return f"nothing yet, because {len(programs)} programs fit {wanted} (give --pid)"
-    return f"process {programs[0].pid}" if programs else f"nothing yet, because no program fits {wanted},"
+        return f"nothing yet, because {len(programs)} programs fit {program} (give --pid)"
+    return f"process {programs[0].pid}" if programs else f"nothing yet, because no program fits {program},"
 
 
 def _warn(line: str) -> None:
@@ -444,12 +444,12 @@ def uninstall(
     """
     from rtgauge_ext.recorder.remote import uninstall as uninstall_there
 
-    done = (
+    summary = (
         uninstall_unit(name, with_folder=folder)
         if target == "local"
         else uninstall_there(target, name, with_folder=folder)
     )
-    for line in done:
+    for line in summary:
         typer.echo(line)
 
 

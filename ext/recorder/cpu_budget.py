@@ -9,7 +9,7 @@ from rtgauge.units import NS_PER_S, format_share, format_span
 
 LOOK_NS = 600 * NS_PER_S
 """How long recording must have taken more than its share until it spares CPU time."""
-SPARE_NS = 3600 * NS_PER_S
+SAVING_NS = 3600 * NS_PER_S
 """For how long it then does, before it is judged again."""
 
 
@@ -26,7 +26,7 @@ class CpuBudget:
     def look(self, counts: Counter[str]) -> str | None:
         """Judge, if the stretch is over. Return what has changed, in words; None if nothing has."""
         watched_ns = counts["watched_ns"] - self._watched_ns
-        if watched_ns < (SPARE_NS if self.spares else LOOK_NS):
+        if watched_ns < (SAVING_NS if self.spares else LOOK_NS):
             return None
         used = (counts["cpu_ns"] - self._cpu_ns) / watched_ns
         self._cpu_ns, self._watched_ns = counts["cpu_ns"], counts["watched_ns"]

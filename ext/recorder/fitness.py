@@ -58,7 +58,7 @@ def fitness(pid: int) -> Fitness:
 
 
 def _threads(place: Path) -> tuple[list[str], int]:
-    found: list[str] = []
+    names: list[str] = []
     others = 0
     for task in sorted((place / "task").glob("[0-9]*"), key=lambda task: int(task.name)):
         with suppress(OSError):
@@ -68,8 +68,8 @@ def _threads(place: Path) -> tuple[list[str], int]:
                 continue
             name = (task / "comm").read_text(errors="replace").rstrip("\n")
             priority = os.sched_getparam(int(task.name)).sched_priority
-            found.append(f"{name} {POLICIES[policy]}{f' {priority}' if priority else ''}")
-    return found, others
+            names.append(f"{name} {POLICIES[policy]}{f' {priority}' if priority else ''}")
+    return names, others
 
 
 def _who(place: Path) -> str:

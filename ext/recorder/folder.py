@@ -65,7 +65,7 @@ MOST_MOMENT, MOST_SOURCE, MOST_SETTINGS = 64 << 20, 64 << 20, 1 << 20
 AGE = ("watched_ns", "unseen_ns", "absent_ns", "suspended_ns", "between_ns")
 """The counts of times that together are the age of a folder."""
 LEAST_KEPT = 2 << 20
-SPARE = 64 * BLOCK
+RESERVED_BYTES = 64 * BLOCK
 FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
@@ -293,7 +293,9 @@ class RecorderFolder:
         self._next += 1
         if kept in removed:
             return [kept]
-        has_room = kept.bytes <= SPARE  # then a kill or a full disk loses neither the old nor the new
+        has_room = (
+            kept.bytes <= RESERVED_BYTES
+        )  # then a kill or a full disk loses neither the old nor the new
         if not has_room:
             self._remove(removed)
         self._write(f"{MOMENTS}/{kept.number:08d}", data)
@@ -407,7 +409,7 @@ class RecorderFolder:
         """The bytes that moments may take: what the logs may still grow by until they are folded, or a new
         moment may take until old ones are removed, is kept free.
         """
-        return self.settings.keep_bytes - (self.bytes - self.keeping.bytes) - SPARE
+        return self.settings.keep_bytes - (self.bytes - self.keeping.bytes) - RESERVED_BYTES
 
     def _remove(self, removed: list[Kept]) -> None:
         for kept in removed:

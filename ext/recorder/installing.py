@@ -125,10 +125,10 @@ def _own_program() -> Path:
     from rtgauge_ext.recorder.actions import check_roots_file
 
     beside = Path(sys.executable).parent / "rtgauge"
-    found = str(beside) if beside.exists() else shutil.which("rtgauge")
-    if found is None:
+    program = str(beside) if beside.exists() else shutil.which("rtgauge")
+    if program is None:
         raise InputError("the program rtgauge is not in PATH; install it for all users")
-    return check_roots_file(Path(found))
+    return check_roots_file(Path(program))
 
 
 def _places(name: str) -> tuple[Path, Path]:
@@ -170,8 +170,8 @@ def install(name: str, options: Sequence[str]) -> list[str]:
     subprocess.run(["systemctl", "daemon-reload"], check=False)
     if subprocess.run(["systemctl", "start", unit.name], check=False).returncode:
         return [f"installed {unit}, but it did not start; see: systemctl status {unit.name}", ring]
-    done = f"installed and started {unit.name}; see what it records with: rtgauge show {FOLDERS / name}"
-    return [done, ring]
+    summary = f"installed and started {unit.name}; see what it records with: rtgauge show {FOLDERS / name}"
+    return [summary, ring]
 
 
 def installed() -> list[str]:
@@ -192,29 +192,29 @@ def uninstall(name: str, *, with_folder: bool = False) -> list[str]:
         names = installed()
         there = f"installed recorders: {', '.join(names)}" if names else "no recorder is installed here"
         raise InputError(f"{unit.name} is not installed; {there}")
-    done: list[str] = []
+    actions: list[str] = []
     if os.path.lexists(unit) and not _is_own(unit):
         return [f"{unit} stays, because rtgauge did not write it, or somebody has changed it"]
     if SYSTEMD.is_dir():
         subprocess.run(["systemctl", "stop", unit.name], check=False)
     if link.is_symlink() and str(link.readlink()) in {f"../{unit.name}", str(unit)}:
         link.unlink()
-        done.append(f"removed {link}")
+        actions.append(f"removed {link}")
     if os.path.lexists(unit):
         unit.unlink()
-        done.append(f"removed {unit}")
+        actions.append(f"removed {unit}")
     if SYSTEMD.is_dir():
         subprocess.run(["systemctl", "daemon-reload"], check=False)
     folder = FOLDERS / name
     if with_folder and folder.exists():
         shutil.rmtree(folder)
-        done.append(f"removed {folder}")
+        actions.append(f"removed {folder}")
         for place in (FOLDERS, FOLDERS.parent):
             if place.is_dir() and not any(place.iterdir()):
                 place.rmdir()
     elif folder.exists():
-        done.append(f"{folder} stays with what was recorded; remove it with --folder")
-    return done
+        actions.append(f"{folder} stays with what was recorded; remove it with --folder")
+    return actions
 
 
 def uninstall_all() -> bool:

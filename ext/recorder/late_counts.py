@@ -45,11 +45,11 @@ def late_series(text: bytes, bounds: Mapping[int, int]) -> int | None:
     """Return the series of a window's line if it has late cycles; None if not. `bounds`: series -> ns. This
     spares the recorder the parsing of nearly all lines.
     """
-    found = FIGURES.search(text)
-    if found is None or (bound := bounds.get(int(found[1]))) is None:
+    match = FIGURES.search(text)
+    if match is None or (bound := bounds.get(int(match[1]))) is None:
         return None
-    is_late = int(found[2]) > 0 or (found[3] != b"null" and int(found[3]) > bound)
-    return int(found[1]) if is_late else None
+    is_late = int(match[2]) > 0 or (match[3] != b"null" and int(match[3]) > bound)
+    return int(match[1]) if is_late else None
 
 
 class LateCounts:

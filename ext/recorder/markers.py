@@ -74,17 +74,17 @@ class Markers:
         except RecordError:
             self.refused += 1
             return []
-        found: list[Trigger] = []
+        triggers: list[Trigger] = []
         for event in events:
             text = event.text("buf")
             if not text.startswith(self._begins):
                 continue
             if may_trigger(event.pid, program, known()):
                 line = one_line(text.strip())[:MOST_TEXT]
-                found.append(Trigger(MARKER, line, event.time_ns, event.pid))
+                triggers.append(Trigger(MARKER, line, event.time_ns, event.pid))
             else:
                 self.refused += 1
-        return found
+        return triggers
 
     def close(self) -> None:
         """Close and remove the instance."""

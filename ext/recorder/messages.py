@@ -58,16 +58,16 @@ class Messages:
 
     def read(self, program: Program | None) -> list[Trigger]:
         """Return the triggers that have come."""
-        found: list[Trigger] = []
+        triggers: list[Trigger] = []
         with suppress(BlockingIOError):
             while True:
                 data, ancillary, _, _ = self._socket.recvmsg(MOST_BYTES, ANCILLARY)
                 if _may(ancillary, program):
                     text = one_line(data.decode(errors="replace").strip())
-                    found.append(Trigger(MESSAGE, text or "an empty message", _sent_ns(ancillary)))
+                    triggers.append(Trigger(MESSAGE, text or "an empty message", _sent_ns(ancillary)))
                 else:
                     self.refused += 1
-        return found
+        return triggers
 
     def close(self) -> None:
         """Close and remove the socket."""

@@ -38,7 +38,7 @@ def start_of(pid: int) -> int | None:
 
 
 @dataclass(frozen=True)
-class WantedProgram:
+class ProgramChoice:
     """Which program to record: one of the three is given."""
 
     pid: int | None = None
@@ -72,17 +72,17 @@ class WantedProgram:
 def _named(name: str) -> list[int]:
     """Return the processes with this name in /proc/PID/comm, or with an executable file of this name."""
     comm = name.encode()[:COMM_BYTES].decode(errors="ignore")
-    found: list[int] = []
+    pids: list[int] = []
     for place in PROC.iterdir():
         if not place.name.isdigit() or int(place.name) == os.getpid():
             continue
         try:
             text = (place / "comm").read_text(errors="replace").rstrip("\n")
             if text == comm or (place / "exe").readlink().name == name:
-                found.append(int(place.name))
+                pids.append(int(place.name))
         except OSError:  # it has ended, or is a kernel thread, which has no file
             continue
-    return found
+    return pids
 
 
 def _of_unit(unit: str) -> list[int]:

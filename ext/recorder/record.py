@@ -219,7 +219,9 @@ def _step(folder: RecorderFolder, part: _Part, writer: RecordWriter, number: int
     return step, windows
 
 
-def _readable(folder: RecorderFolder, sources: Iterable[str], say: Callable[[str], None]) -> dict[str, Hello]:
+def _readable(
+    folder: RecorderFolder, sources: Iterable[str], notify: Callable[[str], None]
+) -> dict[str, Hello]:
     """Return the engine's first line of each source that is whole. Raises RecordError if none is."""
     hellos: dict[str, Hello] = {}
     error = RecordError(f"{folder.path} has no source")
@@ -228,14 +230,14 @@ def _readable(folder: RecorderFolder, sources: Iterable[str], say: Callable[[str
             hellos[name] = _hello(folder.source(name))
         except RecordError as damaged:
             error = damaged
-            say(f"left out what was recorded with the source {name}, because it cannot be read: {damaged}")
+            notify(f"left out what was recorded with the source {name}, because it cannot be read: {damaged}")
     if not hellos:
         raise error
     return hellos
 
 
 def make_record(
-    folder: RecorderFolder, out: Path, command: list[str], say: Callable[[str], None] = lambda _: None
+    folder: RecorderFolder, out: Path, command: list[str], notify: Callable[[str], None] = lambda _: None
 ) -> Path:
     """Make a record in the folder `out`; return its folder. `say`: gets a line about each boot that is left
     out, because its source is damaged.
@@ -249,7 +251,7 @@ def make_record(
     )
     if not sources:
         raise InputError(f"{folder.path} has no figures yet; let the recorder run for a minute")
-    hellos = _readable(folder, sources, say)
+    hellos = _readable(folder, sources, notify)
     parts = [_part(folder, source, ends) for source in hellos]
     facts = [Facts.model_validate_json(data) for part in parts if (data := folder.source(part.source).facts)]
     now = datetime.now(UTC)

@@ -29,7 +29,7 @@ from rtgauge_ext.recorder.folder import AGE, HOUR_NS, RecorderFolder
 from rtgauge_ext.recorder.markers import Markers
 from rtgauge_ext.recorder.messages import Messages
 from rtgauge_ext.recorder.naming import Namer
-from rtgauge_ext.recorder.program import PROC, Program, WantedProgram
+from rtgauge_ext.recorder.program import PROC, Program, ProgramChoice
 from rtgauge_ext.recorder.recording import MINUTE_NS, Recording, State, Taker
 from rtgauge_ext.recorder.session import EngineSession
 from rtgauge_ext.recorder.surroundings import Surroundings
@@ -53,7 +53,7 @@ PROGRAM = "program"
 class Options:
     """How to record. `for_ns`: for how long; None: until stopped. `budget`: share of a CPU (0 to 1)."""
 
-    wanted: WantedProgram
+    wanted: ProgramChoice
     watch: dict[str, str | int]
     for_ns: int | None = None
     budget: float = 0.005
@@ -151,7 +151,7 @@ class Recorder:
             self._markers = Markers(self._options.marker)
             for ring in self._markers.descriptors.values():
                 self._selector.register(ring, selectors.EVENT_READ, self._take_markers)
-        last = _last_said(self._folder)
+        last = _last_event(self._folder)
         self._count("between_ns", _between_ns(self._folder, clocks()))
         if last is not None and last.what == STARTED:
             self._count("kills")
@@ -214,13 +214,13 @@ class Recorder:
         if self._messages is None:
             return
         for trigger in self._messages.read(self._now.session.program if self._now is not None else None):
-            self._ask(trigger)
+            self._request(trigger)
         self._count("messages_refused", self._messages.refused)
         self._messages.refused = 0
 
-    def _ask(self, trigger: Trigger) -> None:
+    def _request(self, trigger: Trigger) -> None:
         """Pull a trigger whose events the engine has."""
-        self._recording.ask(trigger, lambda word: self._now is not None and self._now.session.say(word))
+        self._recording.ask(trigger, lambda word: self._now is not None and self._now.session.send(word))
 
     def _take_markers(self) -> None:
         """Let the lines of trace_marker that have come pull the trigger."""
@@ -228,7 +228,7 @@ class Recorder:
             return
         program = self._now.session.program if self._now is not None else None
         for trigger in self._markers.read(program, lambda: self._threads):
-            self._ask(trigger)
+            self._request(trigger)
         self._count("markers_refused", self._markers.refused)
         self._markers.refused = 0
 
@@ -236,7 +236,7 @@ class Recorder:
         """Look at the files, and at the program's threads, whose markers may come after their end."""
         for threshold in self._options.files:
             if (trigger := threshold.look()) is not None:
-                self._ask(trigger)
+                self._request(trigger)
         if self._markers is not None and self._now is not None:
             tasks = (PROC / str(self._now.session.program.pid) / "task").glob("[0-9]*")
             self._threads.update(int(place.name) for place in tasks)
@@ -265,7 +265,7 @@ class Recorder:
             self._surroundings.look(now_ns)
         if self._now is None and now_ns >= self._again_ns:
             self._again_ns = now_ns + LOOK_NS
-            self._now = self._found(now_ns)
+            self._now = self._find_program(now_ns)
         self._follow_on(now_ns)
         silent = self._options.silent
         if (
@@ -276,20 +276,20 @@ class Recorder:
             self._silent_looked_ns = now_ns
             slices = slices_of(self._now.session.program, self._now.taker.tasks)
             for trigger in silent.look(slices, now_ns):
-                self._ask(trigger)
+                self._request(trigger)
         if now_ns - self._cpu_looked_ns >= MINUTE_NS // 2:
             self._cpu_looked_ns = now_ns
             self._look_at_cpu()
 
-    def _found(self, now_ns: int) -> RunningEngine | None:
+    def _find_program(self, now_ns: int) -> RunningEngine | None:
         """Start an engine on the wanted program, if it runs."""
         programs = self._options.wanted.find()
         if len(programs) > 1:
-            self._say("several programs", f"{len(programs)} programs fit {self._options.wanted}")
+            self._note("several programs", f"{len(programs)} programs fit {self._options.wanted}")
             return None
         return self._started(programs[0], now_ns) if programs else None
 
-    def _say(self, what: str, detail: str) -> None:
+    def _note(self, what: str, detail: str) -> None:
         """Write down an event unless it is the same as the last one."""
         if detail != self._said:
             self._recording.event(what, detail)
@@ -318,7 +318,7 @@ class Recorder:
 
     def _failed(self, why: str, now_ns: int) -> None:
         self._count("engine_failures")
-        self._say("engine failed", why)
+        self._note("engine failed", why)
         self._again_ns = now_ns + self._wait_ns
         self._wait_ns = min(2 * self._wait_ns, MOST_WAIT_NS)
 
@@ -353,10 +353,10 @@ class Recorder:
             except OSError:
                 self._count("lines_not_written")
             except (RecordError, ValueError, KeyError) as error:
-                self._say("engine failed", str(error))
+                self._note("engine failed", str(error))
                 running.session.stop()
         if running.taker.armed and not armed:
-            running.session.say("go")
+            running.session.send("go")
 
     def _ended(self, running: RunningEngine) -> None:
         """Take over what an engine left at its end."""
@@ -401,14 +401,14 @@ class Recorder:
         return self._folder.counts + self._recording.counts
 
 
-def _last_said(folder: RecorderFolder) -> RecorderEvent | None:
+def _last_event(folder: RecorderFolder) -> RecorderEvent | None:
     """Return the last event of a recorder's start or end."""
     return next((event for event in reversed(folder.events) if event.what in {STARTED, STOPPED}), None)
 
 
 def _between_ns(folder: RecorderFolder, now: Times) -> int:
     """Return for how long no recorder has run, by the wall clock."""
-    last, stretches = _last_said(folder), folder.minutes or folder.stretches
+    last, stretches = _last_event(folder), folder.minutes or folder.stretches
     if last is None or not stretches:
         return 0
     newest = stretches[-1]

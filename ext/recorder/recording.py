@@ -101,8 +101,8 @@ class Taker:
 
     def value(self, result: str, name: str) -> int | None:
         """Return a whole number of a result; None if the engine did not say it."""
-        found = [line.values.get(name) for line in self._results if line.name == result]
-        return next((value for value in found if isinstance(value, int)), None)
+        values = [line.values.get(name) for line in self._results if line.name == result]
+        return next((value for value in values if isinstance(value, int)), None)
 
     def take(self, text: bytes) -> None:
         """Take one line. Raises RecordError if it is not the engine's, OSError if the folder cannot be
@@ -149,7 +149,7 @@ class Taker:
     def figures(self) -> list[Figures]:
         """Return the figures of the windows that came since the last call. Raises RecordError."""
         windows, self._windows = self._windows, []
-        found: list[Figures] = []
+        all_figures: list[Figures] = []
         for text in windows:
             try:
                 window = Window.model_validate_json(text)
@@ -158,8 +158,8 @@ class Taker:
             series = self.series.get(window.series)
             is_next = self.until_ns is not None and window.start_ns >= self.until_ns
             if series is not None and not is_next and (window.count or window.missed):
-                found.append(Figures.of(str(series.labels.get("task")), series.metric, window))
-        return folded_figures(found)
+                all_figures.append(Figures.of(str(series.labels.get("task")), series.metric, window))
+        return folded_figures(all_figures)
 
     def finish(self) -> SessionEnd | None:
         """Return what the engine said at its end; None if it said nothing. Raises OSError."""
@@ -316,9 +316,9 @@ class Recording:
         self.counts[f"trigger_{trigger.name}"] += 1
         self._on_trigger(trigger)
 
-    def ask(self, trigger: Trigger, say: Callable[[str], bool]) -> None:
+    def ask(self, trigger: Trigger, send: Callable[[str], bool]) -> None:
         """Pull a trigger, and ask the engine for the events around it. `say`: sends the engine a line."""
-        if not self.requests.ask(trigger, say, self.clock().monotonic_ns):
+        if not self.requests.ask(trigger, send, self.clock().monotonic_ns):
             self.counts["triggers_without_events"] += 1
         self.trigger(trigger)
 

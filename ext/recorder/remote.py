@@ -101,8 +101,8 @@ def _connected(target: str) -> Generator[tuple[SshConnection, InstalledEngine]]:
 
     address = parse_address(target)
     assert address is not None  # noqa: S101 - the caller has no use for this machine
-    with installed_on(address) as found:
-        yield found
+    with installed_on(address) as connection:
+        yield connection
 
 
 def _engine_name(name: str) -> str:
@@ -155,7 +155,7 @@ def install(target: str, name: str, options: Options, settings: Settings) -> lis
         answer = connection.run(INSTALL, [unit, _engine_name(name), installed.engine], text.encode())
     check(answer, target, name)
     booted = answer.status != NOT_BOOTED
-    done = (
+    summary = (
         f"installed and started {unit} on {target}; see what it records with: rtgauge recorder import "
         f"{FOLDERS / name} --target {target}"
         if booted
@@ -167,7 +167,7 @@ def install(target: str, name: str, options: Options, settings: Settings) -> lis
         else "after a crash, nothing will be known of it, because the kernel has no persistent ring; boot "
         f"Linux 6.12 or newer with {RING_PARAMETERS}, and install the service again"
     )
-    return [done, ring]
+    return [summary, ring]
 
 
 def _has_ring(connection: SshConnection, installed: InstalledEngine) -> bool:

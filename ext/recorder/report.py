@@ -79,19 +79,19 @@ def lines(folder: RecorderFolder) -> list[str]:
     kept = plural(len(folder.keeping.moments), "moment")
     took = f"recording took {format_share(share)} of a CPU"
     return [
-        *seen_lines(folder),
+        *count_lines(folder),
         *_different(folder),
         f"folder: {folder.bytes / (1 << 20):.1f} of {limit:g} MiB, with {kept}; {took}",
     ]
 
 
-def seen_lines(folder: RecorderFolder) -> list[str]:
+def count_lines(folder: RecorderFolder) -> list[str]:
     """Return lines on what was seen and what was not, the answer first."""
     counts = folder.counts
     times = [
         f"{words} for {format_span(counts[name] / NS_PER_S)}" for name, words in TIMES.items() if counts[name]
     ]
-    found = [f"{format_count(counts[name])} x {words}" for name, words in NUMBERS.items() if counts[name]]
+    counted = [f"{format_count(counts[name])} x {words}" for name, words in NUMBERS.items() if counts[name]]
     triggers = [
         f"{format_count(number)} x trigger {name.removeprefix('trigger_')}"
         for name, number in sorted(counts.items())
@@ -104,7 +104,7 @@ def seen_lines(folder: RecorderFolder) -> list[str]:
         f"program: {(program or ['not seen yet'])[0]}",
         f"times: {'; '.join(times) or 'nothing yet'}",
         *[f"late: {each.words}" for each in late_activations(folder)],
-        f"counts: {'; '.join([*found, *triggers]) or 'nothing yet'}",
+        f"counts: {'; '.join([*counted, *triggers]) or 'nothing yet'}",
     ]
 
 
@@ -146,15 +146,15 @@ def late_activations(folder: RecorderFolder) -> list[LateActivations]:
             if figures.metric in limits:
                 group = groups[figures.task, figures.metric]
                 group.append(figures.window(0, len(group)))
-    found: list[LateActivations] = []
+    late: list[LateActivations] = []
     for (task, metric), group in groups.items():
         counted = count_violations(Windows.of(group), limits[metric])
-        found.append(
+        late.append(
             LateActivations(
                 task, metric, limits[metric], counted.activations, counted.certain, counted.possible
             )
         )
-    return found
+    return late
 
 
 def _different(folder: RecorderFolder) -> list[str]:
@@ -196,8 +196,8 @@ def ranking(folder: RecorderFolder) -> list[RankedMoments]:
     for kept in folder.keeping.moments.values():
         if not kept.trigger:
             groups[kept.key].append(kept)
-    found = [RankedMoments(*key, max(group).latency_ns, len(group)) for key, group in groups.items()]
-    return sorted(found, key=lambda each: -each.worst_ns)
+    ranked = [RankedMoments(*key, max(group).latency_ns, len(group)) for key, group in groups.items()]
+    return sorted(ranked, key=lambda each: -each.worst_ns)
 
 
 def culprits_table(folder: RecorderFolder) -> Table:
@@ -294,5 +294,5 @@ def hours_document(folder: RecorderFolder) -> list[dict[str, object]]:
 
 def _figures(figures: Figures) -> list[str]:
     window: Window = figures.window(0, 0)
-    found = distribution(merge(Windows.of([window])))
-    return [format_count(found.count), *(us(value) for value in (found.p50_ns, found.p99_9_ns, found.max_ns))]
+    shown = distribution(merge(Windows.of([window])))
+    return [format_count(shown.count), *(us(value) for value in (shown.p50_ns, shown.p99_9_ns, shown.max_ns))]

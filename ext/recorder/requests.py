@@ -36,7 +36,7 @@ class Requests:
         self._number = 0
         self._waiting: dict[int, MomentRequest] = {}
 
-    def ask(self, trigger: Trigger, say: Callable[[str], bool], now_ns: int) -> bool:
+    def ask(self, trigger: Trigger, send: Callable[[str], bool], now_ns: int) -> bool:
         """Ask for the events around a trigger. `say`: sends the engine a line, and returns whether it could.
         Return False if the trigger cannot have events.
         """
@@ -48,7 +48,7 @@ class Requests:
                 return False
             together.triggers.append(trigger)
             return True
-        if not say(f"moment {time_ns} {trigger.thread} {self._number + 1}"):
+        if not send(f"moment {time_ns} {trigger.thread} {self._number + 1}"):
             return False
         self._number += 1
         self._waiting[self._number] = MomentRequest(self._number, time_ns, [trigger])
@@ -56,8 +56,8 @@ class Requests:
 
     def answered(self, number: int) -> list[Trigger]:
         """Return the triggers of a request, which is forgotten now."""
-        found = self._waiting.pop(number, None)
-        return [] if found is None else found.triggers
+        request = self._waiting.pop(number, None)
+        return [] if request is None else request.triggers
 
     def without_answer(self, now_ns: int | None = None) -> list[Trigger]:
         """Return the triggers whose events did not come in time, and forget them. `now_ns` None: nothing will

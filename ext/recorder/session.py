@@ -122,7 +122,7 @@ class EngineSession:
         *whole, self._rest = (self._rest + piece).split(b"\n")
         return iter(whole)
 
-    def say(self, word: str) -> bool:
+    def send(self, word: str) -> bool:
         """Send the engine a command; return False if it has ended."""
         assert self._process.stdin is not None  # noqa: S101 - Popen was asked for a pipe
         with suppress(OSError, ValueError):
@@ -133,7 +133,7 @@ class EngineSession:
     def stop(self) -> None:
         """Let the engine end in order."""
         self.stopping = True
-        self.say("stop")
+        self.send("stop")
 
     def close(self) -> int:
         """Wait for the engine's end, remove its instances, and return its exit status."""

@@ -36,21 +36,21 @@ def _joined(name: str, before: Value, now: Value) -> Value:
 
 def joined_results(results: Iterable[Result]) -> list[Result]:
     """Return the results of several sessions as one session would have given them."""
-    found: dict[tuple[str, str], Result] = {}
+    joined: dict[tuple[str, str], Result] = {}
     for each in results:
         kept = {name: value for name, value in each.values.items() if name not in OF_ONE_SESSION}
         result = each.model_copy(update={"values": kept})
         key = (result.name, repr(sorted(result.labels.items())))
-        known = found.get(key)
+        known = joined.get(key)
         if known is None or result.name in OF_LAST_SESSION:
-            found[key] = result
+            joined[key] = result
             continue
         values = {
             name: _joined(name, known.values[name], value) if name in known.values else value
             for name, value in result.values.items()
         }
-        found[key] = result.model_copy(update={"values": known.values | values})
-    return _most_frequent(found.values())
+        joined[key] = result.model_copy(update={"values": known.values | values})
+    return _most_frequent(joined.values())
 
 
 def _most_frequent(results: Iterable[Result]) -> list[Result]:

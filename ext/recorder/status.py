@@ -18,7 +18,7 @@ from rtgauge.verdict.requirement import parse_requirement
 from rtgauge_ext.recorder.folder import HOURS, LOCK, MINUTES, MOMENTS, RecorderFolder
 from rtgauge_ext.recorder.installing import FOLDERS
 from rtgauge_ext.recorder.record import utc
-from rtgauge_ext.recorder.report import HOURS_SHOWN, hours_table, latest_table, seen_lines, triggers_table
+from rtgauge_ext.recorder.report import HOURS_SHOWN, count_lines, hours_table, latest_table, triggers_table
 from rtgauge_ext.recorder.spool import is_spool
 from rtgauge_ext.recorder.triggers import bounds
 
@@ -107,10 +107,10 @@ def status_of(path: Path) -> Status:
             None if folder.settings.require is None else parse_requirement(folder.settings.require)
         )
         metric = next(iter(limits), "latency")
-        answer, *seen = seen_lines(folder)
+        answer, *counted = count_lines(folder)
         triggers = triggers_table(folder)
         return Status(
-            [_state(folder), answer, *map(one_line, seen)],
+            [_state(folder), answer, *map(one_line, counted)],
             [latest_table(folder), *([triggers] if triggers.rows else []), hours_table(folder)],
             [
                 f"{utc(event.wall_ns)} {event.what}: {one_line(event.detail)}"
@@ -128,20 +128,20 @@ def _state(folder: RecorderFolder) -> str:
     stretches = (*folder.stretches, *folder.minutes)
     until_ns = max((each.wall_ns + each.end_ns - each.start_ns for each in stretches), default=None)
     until = "no figures yet" if until_ns is None else f"figures until {utc(until_ns)}"
-    wanted = one_line(folder.settings.program)
+    program = one_line(folder.settings.program)
     if runs_in(folder.path):
-        return f"A recorder runs for {wanted}; {until}"
-    return f"No recorder runs for {wanted}; {until}"
+        return f"A recorder runs for {program}; {until}"
+    return f"No recorder runs for {program}; {until}"
 
 
 def _course(folder: RecorderFolder, metric: str) -> list[Stretch]:
-    found: list[Stretch] = []
+    course: list[Stretch] = []
     for stretch in (*folder.stretches[-HOURS_SHOWN:], *folder.minutes):
         largest = max((each.max_ns or 0 for each in stretch.figures if each.metric == metric), default=0)
         if largest:
             end_ns = stretch.wall_ns + stretch.end_ns - stretch.start_ns
-            found.append(Stretch(stretch.wall_ns, end_ns, largest))
-    return found
+            course.append(Stretch(stretch.wall_ns, end_ns, largest))
+    return course
 
 
 def changes(path: Path, wait: Callable[[float], object] = time.sleep) -> Iterator[Status]:
@@ -158,12 +158,12 @@ def changes(path: Path, wait: Callable[[float], object] = time.sleep) -> Iterato
 
 def _signature(path: Path) -> object:
     """Return what is different after each change of the folder, without reading it."""
-    found: list[tuple[int, int, int]] = []
+    signature: list[tuple[int, int, int]] = []
     for name in (HOURS, MINUTES, MOMENTS):
         with suppress(OSError):
             about = (path / name).stat()
-            found.append((about.st_ino, about.st_size, about.st_mtime_ns))
-    return found, runs_in(path)
+            signature.append((about.st_ino, about.st_size, about.st_mtime_ns))
+    return signature, runs_in(path)
 
 
 def print_status(status: Status, console: Console) -> None:
@@ -216,13 +216,13 @@ class RecorderPage:
         return self.status.document(ended=self.ended)
 
 
-def serve(path: Path, address: str, say: Callable[[str], None]) -> None:
+def serve(path: Path, address: str, notify: Callable[[str], None]) -> None:
     """Serve the page until Ctrl-C. Raises InputError."""
     from rtgauge_ext.live.live_server import LiveServer, parse_address
 
     states = changes(path)
     page = RecorderPage(next(states))
     with LiveServer(page, parse_address(address), template=TEMPLATE) as server:
-        say(f"live  {server.url}")
+        notify(f"live  {server.url}")
         for status in states:
             page.status = status

@@ -107,7 +107,7 @@ class Surroundings:
 
 def differences(now: Sample, hour: list[Sample]) -> list[str]:
     """Return what is unusual in a sample, compared with the samples of the hour before."""
-    found: list[str] = []
+    differing: list[str] = []
     for name, value in now._asdict().items():
         known = [each for sample in hour if (each := getattr(sample, name)) is not None]
         if value is None or len(known) < LEAST_SAMPLES:
@@ -120,8 +120,8 @@ def differences(now: Sample, hour: list[Sample]) -> list[str]:
         else:
             unusual = value > max(known) and value > max(TIMES * usual, usual + LEAST[name])
         if unusual:
-            found.append(WORDS[name].format(now=value, usual=usual))
-    return found
+            differing.append(WORDS[name].format(now=value, usual=usual))
+    return differing
 
 
 def _counts() -> dict[str, float]:
@@ -135,9 +135,9 @@ def _counts() -> dict[str, float]:
 
 def _managers() -> set[str]:
     """Return the names of the package managers that run."""
-    found: set[str] = set()
+    managers: set[str] = set()
     for place in PROC.iterdir():
         if place.name.isdigit():
             with suppress(OSError):
-                found.add((place / "comm").read_text(errors="replace").rstrip("\n"))
-    return found & MANAGERS
+                managers.add((place / "comm").read_text(errors="replace").rstrip("\n"))
+    return managers & MANAGERS

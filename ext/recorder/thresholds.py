@@ -39,10 +39,10 @@ class Threshold:
                 f"--trigger-file {text}: give the whole path of a file, and >THRESHOLD or +STEP, such as "
                 "/sys/class/net/eth0/statistics/rx_errors+1"
             )
-        found = cls(Path(match["path"]), match["how"] == "+", float(match["number"]))
-        if found.grows and not found.limit:
+        threshold = cls(Path(match["path"]), match["how"] == "+", float(match["number"]))
+        if threshold.grows and not threshold.limit:
             raise InputError(f"--trigger-file {text}: a counter must grow by more than 0")
-        return found
+        return threshold
 
     def look(self) -> Trigger | None:
         """Return the trigger if the number has passed its threshold since the last look. A file that cannot

@@ -47,19 +47,19 @@ def late(task: str, metric: str, latency_ns: int, bound: Mapping[str, int]) -> T
 
 def slices_of(program: Program, names: Iterable[str]) -> dict[str, int]:
     """Return how often each thread with one of these names has got a CPU (schedstat's third number)."""
-    wanted = set(names)
-    found: dict[str, int] = {}
+    names_left = set(names)
+    pids: dict[str, int] = {}
     for place in (PROC / str(program.pid) / "task").glob("[0-9]*"):
-        slices = _slices(place, wanted)
+        slices = _slices(place, names_left)
         if slices is not None:
-            found[f"{slices[0]} ({place.name})"] = slices[1]
-    return found
+            pids[f"{slices[0]} ({place.name})"] = slices[1]
+    return pids
 
 
-def _slices(place: Path, wanted: set[str]) -> tuple[str, int] | None:
+def _slices(place: Path, names: set[str]) -> tuple[str, int] | None:
     try:
         name = (place / "comm").read_text(errors="replace").rstrip("\n")
-        if not {name, f"{name}-{place.name}"} & wanted:
+        if not {name, f"{name}-{place.name}"} & names:
             return None
         return name, int((place / "schedstat").read_text().split()[2])
     except (OSError, ValueError, IndexError):
@@ -84,7 +84,7 @@ class Silence:
         """Return the threads that have become silent since the last look. A thread that goes on may become
         silent again.
         """
-        found: list[Trigger] = []
+        triggers: list[Trigger] = []
         for thread, number in slices.items():
             before, since_ns = self._seen.get(thread, (-1, now_ns))
             if number != before:
@@ -93,7 +93,7 @@ class Silence:
             elif now_ns - since_ns >= self._limit_ns and thread not in self._told:
                 self._told.add(thread)
                 detail = f"{thread} did not get a CPU for {plural(self._periods, 'period')}"
-                found.append(Trigger(SILENT, detail, now_ns, int(thread.rpartition("(")[2].rstrip(")"))))
+                triggers.append(Trigger(SILENT, detail, now_ns, int(thread.rpartition("(")[2].rstrip(")"))))
         for gone in set(self._seen) - set(slices):
             del self._seen[gone]
-        return found
+        return triggers

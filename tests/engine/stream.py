@@ -262,12 +262,12 @@ def shell_runs_meanwhile(engine: Path, *words: str) -> None:
         live.read_until("armed")
         live.send("go\n")
         live.read_until("started")
-        done = 0
+        finished = 0
         end = time.monotonic() + 1.2
         while time.monotonic() < end:
             subprocess.run([sys.executable, "-S", "-c", ""], check=True, timeout=PATIENCE_S)
-            done += 1
+            finished += 1
         stream = live.finish()
-    assert done >= 2
+    assert finished >= 2
     assert stream.status == 0
     assert "watchdog" not in stream.marks

@@ -286,9 +286,9 @@ def test_set_and_restore_of_files_byte_for_byte(agent: Agent, tmp_path: Path) ->
     a, b = tmp_path / "a", tmp_path / "b"
     a.write_text("one\ntwo\n")
     b.write_text("no newline")
-    status, said = agent.set(a, "new", b, "")
+    status, report = agent.set(a, "new", b, "")
     assert status == 0
-    assert said == [
+    assert report == [
         {
             "type": "set",
             "path": str(a),
@@ -309,13 +309,13 @@ def test_set_and_restore_of_files_byte_for_byte(agent: Agent, tmp_path: Path) ->
         },
     ]
     assert (a.read_text(), b.read_text()) == ("new\n", "")
-    status, said = agent.restore("--run", "r1")
+    status, report = agent.restore("--run", "r1")
     assert status == 0
-    assert [(s["path"], s["action"], s["error"]) for s in said[:-1]] == [
+    assert [(s["path"], s["action"], s["error"]) for s in report[:-1]] == [
         (str(b), "restored", None),
         (str(a), "restored", None),
     ]
-    assert said[-1] == {"type": "restored", "count": 2, "failed": 0}
+    assert report[-1] == {"type": "restored", "count": 2, "failed": 0}
     assert (a.read_text(), b.read_text()) == ("one\ntwo\n", "no newline")
     assert agent.file.read_text() == ""
     assert agent.restore("--run", "r1") == (0, [{"type": "restored", "count": 0, "failed": 0}])
@@ -326,16 +326,16 @@ def test_the_newest_is_restored_first_and_the_oldest_remains(agent: Agent, tmp_p
     path.write_text("0\n")
     assert agent.set(path, "1", path, "2")[0] == 0
     assert agent.set(path, "3")[0] == 0
-    status, said = agent.restore("--run", "r1")
-    assert (status, said[-1]["failed"], path.read_text()) == (0, 0, "0\n")
+    status, report = agent.restore("--run", "r1")
+    assert (status, report[-1]["failed"], path.read_text()) == (0, 0, "0\n")
 
 
 def test_one_bad_item_does_not_stop_the_others(agent: Agent, tmp_path: Path) -> None:
     good = tmp_path / "good"
     good.write_text("0\n")
-    status, said = agent.set(tmp_path / "none", "1", "/dev/null", "1", tmp_path, "1", good, "1")
+    status, report = agent.set(tmp_path / "none", "1", "/dev/null", "1", tmp_path, "1", good, "1")
     assert status == 3
-    assert [(s["ok"], s["error"]) for s in said] == [
+    assert [(s["ok"], s["error"]) for s in report] == [
         (False, "ENOENT"),
         (False, "EINVAL"),
         (False, "EINVAL"),
@@ -349,9 +349,9 @@ def test_restore_leaves_what_another_changed(agent: Agent, tmp_path: Path) -> No
     path.write_text("0\n")
     agent.set(path, "1")
     path.write_text("7\n")
-    status, said = agent.restore("--run", "r1")
+    status, report = agent.restore("--run", "r1")
     assert status == 0
-    assert said[0] | {"path": None} == {
+    assert report[0] | {"path": None} == {
         "type": "restore",
         "path": None,
         "run": "r1",
@@ -394,8 +394,8 @@ def test_a_dead_process_settings_are_restored_not_held_ones(agent: Agent, tmp_pa
     end(owner)
     assert agent.restore()[1][-1]["count"] == 1
     assert (a.read_text(), b.read_text()) == ("0\n", "1\n")
-    status, said = agent.set(a, "1", options=("--owner-pid", str(owner.pid)))
-    assert (status, said[0]["code"], a.read_text()) == (3, "owner-gone", "0\n")
+    status, report = agent.set(a, "1", options=("--owner-pid", str(owner.pid)))
+    assert (status, report[0]["code"], a.read_text()) == (3, "owner-gone", "0\n")
 
 
 def test_a_setting_under_that_of_a_living_run_waits(agent: Agent, tmp_path: Path) -> None:
@@ -403,8 +403,8 @@ def test_a_setting_under_that_of_a_living_run_waits(agent: Agent, tmp_path: Path
     path.write_text("0\n")
     agent.set(path, "1", run="held", options=("--held",))
     agent.set(path, "2", run="r2")
-    status, said = agent.restore("--run", "held", "--held")
-    assert (status, said[0]["action"], said[-1]) == (
+    status, report = agent.restore("--run", "held", "--held")
+    assert (status, report[0]["action"], report[-1]) == (
         0,
         "left-under-another",
         {"type": "restored", "count": 0, "failed": 0},
@@ -439,9 +439,9 @@ def test_after_a_reboot_only_files_are_restored(agent: Agent, tmp_path: Path) ->
     agent.set(b, "1")
     rewrite(agent, boot="another-boot", volatile=True)
     agent.file.write_text(kept + agent.file.read_text().splitlines()[1] + "\n")
-    status, said = agent.restore()
+    status, report = agent.restore()
     assert status == 0
-    assert [(s["path"], s["action"]) for s in said[:-1]] == [
+    assert [(s["path"], s["action"]) for s in report[:-1]] == [
         (str(b), "dropped-after-reboot"),
         (str(a), "restored"),
     ]
@@ -473,8 +473,8 @@ def test_what_cannot_be_put_back_stays_in_the_journal(agent: Agent, tmp_path: Pa
     other.write_text("0\n")
     agent.set(other, "1", path, "1")
     path.rename(tmp_path / "away")
-    status, said = agent.restore("--run", "r1")
-    assert (status, said[0]["action"], said[0]["error"], said[-1]) == (
+    status, report = agent.restore("--run", "r1")
+    assert (status, report[0]["action"], report[0]["error"], report[-1]) == (
         3,
         "failed",
         "ENOENT",
@@ -495,15 +495,15 @@ def test_torn_and_damaged_entries_are_reported_and_passed(agent: Agent, tmp_path
     first, second = agent.file.read_bytes().splitlines(keepends=True)
     damaged = second.replace(b'"old":"0', b'"old":"9')
     agent.file.write_bytes(first + damaged + second[:50])
-    status, said = agent.restore("--run", "r1")
+    status, report = agent.restore("--run", "r1")
     assert status == 3
-    assert [(s["action"], s.get("line")) for s in said[:-1]] == [
+    assert [(s["action"], s.get("line")) for s in report[:-1]] == [
         ("damaged", 2),
         ("damaged", 3),
         ("restored", None),
     ]
-    assert said[0]["text"] == damaged.decode().rstrip("\n")
-    assert said[-1] == {"type": "restored", "count": 1, "failed": 2}
+    assert report[0]["text"] == damaged.decode().rstrip("\n")
+    assert report[-1] == {"type": "restored", "count": 1, "failed": 2}
     assert (a.read_text(), b.read_text()) == ("0\n", "1\n")
     assert agent.restore("--run", "r1") == (0, [{"type": "restored", "count": 0, "failed": 0}])
 
@@ -535,9 +535,9 @@ def test_a_changed_journal_never_writes_a_wrong_value(
     for place, byte in changes:
         whole[place % len(whole)] = byte
     agent.file.write_bytes(whole if kept is None else whole[: kept % len(whole)])
-    status, said = agent.restore("--run", "r1")
+    status, report = agent.restore("--run", "r1")
     assert status in {0, 3}
-    assert said[-1]["type"] == "restored"
+    assert report[-1]["type"] == "restored"
     assert path.read_text() in {"0\n", "1\n"}
 
 
@@ -596,8 +596,8 @@ def test_concurrent_sets_and_restores_lose_nothing(agent: Agent, tmp_path: Path)
             )
     assert [p.wait(PATIENCE_S) for p in started] == [0] * len(started)
     for run in ("r0", "r1", "r2"):
-        status, said = agent.restore("--run", run)
-        assert (status, {s["action"] for s in said[:-1]} <= {"restored"}) == (0, True)
+        status, report = agent.restore("--run", run)
+        assert (status, {s["action"] for s in report[:-1]} <= {"restored"}) == (0, True)
     assert {p.read_text() for p in files} == {"0\n"}
 
 
@@ -606,8 +606,13 @@ def test_a_journal_that_another_could_have_written_is_not_obeyed(agent: Agent, t
     path.write_text("0\n")
     agent.set(path, "1")
     agent.file.chmod(0o666)
-    status, said = agent.restore("--run", "r1")
-    assert (status, said[0]["action"], said[0]["error"], path.read_text()) == (3, "failed", "EPERM", "1\n")
+    status, report = agent.restore("--run", "r1")
+    assert (status, report[0]["action"], report[0]["error"], path.read_text()) == (
+        3,
+        "failed",
+        "EPERM",
+        "1\n",
+    )
     assert agent.set(path, "2")[0] == 3
     assert path.read_text() == "1\n"
 
@@ -624,13 +629,13 @@ class TestKernelKnob:
 
     def test_there_and_back(self, agent: Agent) -> None:
         before = SETTING.read_text().strip()
-        wanted = "70" if before != "70" else "80"
-        status, said = agent.set(SETTING, wanted)
-        assert (status, said[0]["old"], said[0]["now"], SETTING.read_text().strip()) == (
+        expected = "70" if before != "70" else "80"
+        status, report = agent.set(SETTING, expected)
+        assert (status, report[0]["old"], report[0]["now"], SETTING.read_text().strip()) == (
             0,
             before,
-            wanted,
-            wanted,
+            expected,
+            expected,
         )
         entry = json.loads(agent.file.read_text())
         assert (entry["volatile"], entry["boot"], entry["pid"], entry["owner"], entry["state"]) == (
@@ -645,8 +650,13 @@ class TestKernelKnob:
 
     def test_a_value_that_the_kernel_refuses(self, agent: Agent) -> None:
         before = SETTING.read_text()
-        status, said = agent.set(SETTING, "rubbish")
-        assert (status, said[0]["ok"], said[0]["error"], SETTING.read_text()) == (3, False, "EINVAL", before)
+        status, report = agent.set(SETTING, "rubbish")
+        assert (status, report[0]["ok"], report[0]["error"], SETTING.read_text()) == (
+            3,
+            False,
+            "EINVAL",
+            before,
+        )
         assert agent.restore("--run", "r1")[1][-1] == {"type": "restored", "count": 0, "failed": 0}
 
     def test_a_value_that_the_kernel_makes_another_of(self, agent: Agent) -> None:
@@ -654,9 +664,9 @@ class TestKernelKnob:
         before = SETTING.read_text().strip()
         odd = "80" if before != "80" else "90"
         SETTING.write_text(odd)
-        status, said = agent.set(SETTING, "0")
-        assert (status, said[0]["ok"], said[0]["error"]) == (3, False, "differs")
-        assert said[0]["now"] == SETTING.read_text().strip() != odd
+        status, report = agent.set(SETTING, "0")
+        assert (status, report[0]["ok"], report[0]["error"]) == (3, False, "differs")
+        assert report[0]["now"] == SETTING.read_text().strip() != odd
         assert agent.restore("--run", "r1")[1][0]["action"] == "restored"
         assert SETTING.read_text().strip() == odd
 
@@ -666,24 +676,24 @@ class TestKernelKnob:
         subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", disk], check=True)
         try:
             before = SETTING.read_text().strip()
-            wanted, another = ("70", "80") if before not in {"70", "80"} else ("60", "90")
+            expected, another = ("70", "80") if before not in {"70", "80"} else ("60", "90")
             agent.journal = disk / "journal"
-            assert agent.set(SETTING, wanted)[0] == 0
+            assert agent.set(SETTING, expected)[0] == 0
             with contextlib.suppress(OSError), (disk / "filler").open("wb", buffering=0) as filler:
                 while filler.write(b"x" * 4096):
                     pass
             big = "#" * 4000
             held = agent.file.read_text()
-            status, said = agent.set(
+            status, report = agent.set(
                 SETTING,
                 another,
                 *[word for i in range(4) for word in (str(tmp_path / f"none{i}"), big)],
                 "/proc/sys/kernel/domainname",
                 big,
             )
-            assert (status, said[0]["type"], said[0]["code"]) == (3, "error", "output")
-            assert "ENOSPC" in said[0]["message"]
-            assert (SETTING.read_text().strip(), agent.file.read_text()) == (wanted, held)
+            assert (status, report[0]["type"], report[0]["code"]) == (3, "error", "output")
+            assert "ENOSPC" in report[0]["message"]
+            assert (SETTING.read_text().strip(), agent.file.read_text()) == (expected, held)
             assert agent.restore("--run", "r1")[0] == 0
             assert (SETTING.read_text().strip(), agent.file.read_text()) == (before, "")
         finally:
@@ -697,12 +707,12 @@ class TestKernelKnob:
         path = Path("/sys/kernel/mm/transparent_hugepage/defrag")
         before = path.read_text()
         word = before.partition("[")[2].partition("]")[0]
-        wanted = "never" if word != "never" else "always"
-        status, said = agent.set(path, wanted)
-        assert (status, said[0]["old"], said[0]["now"], f"[{wanted}]" in path.read_text()) == (
+        expected = "never" if word != "never" else "always"
+        status, report = agent.set(path, expected)
+        assert (status, report[0]["old"], report[0]["now"], f"[{expected}]" in path.read_text()) == (
             0,
             word,
-            wanted,
+            expected,
             True,
         )
         assert agent.restore("--run", "r1")[0] == 0
@@ -798,10 +808,15 @@ WRONG: list[list[str]] = [
 def test_wrong_words_give_one_line(agent: Agent, words: list[str]) -> None:
     completed = agent.call(*words, stdin=subprocess.DEVNULL)
     assert (completed.returncode, completed.stderr) == (2, "")
-    (said,) = lines(completed.stdout)
-    assert (said["type"], said["code"], said["detail"], said["status"]) == ("error", "usage", {}, 2)
-    assert said["message"]
-    assert "\n" not in said["message"]
+    (reported,) = lines(completed.stdout)
+    assert (reported["type"], reported["code"], reported["detail"], reported["status"]) == (
+        "error",
+        "usage",
+        {},
+        2,
+    )
+    assert reported["message"]
+    assert "\n" not in reported["message"]
 
 
 # guard
@@ -949,10 +964,10 @@ def test_a_lease_that_is_renewed_is_kept(agent: Agent) -> None:
 
 
 def test_a_detached_program_outlives_the_end_of_input(agent: Agent, tmp_path: Path) -> None:
-    done = tmp_path / "done"
+    finished = tmp_path / "done"
     guard = agent.guard(
         "--detach",
-        program=["sh", "-c", f"read word; while ! test -e {done}; do sleep 0.05; done; echo $word"],
+        program=["sh", "-c", f"read word; while ! test -e {finished}; do sleep 0.05; done; echo $word"],
     )
     guard.started()
     guard.send("go")
@@ -960,7 +975,7 @@ def test_a_detached_program_outlives_the_end_of_input(agent: Agent, tmp_path: Pa
     guard.process.send_signal(signal.SIGHUP)
     time.sleep(0.3)
     assert guard.process.poll() is None
-    done.touch()
+    finished.touch()
     assert guard.output() == "go"
     assert guard.ended()["reason"] == "exit"
 
@@ -1002,8 +1017,8 @@ def test_the_next_run_puts_back_what_a_dead_one_left(agent: Agent, tmp_path: Pat
     agent.set(path, "1", options=("--owner-pid", str(first.process.pid)))
     end(first.process)
     second = agent.guard("--lock")
-    said = second.event()
-    assert (said["type"], said["action"], said["path"]) == ("restore", "restored", str(path))
+    reported = second.event()
+    assert (reported["type"], reported["action"], reported["path"]) == ("restore", "restored", str(path))
     assert second.event() == {"type": "restored", "count": 1, "failed": 0}
     assert second.event()["event"] == "started"
     assert path.read_text() == "0\n"
@@ -1042,19 +1057,19 @@ def test_programs_end_before_their_runs_settings_are_put_back(agent: Agent, tmp_
     pid = program.started()["pid"]
     assert program.output() == "up"
     if how == "restore":
-        said = agent.restore("--run", "r1")[1]
+        report = agent.restore("--run", "r1")[1]
     elif how == "next":
         end(run.process)
-        said = next_session(agent)
+        report = next_session(agent)
     else:
         if how == "stop":
             run.send("stop")
         elif how == "signal":
             run.process.terminate()
-        said = [run.event(), run.event()]
+        report = [run.event(), run.event()]
     assert not is_alive(pid)
     assert log.read_text() == "SIGTERM at 1\n"
-    assert [(line["path"].partition(":")[0], line["action"]) for line in said[:2]] == [
+    assert [(line["path"].partition(":")[0], line["action"]) for line in report[:2]] == [
         ("program", "ended"),
         (str(path), "restored"),
     ]
@@ -1067,8 +1082,8 @@ def test_programs_end_before_their_runs_settings_are_put_back(agent: Agent, tmp_
 
 def next_session(agent: Agent) -> list[dict[str, Any]]:
     """What the next run says that holds the machine, and ends at once."""
-    done = session(agent, run="r2")
-    return lines(done.communicate(timeout=PATIENCE_S)[0])
+    finished = session(agent, run="r2")
+    return lines(finished.communicate(timeout=PATIENCE_S)[0])
 
 
 def start_time(pid: int) -> int:
@@ -1107,9 +1122,9 @@ def test_a_program_without_guard_ends_before_the_restoring(agent: Agent, tmp_pat
         assert program.stdout and program.stdout.readline() == b"up\n"
         note_program(agent, program.pid, start_time(program.pid))
         end(owner)
-        said = agent.restore()[1]
+        report = agent.restore()[1]
         assert program.wait(PATIENCE_S) == -signal.SIGKILL
-    assert [line.get("action") for line in said] == ["ended", "restored", None]
+    assert [line.get("action") for line in report] == ["ended", "restored", None]
     assert (tmp_path / "log").read_text() == "SIGTERM at 1\n"
 
 
@@ -1120,8 +1135,8 @@ def test_another_process_with_a_programs_number_is_left_alone(agent: Agent, tmp_
     agent.set(path, "1", options=("--owner-pid", str(owner.pid)))
     note_program(agent, innocent.pid, start_time(innocent.pid) - 1)
     end(owner)
-    status, said = agent.restore()
-    assert (status, [line.get("action") for line in said]) == (0, ["restored", None])
+    status, report = agent.restore()
+    assert (status, [line.get("action") for line in report]) == (0, ["restored", None])
     assert agent.file.read_text() == ""
     assert innocent.poll() is None
     end(innocent)
@@ -1146,16 +1161,16 @@ def test_what_an_unkillable_program_uses_is_not_restored(agent: Agent, tmp_path:
         os.chown(place, 65534, 65534)
     user: dict[str, Any] = {"user": 65534, "group": 65534, "extra_groups": []}
     for _ in range(2):
-        status, said = agent.restore(**user)
+        status, report = agent.restore(**user)
         assert status == 3
-        assert [(line["path"], line["action"], line["error"]) for line in said[:2]] == [
+        assert [(line["path"], line["action"], line["error"]) for line in report[:2]] == [
             (f"program:{stuck.pid}:{start_time(stuck.pid)}", "failed", "EPERM"),
             (module, "left-in-use", "in-use"),
         ]
-        assert (said[-1]["failed"], path.read_text(), stuck.poll()) == (2, "0\n", None)
+        assert (report[-1]["failed"], path.read_text(), stuck.poll()) == (2, "0\n", None)
     end(stuck)
-    (said, _) = agent.restore(**user)[1]
-    assert (said["path"], said["error"]) in {(module, None), (module, "ENOSYS")}, (
+    (report, _) = agent.restore(**user)[1]
+    assert (report["path"], report["error"]) in {(module, None), (module, "ENOSYS")}, (
         "tried again; some kernels have no modules"
     )
 
@@ -1238,7 +1253,7 @@ def begun(guard: subprocess.Popen[str]) -> dict[str, Any]:
     return document
 
 
-def tell(guard: subprocess.Popen[str], word: str) -> None:
+def send_word(guard: subprocess.Popen[str], word: str) -> None:
     assert guard.stdin
     guard.stdin.write(f"{word}\n")
     guard.stdin.flush()
@@ -1248,9 +1263,9 @@ def refused_session(agent: Agent, *options: str, before: tuple[str, ...] = ()) -
     """The error of a session that does not begin."""
     guard = session(agent, *options, run="second-run", before=before)
     output, _ = guard.communicate(timeout=PATIENCE_S)
-    (said,) = lines(output)
-    assert (said["type"], said["status"], guard.returncode) == ("error", 3, 3)
-    return said
+    (reported,) = lines(output)
+    assert (reported["type"], reported["status"], guard.returncode) == ("error", 3, 3)
+    return reported
 
 
 def test_the_second_guard_names_the_first(agent: Agent) -> None:
@@ -1283,16 +1298,16 @@ def test_who_waits_has_the_lock_in_the_order_of_arrival(agent: Agent) -> None:
     begun(first)
     waiting = []
     for number in (1, 2, 3):
-        guard, said = queued(agent, f"run-{number}")
-        assert said["run"] == "run-0"
+        guard, reported = queued(agent, f"run-{number}")
+        assert reported["run"] == "run-0"
         waiting.append(guard)
     holder = first
     for number, guard in enumerate(waiting, 1):
         assert guard.poll() is None
         end(holder) if number == 2 else holder.communicate("stop\n", timeout=PATIENCE_S)
-        while (said := begun(guard))["event"] == "waiting":
+        while (reported := begun(guard))["event"] == "waiting":
             pass
-        assert said["event"] == "started"
+        assert reported["event"] == "started"
         assert refused_session(agent)["detail"]["run"] == f"run-{number}"
         holder = guard
     holder.communicate(timeout=PATIENCE_S)
@@ -1301,10 +1316,10 @@ def test_who_waits_has_the_lock_in_the_order_of_arrival(agent: Agent) -> None:
 def queued(agent: Agent, run: str) -> tuple[subprocess.Popen[str], dict[str, Any]]:
     """A session that waits for the lock in the kernel, and what it said first."""
     guard = session(agent, "--wait-ns", str(1000 * 10**9), run=run)
-    said = begun(guard)
-    assert said["event"] == "waiting"
+    reported = begun(guard)
+    assert reported["event"] == "waiting"
     wait_until(lambda: any(is_in_flock(child) for child in children(guard.pid)), "it to wait")
-    return guard, said
+    return guard, reported
 
 
 def is_in_flock(pid: int) -> bool:
@@ -1317,17 +1332,17 @@ def is_in_flock(pid: int) -> bool:
 def test_a_waiter_learns_how_long_the_holder_needs(agent: Agent) -> None:
     first = session(agent, run="run-0")
     begun(first)
-    tell(first, f"expect {3600 * 10**9}")
+    send_word(first, f"expect {3600 * 10**9}")
     wait_until(lambda: refused_session(agent)["detail"]["left_ns"] is not None, "it to say how long it needs")
-    (second, said), (third, _) = queued(agent, "run-1"), queued(agent, "run-2")
-    assert said["run"] == "run-0"
-    assert 0 < said["left_ns"] <= 3600 * 10**9
+    (second, reported), (third, _) = queued(agent, "run-1"), queued(agent, "run-2")
+    assert reported["run"] == "run-0"
+    assert 0 < reported["left_ns"] <= 3600 * 10**9
     first.communicate("stop\n", timeout=PATIENCE_S)
     while begun(second)["event"] != "started":
         pass
-    tell(third, "renew")  # it looks at the holder then, and else every 2.5 s
-    while (said := begun(third))["run"] != "run-1":
-        assert said["event"] == "waiting"
+    send_word(third, "renew")  # it looks at the holder then, and else every 2.5 s
+    while (reported := begun(third))["run"] != "run-1":
+        assert reported["event"] == "waiting"
     for guard in (second, third):
         guard.communicate("stop\n", timeout=PATIENCE_S)
 
@@ -1470,7 +1485,7 @@ def test_root_learns_which_process_of_a_user_holds_the_lock(shared: Agent, tmp_p
         user.stdout.readline()
         held = refused_session(shared)["detail"]
         assert (held["run"], held["pid"], held["uid"]) == (None, user.pid, 65534)
-        (said,) = lines(
+        (reported,) = lines(
             subprocess.run(
                 [shared.engine, "release", "--lock-dir", shared.lock_dir],
                 capture_output=True,
@@ -1478,7 +1493,7 @@ def test_root_learns_which_process_of_a_user_holds_the_lock(shared: Agent, tmp_p
                 check=False,
             ).stdout
         )
-        assert said["message"].endswith(f"end it with: kill {user.pid}")
+        assert reported["message"].endswith(f"end it with: kill {user.pid}")
         user.stdin.close()
 
 
@@ -1535,13 +1550,13 @@ def test_root_and_users_see_runs_and_root_may_lock_out(engine: Path) -> None:
             timeout=PATIENCE_S,
             check=True,
         )
-    said = [line for line in lines(completed.stdout) if line["type"] in {"error", "guard"}]
-    assert [line.get("event", line.get("code")) for line in said] == [
+    reported = [line for line in lines(completed.stdout) if line["type"] in {"error", "guard"}]
+    assert [line.get("event", line.get("code")) for line in reported] == [
         *("locked", "locked"),  # root holds, then a user
         *("locked", "started", "ended"),  # users may not lock, but see that root does
         "locked",  # a member of the group holds
     ]
-    held = [line["detail"] for line in said if line.get("code") == "locked"]
+    held = [line["detail"] for line in reported if line.get("code") == "locked"]
     assert [each["run"] for each in held] == ["held", "held", None, "held"]
     assert [each["uid"] for each in held] == [0, 65534, None, 65534]
     # A user may not name a process of root's as the one to end.
@@ -1572,8 +1587,8 @@ def test_a_lock_file_that_another_user_made_is_explained(engine: Path) -> None:
             timeout=PATIENCE_S,
             check=True,
         )
-    (said,) = lines(completed.stdout)
-    assert said["message"] == (
+    (reported,) = lines(completed.stdout)
+    assert reported["message"] == (
         "the folder of /tmp/rtgauge-65534/lock belongs to another user, or others can write to it: let root "
         "remove it, or make /run/user/65534 for this user"
     )
@@ -1667,9 +1682,9 @@ def test_a_session_puts_back_at_any_end(agent: Agent, tmp_path: Path, number: si
     first.stdout.readline()
     agent.set(path, "1", options=("--owner-pid", str(first.pid)))
     first.send_signal(number)
-    said = lines(first.stdout.read())
-    assert [s["type"] for s in said] == ["restore", "restored", "guard"]
-    assert (said[-1]["reason"], said[-1]["restored"], first.wait(PATIENCE_S)) == ("signal", True, 0)
+    reported = lines(first.stdout.read())
+    assert [s["type"] for s in reported] == ["restore", "restored", "guard"]
+    assert (reported[-1]["reason"], reported[-1]["restored"], first.wait(PATIENCE_S)) == ("signal", True, 0)
     assert path.read_text() == "0\n"
 
 

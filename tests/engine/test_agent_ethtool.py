@@ -60,12 +60,12 @@ def test_frames_of_an_interface_are_set_and_put_back(
 ) -> None:
     name = f"ethtool:{tap[0]}:rx-frames"
     before = read(agent, name)[name]["text"]
-    status, (said,) = agent.set(name, "7")
-    assert (status, said["old"], said["now"], said["ok"]) == (0, before, "7", True)
+    status, (report,) = agent.set(name, "7")
+    assert (status, report["old"], report["now"], report["ok"]) == (0, before, "7", True)
     assert read(agent, "ethtool:*:rx-frames")[name] == {"text": "7"}
-    status, said = agent.restore("--run", "r1")
+    status, report = agent.restore("--run", "r1")
     assert status == 0
-    assert said[0]["action"] == "restored"
+    assert report[0]["action"] == "restored"
     assert read(agent, name)[name]["text"] == before
 
 
@@ -73,10 +73,10 @@ def test_a_driver_reports_values_it_changes_or_lacks(
     agent: Agent, tap: tuple[str, Callable[[], None]]
 ) -> None:
     frames, eee, wait = (f"ethtool:{tap[0]}:{key}" for key in ("rx-frames", "eee", "rx-usecs"))
-    status, said = agent.set(frames, "1000", eee, "off", wait, "100")
+    status, report = agent.set(frames, "1000", eee, "off", wait, "100")
     assert status == 3
-    assert [each["error"] for each in said] == ["differs", "ENOTSUP", "ENOTSUP"]
-    assert said[0]["now"] == MOST_FRAMES
+    assert [each["error"] for each in report] == ["differs", "ENOTSUP", "ENOTSUP"]
+    assert report[0]["now"] == MOST_FRAMES
     assert read(agent, "ethtool:*:eee")[eee] == {"error": "ENOTSUP"}
     agent.restore("--run", "r1")
 
@@ -88,9 +88,9 @@ def test_an_interface_that_went_away_leaves_nothing_to_put_back(
     status, _ = agent.set(f"ethtool:{name}:rx-frames", "7")
     assert status == 0
     remove()
-    status, said = agent.restore("--run", "r1")
+    status, report = agent.restore("--run", "r1")
     assert status == 0
-    assert said[0]["action"] == "gone"
+    assert report[0]["action"] == "gone"
     assert agent.restore("--run", "r1")[1][-1]["count"] == 0
 
 

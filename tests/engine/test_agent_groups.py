@@ -85,13 +85,13 @@ def test_a_threads_policy_and_affinity_are_set_and_put_back(
 ) -> None:
     before = os.sched_getaffinity(sleeper.pid)
     cpu = min(before)
-    status, said = agent.set(setting(sleeper, "policy"), "fifo 7", setting(sleeper, "affinity"), str(cpu))
+    status, report = agent.set(setting(sleeper, "policy"), "fifo 7", setting(sleeper, "affinity"), str(cpu))
     assert status == 0
-    assert (said[0]["old"], said[0]["now"], said[0]["error"]) == ("other", "fifo 7", None)
+    assert (report[0]["old"], report[0]["now"], report[0]["error"]) == ("other", "fifo 7", None)
     assert policy(sleeper.pid) == (os.SCHED_FIFO, 7)
     assert os.sched_getaffinity(sleeper.pid) == {cpu}
-    status, said = agent.restore("--run", "r1")
-    assert (status, said[-1]) == (0, {"type": "restored", "count": 2, "failed": 0})
+    status, report = agent.restore("--run", "r1")
+    assert (status, report[-1]) == (0, {"type": "restored", "count": 2, "failed": 0})
     assert policy(sleeper.pid) == (os.SCHED_OTHER, 0)
     assert os.sched_getaffinity(sleeper.pid) == before
 
@@ -103,14 +103,14 @@ def test_a_stopped_process_continues_after_its_owners_death(
         return Path(f"/proc/{sleeper.pid}/stat").read_text().rpartition(")")[2].split()[0]
 
     with subprocess.Popen(["sleep", "1000"]) as owner:
-        status, said = agent.set(
+        status, report = agent.set(
             setting(sleeper, "state"), "stopped", options=("--owner-pid", str(owner.pid))
         )
-        assert (status, said[0]["old"], said[0]["now"]) == (0, "running", "stopped")
+        assert (status, report[0]["old"], report[0]["now"]) == (0, "running", "stopped")
         assert state() == "T"
         owner.kill()
-    status, said = agent.restore("--stale")
-    assert (status, said[0]["action"], said[0]["now"]) == (0, "restored", "running")
+    status, report = agent.restore("--stale")
+    assert (status, report[0]["action"], report[0]["now"]) == (0, "restored", "running")
     assert state() != "T"
 
 
@@ -121,8 +121,8 @@ def test_a_stopped_process_continues_after_its_owners_death(
 def test_every_policy_is_read_back_as_it_was_written(
     agent: Agent, sleeper: subprocess.Popen[bytes], words: str
 ) -> None:
-    status, said = agent.set(setting(sleeper, "policy"), words)
-    assert (status, said[0]["now"]) == (0, words)
+    status, report = agent.set(setting(sleeper, "policy"), words)
+    assert (status, report[0]["now"]) == (0, words)
     assert agent.restore("--run", "r1")[0] == 0
     assert policy(sleeper.pid) == (os.SCHED_OTHER, 0)
 
@@ -131,9 +131,9 @@ def test_what_is_no_module_is_not_inserted_and_leaves_nothing(agent: Agent, tmp_
     """That one is inserted and removed is for the lab."""
     file = tmp_path / "rtgauge_no_such.ko"
     file.write_text("no module")
-    status, said = agent.set(f"module:{file}", "present")
-    assert (status, said[0]["ok"]) == (3, False)
-    assert said[0]["error"] in (
+    status, report = agent.set(f"module:{file}", "present")
+    assert (status, report[0]["ok"]) == (3, False)
+    assert report[0]["error"] in (
         {"ENOEXEC", "EPERM", "EKEYREJECTED"} if Path("/proc/modules").exists() else {"ENOSYS"}
     )
     assert agent.restore("--run", "r1")[0] == 0
@@ -143,8 +143,8 @@ def test_what_is_no_module_is_not_inserted_and_leaves_nothing(agent: Agent, tmp_
     "words", ["fifo", "fifo 0", "fifo 100", "fifo -1", "other 5", "deadline", "", "fifo 5x", "FIFO 5"]
 )
 def test_no_policy_of_these_is_set(agent: Agent, sleeper: subprocess.Popen[bytes], words: str) -> None:
-    status, said = agent.set(setting(sleeper, "policy"), words)
-    assert (status, said[0]["ok"], said[0]["error"]) == (3, False, "EINVAL")
+    status, report = agent.set(setting(sleeper, "policy"), words)
+    assert (status, report[0]["ok"], report[0]["error"]) == (3, False, "EINVAL")
     assert policy(sleeper.pid) == (os.SCHED_OTHER, 0)
 
 
@@ -152,8 +152,8 @@ def test_another_thread_with_the_same_number_is_left_alone(
     agent: Agent, sleeper: subprocess.Popen[bytes]
 ) -> None:
     other = f"thread:{sleeper.pid}:{int(start_of(sleeper.pid)) + 1}:policy"
-    status, said = agent.set(other, "fifo 7")
-    assert (status, said[0]["error"]) == (3, "ESRCH")
+    status, report = agent.set(other, "fifo 7")
+    assert (status, report[0]["error"]) == (3, "ESRCH")
     assert policy(sleeper.pid) == (os.SCHED_OTHER, 0)
 
 
@@ -161,8 +161,8 @@ def test_a_thread_that_ended_has_nothing_to_put_back(agent: Agent, sleeper: subp
     assert agent.set(setting(sleeper, "policy"), "fifo 7")[0] == 0
     sleeper.kill()
     sleeper.wait()
-    status, said = agent.restore("--run", "r1")
-    assert (status, said[0]["action"], said[0]["error"]) == (0, "gone", None)
+    status, report = agent.restore("--run", "r1")
+    assert (status, report[0]["action"], report[0]["error"]) == (0, "gone", None)
     assert agent.file.read_text() == ""
 
 
@@ -172,13 +172,13 @@ def test_what_was_noted_is_put_back_whatever_stands_there(
     before = SETTING.read_text().strip()
     everywhere = os.sched_getaffinity(sleeper.pid)
     try:
-        status, said = agent.set(SETTING, setting(sleeper, "affinity"), options=("--note",))
-        assert (status, [s["ok"] for s in said]) == (0, [True, True])
+        status, report = agent.set(SETTING, setting(sleeper, "affinity"), options=("--note",))
+        assert (status, [s["ok"] for s in report]) == (0, [True, True])
         assert SETTING.read_text().strip() == before
         SETTING.write_text(str(int(before) + 7))
         os.sched_setaffinity(sleeper.pid, {min(everywhere)})
-        status, said = agent.restore("--run", "r1")
-        assert [s["action"] for s in said[:-1]] == ["restored", "restored"]
+        status, report = agent.restore("--run", "r1")
+        assert [s["action"] for s in report[:-1]] == ["restored", "restored"]
         assert SETTING.read_text().strip() == before
         assert os.sched_getaffinity(sleeper.pid) == everywhere
     finally:
@@ -214,8 +214,8 @@ def test_kept_settings_stay_and_the_others_are_restored(
             0,
             [{"type": "keep", "path": str(SETTING), "count": 1, "error": None}],
         )
-        status, said = agent.restore("--run", "r1")
-        assert (status, [line["path"] for line in said[:-1]]) == (0, [setting(sleeper, "affinity")])
+        status, report = agent.restore("--run", "r1")
+        assert (status, [line["path"] for line in report[:-1]]) == (0, [setting(sleeper, "affinity")])
         assert SETTING.read_text().strip() == str(int(before) + 7)
         assert os.sched_getaffinity(sleeper.pid) == everywhere
         assert agent.file.read_text() == ""
@@ -230,13 +230,13 @@ def test_a_group_is_made_filled_and_removed(
     below = group / "below"
     assert agent.set(f"group:{below}", "present")[0] == 0
     assert below.is_dir()
-    done = agent.call("gather", "--run", "r1", "--journal", agent.journal, "--", below)
-    assert lines(done.stdout) == [
+    finished = agent.call("gather", "--run", "r1", "--journal", agent.journal, "--", below)
+    assert lines(finished.stdout) == [
         {"type": "gather", "group": str(below), "moved": 1, "refused": 0, "refusals": []}
     ]
     assert (members(below), members(group)) == ({sleeper.pid}, set())
-    status, said = agent.restore("--run", "r1")
-    assert (status, said[0]["action"], said[0]["now"]) == (0, "restored", "absent")
+    status, report = agent.restore("--run", "r1")
+    assert (status, report[0]["action"], report[0]["now"]) == (0, "restored", "absent")
     assert not below.exists()
     assert members(group) == {sleeper.pid}
 
@@ -246,14 +246,14 @@ def test_files_of_a_group_that_is_removed_go_with_it(agent: Agent, group: Path) 
     assert agent.set(f"group:{below}", "present")[0] == 0
     name = "cgroup.max.depth" if (below / "cgroup.max.depth").exists() else "notify_on_release"
     assert agent.set(below / name, "1")[0] == 0
-    status, said = agent.restore("--run", "r1")
-    assert (status, [s["action"] for s in said[:-1]]) == (0, ["gone", "restored"])
+    status, report = agent.restore("--run", "r1")
+    assert (status, [s["action"] for s in report[:-1]]) == (0, ["gone", "restored"])
     assert not below.exists()
 
 
 def test_a_group_that_was_there_is_not_removed(agent: Agent, group: Path) -> None:
-    status, said = agent.set(f"group:{group}", "present")
-    assert (status, said[0]["old"]) == (0, "present")
+    status, report = agent.set(f"group:{group}", "present")
+    assert (status, report[0]["old"]) == (0, "present")
     assert agent.restore("--run", "r1")[0] == 0
     assert group.is_dir()
 
@@ -271,11 +271,11 @@ def test_only_a_group_of_the_same_run_is_filled(
 
 
 def test_no_folder_is_made_elsewhere(agent: Agent, tmp_path: Path) -> None:
-    status, said = agent.set(f"group:{tmp_path}/new", "present")
-    assert (status, said[0]["error"]) == (3, "EINVAL")
+    status, report = agent.set(f"group:{tmp_path}/new", "present")
+    assert (status, report[0]["error"]) == (3, "EINVAL")
     assert not (tmp_path / "new").exists()
-    status, said = agent.set(f"group:{tmp_path}", "absent")
-    assert (status, said[0]["error"]) == (3, "EINVAL")
+    status, report = agent.set(f"group:{tmp_path}", "absent")
+    assert (status, report[0]["error"]) == (3, "EINVAL")
     assert tmp_path.is_dir()
 
 
@@ -296,8 +296,8 @@ def test_after_a_kill_of_the_owner_everything_is_put_back(
     guard.process.send_signal(signal.SIGKILL)
     guard.process.wait()
     wait_gone(int(owner))
-    status, said = agent.restore()
-    assert (status, said[-1]["count"]) == (0, 2)
+    status, report = agent.restore()
+    assert (status, report[-1]["count"]) == (0, 2)
     assert not below.exists()
     assert members(group) == {sleeper.pid}
     assert policy(sleeper.pid) == (os.SCHED_OTHER, 0)
@@ -327,8 +327,8 @@ def test_after_a_power_cut_threads_and_groups_are_dropped(
 ) -> None:
     assert agent.set(f"group:{group}/below", "present", setting(sleeper, "policy"), "fifo 3")[0] == 0
     rewrite(agent, boot="another-boot")
-    status, said = agent.restore()
-    assert (status, [s["action"] for s in said[:-1]]) == (0, ["dropped-after-reboot"] * 2)
+    status, report = agent.restore()
+    assert (status, [s["action"] for s in report[:-1]]) == (0, ["dropped-after-reboot"] * 2)
     assert policy(sleeper.pid) == (
         os.SCHED_FIFO,
         3,
@@ -340,8 +340,8 @@ def test_a_newer_engines_kind_of_setting_is_kept(agent: Agent) -> None:
     try:
         assert agent.set(SETTING, str(int(before) + 1))[0] == 0
         rewrite(agent, path="quantum:7:spin")
-        status, said = agent.restore("--run", "r1")
-        assert (status, said[0]["action"], said[0]["error"]) == (3, "failed", "EINVAL")
+        status, report = agent.restore("--run", "r1")
+        assert (status, report[0]["action"], report[0]["error"]) == (3, "failed", "EINVAL")
         assert "quantum:7:spin" in agent.file.read_text()
         rewrite(agent, path=str(SETTING))
         assert agent.restore("--run", "r1")[0] == 0
@@ -394,12 +394,12 @@ def test_a_program_that_cannot_start_is_reported(agent: Agent, group: Path, tmp_
 def test_made_up_names_change_nothing(agent: Agent, name: str, value: str) -> None:
     before = set(Path("/sys/fs/cgroup").iterdir())
     completed = agent.call("set", "--run", "r1", "--journal", agent.journal, "--", name, value)
-    said = lines(completed.stdout)
-    assert len(said) == 1
-    if said[0].get("code") == "usage":
+    reported = lines(completed.stdout)
+    assert len(reported) == 1
+    if reported[0].get("code") == "usage":
         assert completed.returncode == 2
     else:
-        assert (completed.returncode, said[0]["ok"]) == (3, False)
+        assert (completed.returncode, reported[0]["ok"]) == (3, False)
     assert set(Path("/sys/fs/cgroup").iterdir()) == before
     assert not agent.file.exists() or all(
         json.loads(line)["state"] == "o" for line in agent.file.read_text().splitlines()

@@ -85,7 +85,7 @@ def ended(status: int) -> str:
     return f'{{"type":"attach","event":"ended","status":{status}}}\n'
 
 
-def say(attach: subprocess.Popen[str], word: str) -> None:
+def send_word(attach: subprocess.Popen[str], word: str) -> None:
     assert attach.stdin is not None
     attach.stdin.write(word + "\n")
     attach.stdin.flush()
@@ -112,9 +112,9 @@ def test_output_and_exit_status_come_through(start: Any) -> None:
 
 def test_words_go_to_the_program(start: Any) -> None:
     attach = start("read one; read two; echo $two $one; exit 3").attach()
-    say(attach, "first")
-    say(attach, "renew")
-    say(attach, "second")
+    send_word(attach, "first")
+    send_word(attach, "renew")
+    send_word(attach, "second")
     assert whole(attach) == (3, ATTACHED + "second first\n", ended(3))
 
 
@@ -142,7 +142,7 @@ def test_the_program_outlives_the_one_that_follows_it(start: Any, how: str) -> N
     first.stderr.close()
     assert program.guard.poll() is None
     second = program.attach("--from", 4)
-    say(second, "two")
+    send_word(second, "two")
     assert whole(second) == (5, ATTACHED + "two\n", ended(5))
 
 
@@ -153,7 +153,7 @@ def test_two_cannot_follow_at_once(start: Any) -> None:
     status, out, err = whole(program.attach())
     assert (status, err) == (3, "")
     assert json.loads(out)["code"] == "attached"
-    say(first, "x")
+    send_word(first, "x")
     assert whole(first)[0] == 0
 
 
@@ -165,7 +165,7 @@ def test_one_that_hears_nothing_lets_go(start: Any) -> None:
     assert time.monotonic() - begun >= 0.3
     assert program.guard.poll() is None
     second = program.attach()
-    say(second, "x")
+    send_word(second, "x")
     assert whole(second)[0] == 6
 
 
@@ -173,14 +173,14 @@ def test_one_whose_reader_has_gone_lets_go(start: Any) -> None:
     program = start("read word; seq 100000; read word; exit 6")
     first = program.attach()
     assert next_line(first) == ATTACHED
-    say(first, "x")
+    send_word(first, "x")
     assert next_line(first) == "1\n"
     first.stdout.close()
     assert first.wait(PATIENCE_S) == 3
     first.stderr.close()
     first.stdin.close()
     second = program.attach()
-    say(second, "y")
+    send_word(second, "y")
     status, out, _ = whole(second)
     assert (status, out.count("\n")) == (6, 100001)
 
@@ -189,7 +189,7 @@ def test_end_ends_the_program(start: Any) -> None:
     program = start("trap '' HUP; echo here; exec sleep 1000")
     attach = program.attach()
     assert next_line(attach) + next_line(attach) == ATTACHED + "here\n"
-    say(attach, "end")
+    send_word(attach, "end")
     assert whole(attach) == (128 + signal.SIGTERM, "", ended(128 + signal.SIGTERM))
     assert program.events()[-1]["reason"] == "signal"
 
@@ -211,8 +211,8 @@ def test_a_killed_guard_gives_status_137(start: Any) -> None:
 
 def test_lines_that_are_too_long_are_dropped(start: Any) -> None:
     attach = start("read word; echo $word").attach()
-    say(attach, "x" * 100_000)
-    say(attach, "short")
+    send_word(attach, "x" * 100_000)
+    send_word(attach, "short")
     assert whole(attach)[1] == ATTACHED + "short\n"
 
 

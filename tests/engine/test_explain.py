@@ -45,10 +45,10 @@ def made_instance(engine: Path, tmp_path: Path, name: str) -> Generator[str]:
     try:
         yield name
     finally:
-        done = subprocess.run(
+        completed = subprocess.run(
             [engine, "restore", *options], capture_output=True, text=True, check=True, timeout=PATIENCE_S
         )
-        assert '"action":"restored"' in done.stdout
+        assert '"action":"restored"' in completed.stdout
 
 
 def explained(stream: Stream) -> dict[str, Any]:
@@ -94,12 +94,12 @@ def test_the_wake_up_lies_between_release_and_reading(engine: Path, instance: st
     for _ in range(MOST_RUNS):
         stream = wakeup(engine, f"--explain-instance={instance}", *options)
         assert stream.reason == "count"
-        found = moments(stream)
+        kept_moments = moments(stream)
         assert explained(stream)["buffer_kb"] == 512
-        assert found
-        assert all(moment.end_ns - moment.release_ns == moment.latency_ns for moment in found)
+        assert kept_moments
+        assert all(moment.end_ns - moment.release_ns == moment.latency_ns for moment in kept_moments)
         # A thread that came too late to sleep until this release is not woken for it.
-        asleep = [moment for moment in found if not missed_before(stream, moment)]
+        asleep = [moment for moment in kept_moments if not missed_before(stream, moment)]
         if asleep:
             break
     assert asleep, "activations were missed before every moment of every run"
@@ -197,9 +197,9 @@ def test_other_probes_have_moments_of_the_thread_that_works(
 ) -> None:
     policy = () if words[0] == "taskset" else (f"--policy={POLICY}",)
     stream = run(engine, *words, "--go", "--warm-up-ns=50000000", *policy, f"--explain-instance={instance}")
-    found = moments(stream)
-    assert found
-    for moment in found:
+    kept_moments = moments(stream)
+    assert kept_moments
+    for moment in kept_moments:
         on_cpu = [
             event
             for event in moment.table.of_cpu(moment.cpu)

@@ -191,15 +191,15 @@ def test_every_timer_under_every_policy(engine: Path, timer: str, policy: str) -
 def test_the_measuring_thread_has_its_policy_and_its_cpu(engine: Path) -> None:
     with Live(engine, "wakeup", f"--cpu={CPUS[-1]}", "--policy=rr", "--priority=37") as live:
         live.read_until("armed")
-        found = [
+        actual = [
             tid
             for tid in map(int, os.listdir(f"/proc/{live.process.pid}/task"))  # noqa: PTH208
             if tid != live.process.pid
             and os.sched_getscheduler(tid) == os.SCHED_RR
             and os.sched_getparam(tid).sched_priority == 37
         ]
-        assert len(found) == 1
-        assert os.sched_getaffinity(found[0]) == {CPUS[-1]}
+        assert len(actual) == 1
+        assert os.sched_getaffinity(actual[0]) == {CPUS[-1]}
         assert os.sched_getscheduler(live.process.pid) == os.SCHED_OTHER
         if len(CPUS) > 1:
             assert CPUS[-1] not in os.sched_getaffinity(live.process.pid)

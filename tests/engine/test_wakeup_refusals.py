@@ -26,7 +26,7 @@ CPUSETS = Path("/sys/fs/cgroup/cpuset")
 
 
 @pytest.mark.parametrize(
-    ("words", "code", "says"),
+    ("words", "code", "expected_text"),
     [
         (["--interval-ns=0"], "interval", "longer than 0"),
         (["--interval-ns=-5"], "interval", "longer than 0"),
@@ -56,8 +56,8 @@ CPUSETS = Path("/sys/fs/cgroup/cpuset")
         (["now"], "usage", "'now' is not an option"),
     ],
 )
-def test_wrong_input(engine: Path, words: list[str], code: str, says: str) -> None:
-    assert says in refused(engine, code, 2, "wakeup", *words)
+def test_wrong_input(engine: Path, words: list[str], code: str, expected_text: str) -> None:
+    assert expected_text in refused(engine, code, 2, "wakeup", *words)
 
 
 def test_a_verb_that_is_none(engine: Path) -> None:

@@ -585,7 +585,7 @@ def test_it_ends_with_the_program(engine: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("code", "words", "said"),
+    ("code", "words", "reported"),
     [
         ("usage", [], "--pid is missing"),
         ("no-program", ["--pid=4194303"], "there is no process"),
@@ -593,5 +593,5 @@ def test_it_ends_with_the_program(engine: Path, tmp_path: Path) -> None:
         ("usage", ["--pid=1"], "--trace-instance is missing"),
     ],
 )
-def test_what_is_refused(engine: Path, code: str, words: list[str], said: str) -> None:
-    assert said in refused(engine, code, 2, "watch", "--go", *words)
+def test_what_is_refused(engine: Path, code: str, words: list[str], reported: str) -> None:
+    assert reported in refused(engine, code, 2, "watch", "--go", *words)

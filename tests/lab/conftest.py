@@ -187,12 +187,12 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
         if shutil.which(program, path=f"{os.environ['PATH']}:/usr/sbin:/sbin") is None
     ]
     assert not missing, f"the lab's tests need {', '.join(missing)}: sh tools/packages.sh lab"
-    one = Lab(tmp_path_factory.mktemp("lab"))
-    _share_key(one.home, tmp_path_factory)
+    item = Lab(tmp_path_factory.mktemp("lab"))
+    _share_key(item.home, tmp_path_factory)
     try:
-        yield one
+        yield item
     finally:
-        one.stop()
+        item.stop()
 
 
 @pytest.fixture

@@ -66,7 +66,7 @@ class Kernel:
     @property
     def _release(self) -> str:
         """As its headers have it."""
-        (release,) = [one for one in self._tree.releases() if ("-rt-" in one) == self.preempt_rt]
+        (release,) = [release for release in self._tree.releases() if ("-rt-" in release) == self.preempt_rt]
         return release
 
     def make(self, into: Path, words: Sequence[str]) -> tuple[list[Path], str]:

@@ -34,11 +34,11 @@ PROGRAMS = Path(__file__).parent / "programs"
 
 def self_test(lab: Lab, tmp_path: Path, *words: str) -> tuple[dict[str, dict[str, Any]], Record]:
     """(kind -> its row, the record) of a self test in the guest that is up."""
-    done = invoke(
+    completed = invoke(
         "selftest", "--target", f"lab:{lab.up}", *words, "--json", "--out", tmp_path / "records", env=lab.env
     )
-    assert done.returncode in {0, 1, 4}, done.stderr
-    result = json.loads(done.stdout)
+    assert completed.returncode in {0, 1, 4}, completed.stderr
+    result = json.loads(completed.stdout)
     rows = {row["kind"]: row for row in result["kinds"]}
     for row in rows.values():
         assert row["injected"] >= 2, rows
@@ -90,8 +90,10 @@ def test_a_guest_stopped_from_outside_ran_no_software(lab: Lab, tmp_path: Path) 
     lab.boot("debian")
     rows, record = self_test(lab, tmp_path, "--kinds", "stopped", "--count", "6")
     assert rows["stopped"]["named"] >= 0.5 * rows["stopped"]["found"], rows
-    told = json.loads(good(invoke("show", record.path, "--why", "--json", env=lab.env)).stdout)
-    assert any("no software ran on CPUs 0-3" in known["sentence"] for known in told["steps"][0]["latencies"])
+    reported = json.loads(good(invoke("show", record.path, "--why", "--json", env=lab.env)).stdout)
+    assert any(
+        "no software ran on CPUs 0-3" in known["sentence"] for known in reported["steps"][0]["latencies"]
+    )
 
 
 GUESTS = ("debian", "debian-rt")
@@ -196,6 +198,6 @@ def test_the_server_of_a_scheduler_extension_is_named(lab: Lab, tmp_path: Path) 
     servers = [
         part for known in step.explanations for part in known.parts if part.culprit.kind is Kind.THROTTLED
     ]
-    said = [sum_words(known) for known in step.explanations]
-    assert sum(part.ns for part in servers) > 10_000_000, said
-    assert {part.culprit.mechanism for part in servers} == {"the ext server"}, said
+    reported = [sum_words(known) for known in step.explanations]
+    assert sum(part.ns for part in servers) > 10_000_000, reported
+    assert {part.culprit.mechanism for part in servers} == {"the ext server"}, reported

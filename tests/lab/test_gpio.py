@@ -90,9 +90,9 @@ def test_the_slave_answers_the_edges_of_a_real_line(lab: Lab, tmp_path: Path) ->
     values = {result["name"]: result["values"] for result in step["results"]}
     assert values["signal"]["answers"] >= whole["count"]
     assert values["parts"]["interrupt"].startswith("irq ")
-    raised = [one for one in step["deployment"]["settings"] if one["wanted"] == "fifo 99"]
+    raised = [setting for setting in step["deployment"]["settings"] if setting["wanted"] == "fifo 99"]
     assert raised
-    assert all(one["error"] is None for one in raised)
+    assert all(setting["error"] is None for setting in raised)
     assert "rtgauge" not in lab.run_in("cat /sys/kernel/debug/gpio; ls /sys/kernel/tracing/instances")
 
 
@@ -127,7 +127,7 @@ def test_an_output_is_toggled(lab: Lab) -> None:
 
 
 @pytest.mark.parametrize(
-    ("lines", "role", "said"),
+    ("lines", "role", "reported"),
     [
         ("0,9", "slave", "has no line '9'; its lines are 0 to 7"),
         ("0,BUTTON", "slave", "has no line 'BUTTON'"),
@@ -135,9 +135,9 @@ def test_an_output_is_toggled(lab: Lab) -> None:
         ("0,1,2,4", "both", "did not answer"),
     ],
 )
-def test_an_error_names_what_is_wrong_with_a_line(lab: Lab, lines: str, role: str, said: str) -> None:
+def test_an_error_names_what_is_wrong_with_a_line(lab: Lab, lines: str, role: str, reported: str) -> None:
     lab.boot(GUEST)
-    assert said in error_line(
+    assert reported in error_line(
         probe(
             lab,
             "response",

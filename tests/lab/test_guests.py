@@ -57,8 +57,8 @@ def test_facts_and_audit_know_the_guest(lab: Lab, name: str) -> None:
     assert facts["cpu"]["online"] == "0-3"
     completed = invoke("audit", "--target", f"lab:{name}", "--json", "--all", env=lab.env)
     good(completed, 1)
-    found = {finding["rule"]: finding for finding in json.loads(completed.stdout)["findings"]}
-    assert found["not-emulated"]["result"] == "differs"
+    actual = {finding["rule"]: finding for finding in json.loads(completed.stdout)["findings"]}
+    assert actual["not-emulated"]["result"] == "differs"
 
 
 @pytest.mark.parametrize("guest", ["debian-riscv64"])
@@ -177,12 +177,12 @@ def test_tasks_in_user_and_in_kernel_space_over_the_wire(
 
 def check_reference(step: dict[str, Any], role: str, metric: str) -> None:
     """The wire saw every edge that the task tells of, before the task read its clock."""
-    told, difference = by_role(step, metric), by_role(step, "difference")[role]
-    assert told[role]["count"] == told["wire"]["count"] == difference["count"] > 10
+    reported, difference = by_role(step, metric), by_role(step, "difference")[role]
+    assert reported[role]["count"] == reported["wire"]["count"] == difference["count"] > 10
     assert difference["min_ns"] >= 0
     assert (
-        told[role]["sum_ns" if "sum_ns" in told[role] else "mean_ns"]
-        >= told["wire"]["sum_ns" if "sum_ns" in told["wire"] else "mean_ns"]
+        reported[role]["sum_ns" if "sum_ns" in reported[role] else "mean_ns"]
+        >= reported["wire"]["sum_ns" if "sum_ns" in reported["wire"] else "mean_ns"]
     )
 
 

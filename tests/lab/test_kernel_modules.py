@@ -122,7 +122,7 @@ LOCKDOWN = (
 
 
 @pytest.mark.parametrize(
-    ("forbid", "says"),
+    ("forbid", "expected_text"),
     [
         ("echo Y >/sys/module/module/parameters/sig_enforce", "loads only modules that are signed"),
         (LOCKDOWN, "loads only modules that are signed"),
@@ -130,7 +130,7 @@ LOCKDOWN = (
     ],
     ids=["signed", "lockdown", "disabled"],
 )
-def test_a_kernel_that_takes_no_module_says_why(lab: Lab, forbid: str, says: str) -> None:
+def test_a_kernel_that_takes_no_module_says_why(lab: Lab, forbid: str, expected_text: str) -> None:
     """Each of these holds until the next boot."""
     lab.boot("debian-rt")
     lab.run_in(forbid)
@@ -138,7 +138,7 @@ def test_a_kernel_that_takes_no_module_says_why(lab: Lab, forbid: str, says: str
         line = error_line(
             rtgauge("probe", *RESPONSE, "--target", "lab:debian-rt", env=lab.env, timeout=300), 3
         )
-        assert says in line
+        assert expected_text in line
         assert lab.run_in("grep rtgauge /proc/modules; true") == ""
     finally:
         lab.stop()

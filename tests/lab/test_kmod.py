@@ -127,9 +127,9 @@ def test_two_joined_lines_are_a_wire_for_any_program(loaded: KmodGuest) -> None:
     device.
     """
     printed, _, recorded = loaded.shell(beside("wire", "gpio out=0 in=1 count=200")).partition("----")
-    seen, wire = edges(printed), Measured.of(recorded)
-    assert [edge["sequence"] for edge in seen] == list(range(1, 201))
-    assert [edge["id"] for edge in seen] == [1, 2] * 100
+    observed, wire = edges(printed), Measured.of(recorded)
+    assert [edge["sequence"] for edge in observed] == list(range(1, 201))
+    assert [edge["id"] for edge in observed] == [1, 2] * 100
     assert [sample.number for sample in wire.samples] == list(range(200))
     assert (wire.status["lost"], wire.status["missed"], wire.status["state"], wire.status["reason"]) == (
         0,
@@ -137,7 +137,7 @@ def test_two_joined_lines_are_a_wire_for_any_program(loaded: KmodGuest) -> None:
         ENDED,
         STOPPED,
     )
-    for edge, sample in zip(seen, wire.samples, strict=True):
+    for edge, sample in zip(observed, wire.samples, strict=True):
         out, raised, handled = sample.times[:3]
         assert (sample.line, sample.made_by, sample.flags & HIGH) == (1, 0, edge["id"] == 1)
         assert edge["set"] <= out <= raised <= edge["time"] <= handled
@@ -183,14 +183,14 @@ def test_periodic(loaded: KmodGuest, context: int, map_rings: int) -> None:
     )
     number = 0
     for index, sample in enumerate(task.samples):
-        expected, irq, thread, done = sample.times[:4]
+        expected, irq, thread, finished = sample.times[:4]
         assert sample.number == number
         assert expected == task.status["start"] + number * period
         assert sample.cpu == 1
         assert sample.flags & HIGH == (index + 1) % 2
-        assert expected <= irq <= done
-        assert (irq <= thread <= done) if context == THREAD else thread == 0
-        number += 1 + (done - expected - 1) // period
+        assert expected <= irq <= finished
+        assert (irq <= thread <= finished) if context == THREAD else thread == 0
+        number += 1 + (finished - expected - 1) // period
 
 
 def test_the_wire_sees_each_toggle_when_it_was_made(loaded: KmodGuest) -> None:
@@ -212,22 +212,22 @@ def test_response(loaded: KmodGuest, context: int) -> None:
     own_thread = "cpu=0 priority=90" if context == THREAD else ""
     response = f"response context={context} irq-cpu=1 in=rtgauge_wire:1 out=rtgauge_wire:2 {own_thread}"
     printed, _, answered = loaded.shell(beside(response, "gpio out=0 in=3 count=100")).partition("----")
-    seen, task = edges(printed), Measured.of(answered)
-    assert [edge["id"] for edge in seen] == [1, 2] * 50
+    observed, task = edges(printed), Measured.of(answered)
+    assert [edge["id"] for edge in observed] == [1, 2] * 50
     assert (task.status["missed"], task.status["lost"], task.status["reason"]) == (0, 0, STOPPED)
     hard = context == IRQ or (context == IRQ_DEFAULT and not loaded.kernel.preempt_rt)
-    for number, (edge, sample) in enumerate(zip(seen, task.samples, strict=True)):
-        irq, thread, done = sample.times[:3]
+    for number, (edge, sample) in enumerate(zip(observed, task.samples, strict=True)):
+        irq, thread, finished = sample.times[:3]
         assert sample.number == number
         assert sample.flags == (HARD if hard else 0) | (HIGH if edge["id"] == 1 else 0)
         if hard:
-            assert edge["set"] <= irq <= done
+            assert edge["set"] <= irq <= finished
             assert (thread, sample.cpu) == (0, 1)
         elif context == IRQ_DEFAULT:
             assert irq == 0
-            assert edge["set"] <= thread <= done
+            assert edge["set"] <= thread <= finished
         else:
-            assert edge["set"] <= irq <= thread <= done
+            assert edge["set"] <= irq <= thread <= finished
             assert sample.cpu == 0 or context == IRQ_THREAD
         # the answer's edge has the GPIO character device's time stamp: before it the output was set
         assert edge["set"] < edge["time"]

@@ -98,5 +98,5 @@ def test_what_was_kept_is_read_again(lab: Lab) -> None:
 
 def test_a_boot_without_a_ring_says_which_parameters_it_takes(lab: Lab) -> None:
     lab.boot("debian")
-    done = lab.command("recorder", "last-boot", status=3)
-    assert RING in done.stderr
+    completed = lab.command("recorder", "last-boot", status=3)
+    assert RING in completed.stderr

@@ -115,11 +115,11 @@ def test_both_roles_of_a_probe_each_on_its_machine(lab: Lab, tmp_path: Path) -> 
     assert "emulated" in document["run"]["verdicts"][0]["reason"]
     (step,) = document["steps"]
     assert step["key"]["targets"] == {"self": "local", "master": "lab:debian-arm64"}
-    assert {one["labels"]["machine"]: one["labels"]["role"] for one in step["series"]} == {
+    assert {series["labels"]["machine"]: series["labels"]["role"] for series in step["series"]} == {
         "local": "slave",
         "lab:debian-arm64": "master",
     }
-    assert all(one["count"] > 0 for one in step["series"])
+    assert all(series["count"] > 0 for series in step["series"])
     # a time is as good as the worse of the two machines
     assert {"emulated", "guests-running"} <= {mark["name"] for mark in step["marks"]}
     (record,) = (tmp_path / "out").iterdir()

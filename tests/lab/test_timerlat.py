@@ -49,18 +49,18 @@ def plan(tmp_path: Path, more: str = "") -> Path:
 
 def check_series(step: dict[str, Any], count: int, metrics: list[str], thread: str) -> None:
     """Every activation has its times, each later than the one before, and none is lost unsaid."""
-    series = {one["metric"]: one for one in step["series"]}
+    series = {series["metric"]: series for series in step["series"]}
     assert list(series) == metrics
     latency, irq = series["latency"], series["irq-latency"]
     assert latency["count"] + latency["missed"] == count
-    assert {one["count"] for one in step["series"]} == {latency["count"]}
-    assert {metric: one["missed"] for metric, one in series.items()} == dict.fromkeys(
+    assert {series["count"] for series in step["series"]} == {latency["count"]}
+    assert {metric: entry["missed"] for metric, entry in series.items()} == dict.fromkeys(
         metrics, latency["missed"]
     ) | {"irq-latency": 0}
     for figure in ("min_ns", "mean_ns", "max_ns"):
         assert 0 <= irq[figure] < latency[figure], figure
         assert "user-latency" not in series or latency[figure] < series["user-latency"][figure], figure
-    assert {one["lost"] for one in step["series"]} == {0}
+    assert {series["lost"] for series in step["series"]} == {0}
     (timerlat,) = step["results"]
     assert timerlat["values"]["thread"] == thread
     assert timerlat["values"]["dropped"] == 0
@@ -73,7 +73,7 @@ def test_user_and_kernel_space_and_nothing_left_behind(lab: Lab, measured: Measu
     document, folder = measured(plan(tmp_path))
     user, kernel = document["steps"]
     assert [step["key"]["parameters"]["space"] for step in (user, kernel)] == ["user", "kernel"]
-    assert {one["metric"] for one in user["series"]} == {"latency"}
+    assert {series["metric"] for series in user["series"]} == {"latency"}
     check_series(kernel, 200, THREE, "of the engine, by timerlat_fd")
     assert kernel["total"]["metric"] == "latency"
     assert lab.run_in(OSNOISE) == before
@@ -102,11 +102,11 @@ def test_every_cpu_under_load_at_the_end_of_a_duration(lab: Lab, measured: Measu
     document, _ = measured(*words)
     (step,) = document["steps"]
     per_cpu = 5000 // 5
-    assert [(one["metric"], one["labels"]["cpu"]) for one in step["series"]] == [
+    assert [(series["metric"], series["labels"]["cpu"]) for series in step["series"]] == [
         (metric, cpu) for metric in THREE for cpu in range(4)
     ]
-    for one in step["series"][:4]:
-        assert abs(one["count"] + one["missed"] - per_cpu) <= 1
+    for item in step["series"][:4]:
+        assert abs(item["count"] + item["missed"] - per_cpu) <= 1
 
 
 def test_a_kernel_before_timerlat_fd_has_two_series(lab: Lab, measured: Measured, tmp_path: Path) -> None:
@@ -119,7 +119,7 @@ def test_a_kernel_before_timerlat_fd_has_two_series(lab: Lab, measured: Measured
     before = lab.run_in(OSNOISE)
     document, folder = measured(plan(tmp_path))
     user, kernel = document["steps"]
-    assert {one["metric"] for one in user["series"]} == {"latency"}
+    assert {series["metric"] for series in user["series"]} == {"latency"}
     check_series(kernel, 200, ["latency", "irq-latency"], "of the kernel")
     assert "policy-not-set" not in {mark["name"] for mark in kernel["marks"]}
     assert lab.run_in(OSNOISE) == before
@@ -129,7 +129,7 @@ def test_a_kernel_before_timerlat_fd_has_two_series(lab: Lab, measured: Measured
 
 def test_a_threshold_ends_it(lab: Lab) -> None:
     lab.boot("debian-rt")
-    done = lab.command(
+    completed = lab.command(
         "probe",
         "wakeup",
         "--space",
@@ -144,7 +144,7 @@ def test_a_threshold_ends_it(lab: Lab) -> None:
         "1h",
         "--json",
     )
-    (step,) = json.loads(done.stdout)["steps"]
+    (step,) = json.loads(completed.stdout)["steps"]
     assert step["end_reason"] == "threshold"
     assert step["series"][0]["count"] >= 1
 

@@ -54,8 +54,8 @@ def measures(out: Path) -> bool:
 
 
 def values(step: dict[str, Any], name: str) -> dict[str, Any]:
-    (found,) = (result["values"] for result in step["results"] if result["name"] == name)
-    return dict(found)
+    (actual,) = (result["values"] for result in step["results"] if result["name"] == name)
+    return dict(actual)
 
 
 @pytest.mark.parametrize(("kind", "on_wall_clock"), [("condition-wall", True), ("absolute", False)])
@@ -89,6 +89,6 @@ def test_a_clock_set_back_is_named_if_the_loop_waits_for_it(
     assert watched["clock_sets"] == 1
     assert watched["clock_set_ns"] == pytest.approx(SET_NS, rel=0.1)
     assert values(step, "thread")["wall_clock"] is on_wall_clock
-    said = [mark["detail"] for mark in step["marks"] if mark["name"] == "wall-clock-set"]
-    assert len(said) == on_wall_clock
-    assert all("set back by" in detail for detail in said)
+    reported = [mark["detail"] for mark in step["marks"] if mark["name"] == "wall-clock-set"]
+    assert len(reported) == on_wall_clock
+    assert all("set back by" in detail for detail in reported)

@@ -75,22 +75,24 @@ def _answering(command: list[str]) -> Iterator[None]:
             program.kill()
 
 
-def _compare(findings: Findings, chosen: argparse.Namespace, what: str, one: Callable[[str], float]) -> None:
+def _compare(
+    findings: Findings, chosen: argparse.Namespace, what: str, measure_once: Callable[[str], float]
+) -> None:
     repeat = Repeated(chosen.rounds // 4)
-    found: dict[str, list[float]] = {OURS: [], BARE: [], AGAIN: []}
+    times: dict[str, list[float]] = {OURS: [], BARE: [], AGAIN: []}
     for number in range(chosen.rounds):
-        names = ordered(list(found), number)
-        now = repeat(lambda names=names: {name: one(name) for name in names})
+        names = ordered(list(times), number)
+        now = repeat(lambda names=names: {name: measure_once(name) for name in names})
         for name, value in now.items():
-            found[name].append(value)
+            times[name].append(value)
         say(f"  {what}, round {number + 1} of {chosen.rounds}")
     findings.notes += repeat.note("rounds")
-    ratios = [ours / np.sqrt(a * b) for ours, a, b in zip(*found.values(), strict=True)]
-    noise = [a / b for a, b in zip(found[AGAIN], found[BARE], strict=True)]
+    ratios = [ours / np.sqrt(a * b) for ours, a, b in zip(*times.values(), strict=True)]
+    noise = [a / b for a, b in zip(times[AGAIN], times[BARE], strict=True)]
     findings.figures += [
         Figure(f"{what}: median response, rtgauge / bare", [float(each) for each in ratios], at_most=LIMIT),
         Figure(f"{what}: median response, bare / bare", noise, note="noise"),
-        *[Figure(f"{what}: median response, {name}", found[name], "ns") for name in (OURS, BARE)],
+        *[Figure(f"{what}: median response, {name}", times[name], "ns") for name in (OURS, BARE)],
     ]
 
 

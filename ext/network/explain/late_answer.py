@@ -36,17 +36,17 @@ POLLERS = ("napi/", "ksoftirqd/")
 
 @dataclass(frozen=True)
 class _Answer:
-    """The events of one cycle: its frame enters the send queue, goes to the driver, and leaves it. The answer
-    is there (`arrived_ns`), is to be polled (`asked_ns`), is given to the kernel, passes to the protocol, and
-    wakes the thread. `waking` is None if the thread polls for the answer. `interrupt`: the card's, if it
-    asked for the poll. `local`: the far end is in this machine, behind a virtual link.
+    """The events of one cycle: its frame enters the send queue, goes to the driver, and leaves it. The
+    answer is there (`arrived_ns`), is to be polled (`poll_request_ns`), is given to the kernel, passes to
+    the protocol, and wakes the thread. `waking` is None if the thread polls for the answer. `interrupt`:
+    the card's, if it asked for the poll. `local`: the far end is in this machine, behind a virtual link.
     """
 
     queued: Event
     started: Event
     sent: Event
     arrived_ns: int
-    asked_ns: int
+    poll_request_ns: int
     handed: Event
     received: Event
     waking: Event | None
@@ -72,15 +72,15 @@ def divided(explanation: Explanation, symbols: Symbols) -> Explanation:
     others = list[Part]()
     for part in explanation.parts:
         others += _outside(part, start_ns, end_ns)
-    found: dict[Culprit, Part] = {}
+    by_culprit: dict[Culprit, Part] = {}
     for culprit, span, cpu in _spans(answer, moment.table.events, lines):
-        part = found.setdefault(culprit, Part(culprit))
+        part = by_culprit.setdefault(culprit, Part(culprit))
         part.ns += span[1] - span[0]
         part.spans.append((*span, cpu))
         if culprit.kind is Kind.FAR_END:
             part.since_interrupt_ns = _since_interrupt_ns(answer, moment.table.events)
     others = [_with_packets(part, moment.table.events) for part in others]
-    parts = sorted([*others, *found.values()], key=lambda part: part.begin_ns or end_ns)
+    parts = sorted([*others, *by_culprit.values()], key=lambda part: part.begin_ns or end_ns)
     parts = [replace(part, culprit=_with_side(part.culprit, answer)) for part in parts]
     if sum(part.ns for part in parts) != explanation.latency_ns:
         return replace(explanation, doubts=[*explanation.doubts, "the parts of the answer do not add up"])
@@ -138,11 +138,11 @@ def _answer(
     far = next(
         (event for event in reversed(on_way) if event.name == SENT and event.time_ns <= handed.time_ns), None
     )
-    asked_ns = max(_asked_ns(within, handed, lines), sent.time_ns)
-    interrupt = _interrupt(within, asked_ns, sent.time_ns)
+    poll_request_ns = max(_poll_request_ns(within, handed, lines), sent.time_ns)
+    interrupt = _interrupt(within, poll_request_ns, sent.time_ns)
     if interrupt is not None:  # a virtual link has none: another packet had the same address
         far = None
-    arrived_ns = asked_ns
+    arrived_ns = poll_request_ns
     if far is not None and handed.name != BEFORE_POLL:
         left = _later(within, "net_dev_xmit", far)
         arrived_ns = handed.time_ns if left is None else min(left.time_ns, handed.time_ns)
@@ -151,7 +151,7 @@ def _answer(
         started,
         sent,
         arrived_ns,
-        asked_ns,
+        poll_request_ns,
         handed,
         received,
         waking,
@@ -160,28 +160,29 @@ def _answer(
     )
 
 
-def _interrupt(events: Sequence[Event], asked_ns: int, sent_ns: int) -> Event | None:
+def _interrupt(events: Sequence[Event], poll_request_ns: int, sent_ns: int) -> Event | None:
     """Return the interrupt of a card that asked for a poll; None if something else did."""
-    if asked_ns <= sent_ns:
+    if poll_request_ns <= sent_ns:
         return None
     return next(
-        (event for event in events if event.name == "irq_handler_entry" and event.time_ns == asked_ns), None
+        (event for event in events if event.name == "irq_handler_entry" and event.time_ns == poll_request_ns),
+        None,
     )
 
 
 def _since_interrupt_ns(answer: _Answer, events: Sequence[Event]) -> int | None:
     """Return the time (ns) from the previous interrupt of the card's queue to the one for the answer."""
-    asked = answer.interrupt
-    if asked is None:
+    interrupt = answer.interrupt
+    if interrupt is None:
         return None
     before = [
         event.time_ns
         for event in events
-        if event.name == asked.name
-        and event.number("irq") == asked.number("irq")
-        and event.time_ns < asked.time_ns
+        if event.name == interrupt.name
+        and event.number("irq") == interrupt.number("irq")
+        and event.time_ns < interrupt.time_ns
     ]
-    return asked.time_ns - before[-1] if before else None
+    return interrupt.time_ns - before[-1] if before else None
 
 
 def _with_side(culprit: Culprit, answer: _Answer) -> Culprit:
@@ -213,9 +214,9 @@ def _with_packets(part: Part, events: Sequence[Event]) -> Part:
     steered = any(
         event.name in HANDED
         and event.text("name") == device
-        and (one := packets.get(event.number("skbaddr"))) is not None
-        and event.cpu != one.cpu
-        and event.time_ns <= one.time_ns
+        and (packet := packets.get(event.number("skbaddr"))) is not None
+        and event.cpu != packet.cpu
+        and event.time_ns <= packet.time_ns
         for event in events
     )
     return replace(part, culprit=replace(part.culprit, until=device, mechanism="RPS" if steered else ""))
@@ -243,7 +244,7 @@ BEFORE_POLL = "netif_rx"
 """The driver that does not poll gives a packet to the kernel, which polls it then."""
 
 
-def _asked_ns(events: Sequence[Event], handed: Event, lines: dict[int, CpuTimeline]) -> int:
+def _poll_request_ns(events: Sequence[Event], handed: Event, lines: dict[int, CpuTimeline]) -> int:
     """Return when the card, or its interrupt, asked for the poll that found the answer, or else when the
     driver gave it to the kernel.
     """
@@ -295,7 +296,7 @@ def _spans(
             since = until
     steered = "RPS" if answer.handed.cpu != answer.received.cpu else ""
     for until, seen, mechanism in (
-        (answer.asked_ns, answer.handed, ""),
+        (answer.poll_request_ns, answer.handed, ""),
         (answer.handed.time_ns, answer.handed, ""),
         (answer.received.time_ns, answer.received, steered),
     ):
@@ -308,7 +309,7 @@ def _spans(
         poll = Culprit(Kind.POLL, device, mechanism=mechanism, until=OTHER_FLOWS if others else "")
         poller = _poller(lines[seen.cpu].before(seen.time_ns), seen.cpu)
         for span in lines[seen.cpu].spans(since, until):
-            if until <= answer.asked_ns and not _polls(span.context):
+            if until <= answer.poll_request_ns and not _polls(span.context):
                 culprit = Culprit(Kind.POLL, device, until=TIMER)
             else:
                 culprit = _instead(span.context, poller, answer.handed.pid, mechanism) or poll

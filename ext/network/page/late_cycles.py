@@ -122,11 +122,11 @@ def blame(step: Step, windows: Windows, requirement: Requirement) -> Blame | Non
     None if there is no such bound, or no cycle is late.
     """
     bound_ns = next((each.bound_ns for each in requirement.each if each.metric == "response"), None)
-    found = None if bound_ns is None else late_cycles(step, windows, bound_ns)
-    if found is None:
+    late = None if bound_ns is None else late_cycles(step, windows, bound_ns)
+    if late is None:
         return None
-    first, cycles = next(iter(found.sides.items()))
-    share = cycles / found.cycles
+    first, cycles = next(iter(late.sides.items()))
+    share = cycles / late.cycles
     worst_ns = max(
         (part.max_ns or 0 for name, part in parts_of(step).items() if name == "wire-and-device"), default=0
     )
@@ -135,5 +135,5 @@ def blame(step: Step, windows: Windows, requirement: Requirement) -> Blame | Non
     remedy = f"rule out the card ({audit}), then the wire with another device"
     outside = first not in {SELF, TOGETHER} and share >= MOST
     return Blame(
-        first, share, worst_ns, is_own_work=False, remedy=remedy if outside else None, cause=found.words
+        first, share, worst_ns, is_own_work=False, remedy=remedy if outside else None, cause=late.words
     )

@@ -274,8 +274,8 @@ class PathPresenter(Presenter):
         if not kept:
             return None
         interval_ns = int(steps[0].key.parameters.get("interval_ns"))
-        found = late_cycles(steps[0], view.record.windows(steps[0]), interval_ns)
-        return None if found is None else found.words
+        late = late_cycles(steps[0], view.record.windows(steps[0]), interval_ns)
+        return None if late is None else late.words
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:
         """Return the figures of the parts and of the devices' own clocks."""

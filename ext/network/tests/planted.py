@@ -85,12 +85,12 @@ def threaded(both: TwoNamespaces, cpu: int) -> int:
 
 def napi_threads() -> set[int]:
     """The kernel's threads that poll this interface's queues, of any namespace."""
-    found: set[int] = set()
+    actual: set[int] = set()
     for folder in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             if (folder / "comm").read_text().startswith(f"napi/{LINK}"[:15]):
-                found.add(int(folder.name))
-    return found
+                actual.add(int(folder.name))
+    return actual
 
 
 SLOW = """
@@ -150,7 +150,7 @@ def explained(
     folder = tmp_path / str(both.near[1]).replace("/", "-")
     folder.mkdir()
     with trace_instance(folder) as instance:
-        done = subprocess.run(
+        completed = subprocess.run(
             [
                 *both.near,
                 str(engine),
@@ -171,18 +171,18 @@ def explained(
             text=True,
             check=False,
         )
-    assert done.returncode == 0, (
-        done.returncode,
-        done.stderr,
-        [line for line in done.stdout.splitlines() if "error" in line[:30]] or done.stdout[-500:],
+    assert completed.returncode == 0, (
+        completed.returncode,
+        completed.stderr,
+        [line for line in completed.stdout.splitlines() if "error" in line[:30]] or completed.stdout[-500:],
     )
-    lines = [json.loads(line) for line in done.stdout.splitlines()]
+    lines = [json.loads(line) for line in completed.stdout.splitlines()]
     formats = TraceFormats.read(next(line for line in lines if line["type"] == "trace_formats"))
-    found: list[Explanation] = []
+    actual: list[Explanation] = []
     for line in lines:
         if line["type"] == "moment":
             whole = explain(read_moment(formats, line), formats.symbols)
             part = divided(whole, formats.symbols)
             assert sum(each.ns for each in part.parts) == whole.latency_ns == part.latency_ns
-            found.append(part)
-    return found
+            actual.append(part)
+    return actual

@@ -67,14 +67,14 @@ PLANTED: dict[str, tuple[str, tuple[str, ...]]] = {
 
 
 @dataclass(frozen=True)
-class Found:
+class WatchedRules:
     """What `watch` said of a program."""
 
     cycles: int
     rules: list[BrokenRule]
 
 
-def watch(pid: int, folder: Path) -> Found:
+def watch(pid: int, folder: Path) -> WatchedRules:
     """Watch a program with the engine."""
     instance = make_instance("rules")
     try:
@@ -88,7 +88,7 @@ def watch(pid: int, folder: Path) -> Found:
     lines = [line for line in map(json.loads, output.splitlines()) if line["type"] == "result"]
     results = [Result(**{name: line[name] for name in ("name", "labels", "values")}) for line in lines]
     cycles = sum(int(each.values.get("judged_cycles") or 0) for each in results if each.name == "thread")
-    return Found(cycles, broken_rules(results))
+    return WatchedRules(cycles, broken_rules(results))
 
 
 @contextlib.contextmanager
@@ -117,11 +117,11 @@ def try_planted(name: str, program: Path, folder: Path) -> bool:
     """Return whether the rule was found, and no other one that the program does not break."""
     rule, calls = PLANTED[name]
     with started([str(program), name], folder) as pid:
-        found = watch(pid, folder)
-    right = [each for each in found.rules if each.rule == rule and each.call in calls]
-    broken = found.cycles / EVERY
+        watched = watch(pid, folder)
+    right = [each for each in watched.rules if each.rule == rule and each.call in calls]
+    broken = watched.cycles / EVERY
     times = sum(each.count for each in right)
-    print(f"{name}: {times} times in {broken:.0f} ({found.cycles} cycles): {words(found.rules)}")
+    print(f"{name}: {times} times in {broken:.0f} ({watched.cycles} cycles): {words(watched.rules)}")
     least = 0.2 if name == "mutex" else 0.9  # the mutex is free in one of four times, or more under load
     return bool(right) and times >= least * broken
 
@@ -230,8 +230,8 @@ def main() -> None:
     if planted is None:
         raise SystemExit("gcc is missing")
     names = [name for name in PLANTED if chosen in name]
-    found = [name for name in names if try_planted(name, planted, folder)]
-    print(f"found {len(found)} of {len(names)}; missing: {sorted(set(names) - set(found)) or 'none'}")
+    detected = [name for name in names if try_planted(name, planted, folder)]
+    print(f"found {len(detected)} of {len(names)}; missing: {sorted(set(names) - set(detected)) or 'none'}")
     for name, command in clean_programs(folder):
         if chosen not in name:
             continue
@@ -241,8 +241,8 @@ def main() -> None:
         with partner(name, folder), started(command, folder) as pid:
             if name.startswith("ptp4l"):
                 time.sleep(PTP_STARTS_S)
-            seen = watch(pid, folder)
-        print(f"{name}: {seen.cycles} cycles: {words(seen.rules)}")
+            watched = watch(pid, folder)
+        print(f"{name}: {watched.cycles} cycles: {words(watched.rules)}")
     shutil.rmtree(folder)
 
 

@@ -114,7 +114,7 @@ class Planted:
         self._pids.append(pid)
         return write
 
-    def _tell(self, cause: str, begin_ns: int) -> None:
+    def _note(self, cause: str, begin_ns: int) -> None:
         RAN.clear()
         os.write(self._truth, (json.dumps([cause, begin_ns, now_ns()]) + "\n").encode())
 
@@ -122,7 +122,7 @@ class Planted:
         become("cause-hog", HIGHER)
         while True:
             wait()
-            self._tell("task of a higher priority", compute(_size_ns())[0])
+            self._note("task of a higher priority", compute(_size_ns())[0])
 
     def _own_lock(self, wait: Callable[[], None]) -> None:
         become("cause-owner", LOWER, OTHER_CPU)
@@ -130,7 +130,7 @@ class Planted:
             wait()
             with self._mutex:
                 begin_ns, _ = compute(_size_ns())
-            self._tell("held lock", begin_ns)
+            self._note("held lock", begin_ns)
 
     def _invert(self, wait: Callable[[], None]) -> None:
         become("cause-low", LOWER)
@@ -144,7 +144,7 @@ class Planted:
         become("cause-third", MIDDLE)
         while True:
             os.read(self._asked, 1)
-            self._tell("priority inversion", compute(_size_ns())[0])
+            self._note("priority inversion", compute(_size_ns())[0])
 
     def _stop(self, wait: Callable[[], None]) -> None:
         become("cause-stopper", 0, OTHER_CPU)
@@ -154,7 +154,7 @@ class Planted:
             os.kill(pid, signal.SIGSTOP)
             time.sleep(_size_ns() / 1e9)
             os.kill(pid, signal.SIGCONT)
-            self._tell("SIGSTOP", begin_ns)
+            self._note("SIGSTOP", begin_ns)
 
     def _send(self, wait: Callable[[], None]) -> None:
         allow_files()
@@ -166,7 +166,7 @@ class Planted:
             until_ns = begin_ns + _size_ns()
             while now_ns() < until_ns:
                 sender.sendto(b"x", RECEIVERS)
-            self._tell("network softirq", begin_ns)
+            self._note("network softirq", begin_ns)
             os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
             for receiver in receivers:
                 while _received(receiver.fileno()):
@@ -206,7 +206,7 @@ class Planted:
                 os.fdatasync(file)
         else:
             compute(until_ns - begin_ns)
-        self._tell(cause, begin_ns)
+        self._note(cause, begin_ns)
 
 
 def _size_ns() -> int:

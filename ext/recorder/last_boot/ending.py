@@ -329,7 +329,7 @@ def _waiting(table: EventTable, lines: Mapping[int, CpuTimeline], end_ns: int) -
     """Return the tasks that waited for a CPU or a kernel lock at the end: real-time ones first, then the
     longest wait.
     """
-    found: list[Waiting] = []
+    waiting: list[Waiting] = []
     for pid, task in _ready(table).items():
         since_ns = task.ready_ns or 0
         line = lines.get(-1 if task.cpu is None else task.cpu)
@@ -338,15 +338,15 @@ def _waiting(table: EventTable, lines: Mapping[int, CpuTimeline], end_ns: int) -
             held_by = _shares(line, since_ns, end_ns) if line is not None and known else []
             if line is None or not known or not _mostly_idle(line, since_ns, end_ns):
                 # else the kernel did not trace the switch to it
-                found.append(_wait(pid, task, end_ns - since_ns, held_by))
+                waiting.append(_wait(pid, task, end_ns - since_ns, held_by))
     for pid in {event.pid for event in table.events if event.name == "contention_begin" and event.pid > 0}:
         open_waits = [wait for wait in kernel_lock_waits(table, pid) if wait.end_ns > end_ns]
         if open_waits:
             task = _named_task(table, pid)
             wait = _wait(pid, task, end_ns - open_waits[0].start_ns, [])
-            found.append(wait.model_copy(update={"lock": open_waits[0].name}))
-    found.sort(key=lambda wait: (not wait.real_time, -wait.ns))
-    return found[:MOST_WAITING]
+            waiting.append(wait.model_copy(update={"lock": open_waits[0].name}))
+    waiting.sort(key=lambda wait: (not wait.real_time, -wait.ns))
+    return waiting[:MOST_WAITING]
 
 
 def _named_task(table: EventTable, pid: int) -> _Task:

@@ -33,16 +33,18 @@ def conclusion(end: BootEnd) -> str:
     """Return how the boot ended, and what it was doing, in a few sentences."""
     when = "" if end.ended_realtime_ns is None else f" at {_instant(end.ended_realtime_ns)}"
     why = f": {end.why}" if end.why else ""
-    said = [f"the last boot ended{when}, {format_time(end.end_ns)} after its start; {ENDED[end.ending]}{why}"]
-    said += [hung_words(cpu) for cpu in end.hung]
+    sentences = [
+        f"the last boot ended{when}, {format_time(end.end_ns)} after its start; {ENDED[end.ending]}{why}"
+    ]
+    sentences += [hung_words(cpu) for cpu in end.hung]
     if not end.hung:
         busy = [cpu for cpu in end.cpus if not cpu.idle]
-        said.append(
+        sentences.append(
             "; ".join(f"CPU {cpu.cpu} ran {doing_words(cpu)}" for cpu in busy) or "all CPUs were idle"
         )
     if end.waiting and end.waiting[0].ns >= LEAST_WAIT_NS:
-        said.append(waiting_words(end.waiting[0]))
-    return ". ".join(sentence[:1].upper() + sentence[1:] for sentence in said) + "."
+        sentences.append(waiting_words(end.waiting[0]))
+    return ". ".join(sentence[:1].upper() + sentence[1:] for sentence in sentences) + "."
 
 
 def hung_words(cpu: CpuEnd) -> str:

@@ -45,8 +45,8 @@ def parts(explanation: Explanation) -> dict[tuple[Kind, str], float]:
 def test_a_quiet_wake_up_from_idle_is_idle_exit_timer_and_switch() -> None:
     story = Story().switch(-500, 1, MEASURED, IDLE, state=1).at(-490, 1, "cpu_idle", state=2)
     story.timer(10, 1).at(15, 1, "cpu_idle", state=0xFFFF_FFFF).switch(17, 1, IDLE, MEASURED)
-    found = parts(explained(story.moment(20)))
-    assert found == {
+    parts_ns = parts(explained(story.moment(20)))
+    assert parts_ns == {
         (Kind.IDLE_EXIT, "state 2"): pytest.approx(11),
         (Kind.INTERRUPT, "local timer"): pytest.approx(4),
         (Kind.SWITCH, ""): pytest.approx(2),
@@ -77,11 +77,11 @@ def passed_over() -> Story:
     )
 
 
-@pytest.mark.parametrize("told", [quiet, hogged, kept, passed_over])
+@pytest.mark.parametrize("reported", [quiet, hogged, kept, passed_over])
 def test_a_thread_woken_by_its_own_cpu_needs_no_wake_up_event(
-    told: Callable[[], Story],
+    reported: Callable[[], Story],
 ) -> None:
-    story, lean = told(), told()
+    story, lean = reported(), reported()
     lean.events = [event for event in lean.events if not event.name.startswith(("sched_wakeup", "hrtimer"))]
     assert parts(explained(lean.moment(210))) == parts(explained(story.moment(210)))
 
@@ -104,12 +104,12 @@ def test_an_interrupt_within_a_task_counts_as_the_interrupts() -> None:
         95, 1, "softirq_exit", vec=4
     )
     story.switch(300, 1, HIGHER, MEASURED, state=1)
-    found = parts(explained(story.moment(301), Symbols((5,), ("perf_event_nmi_handler",))))
-    assert found[Kind.IRQ, "disk"] == pytest.approx(30)
-    assert found[Kind.SOFTIRQ, "BLOCK"] == pytest.approx(12)
-    assert found[Kind.NMI, "perf_event_nmi_handler"] == pytest.approx(3)
-    assert found[Kind.TASK, "hog"] == pytest.approx(300 - 6 - 30 - 15)
-    assert found[Kind.TIMER_LATE, "hog"] == pytest.approx(2)
+    parts_ns = parts(explained(story.moment(301), Symbols((5,), ("perf_event_nmi_handler",))))
+    assert parts_ns[Kind.IRQ, "disk"] == pytest.approx(30)
+    assert parts_ns[Kind.SOFTIRQ, "BLOCK"] == pytest.approx(12)
+    assert parts_ns[Kind.NMI, "perf_event_nmi_handler"] == pytest.approx(3)
+    assert parts_ns[Kind.TASK, "hog"] == pytest.approx(300 - 6 - 30 - 15)
+    assert parts_ns[Kind.TIMER_LATE, "hog"] == pytest.approx(2)
 
 
 @pytest.mark.parametrize(
@@ -131,10 +131,10 @@ def test_a_late_programmed_timer_is_no_late_interrupt(
         story.at(time_us, 1, "hrtimer_rearm", next_event=next_event, deferred=1)
     story.at(60, 0, "hrtimer_rearm", next_event=next_event, deferred=1)
     explanation = explained(story.timer(100, 1).switch(107, 1, LOWER, MEASURED).moment(110))
-    found = {part.culprit: part.ns for part in explanation.parts}
+    actual = {part.culprit: part.ns for part in explanation.parts}
     programmed = Culprit(Kind.TIMER_LATE, "hackbench", mechanism="hrtimer_rearm")
-    assert found.get(programmed, 0) == programmed_ns
-    assert found[Culprit(Kind.TIMER_LATE, "hackbench")] == 100_000 - programmed_ns
+    assert actual.get(programmed, 0) == programmed_ns
+    assert actual[Culprit(Kind.TIMER_LATE, "hackbench")] == 100_000 - programmed_ns
     assert ("timer programmed late in hackbench" in sum_words(explanation)) == bool(programmed_ns)
 
 
@@ -153,8 +153,8 @@ def test_timers_of_an_idle_cpu_are_named_with_their_cpu() -> None:
     story.at(-10, 1, "softirq_entry", vec=1).at(30, 1, "tmigr_handle_remote_cpu", cpu=3, wakeup=0)
     story.at(40, 1, "timer_expire_entry", timer=5, function=1).at(70, 1, "timer_expire_exit", timer=5)
     story.at(80, 1, "tmigr_handle_remote_cpu", cpu=2, wakeup=0).at(100, 1, "softirq_exit", vec=1)
-    found = parts(explained(story.timer(101, 1).switch(108, 1, LOWER, MEASURED).moment(110)))
-    assert {name: us for (kind, name), us in found.items() if kind is Kind.SOFTIRQ} == {
+    parts_ns = parts(explained(story.timer(101, 1).switch(108, 1, LOWER, MEASURED).moment(110)))
+    assert {name: us for (kind, name), us in parts_ns.items() if kind is Kind.SOFTIRQ} == {
         "TIMER": pytest.approx(30),
         "TIMER of CPU 3": pytest.approx(50),
         "TIMER of CPU 2": pytest.approx(20),
@@ -320,9 +320,9 @@ def test_a_lower_task_without_need_resched_was_boosted() -> None:
     story = Story().switch(-500, 1, MEASURED, ("packets", 200, 79), state=1).timer(1, 1)
     story.events[-1] = story.events[-1]._replace(flags=4)
     story.at(300, 1, "softirq_entry", vec=3).at(350, 1, "softirq_exit", vec=3)
-    found = parts(explained(story.switch(800, 1, ("packets", 200, 79), MEASURED).moment(802)))
-    assert found[Kind.TASK, "packets"] == pytest.approx(795 - 50)
-    assert not any(kind is Kind.THROTTLED for kind, _ in found)
+    parts_ns = parts(explained(story.switch(800, 1, ("packets", 200, 79), MEASURED).moment(802)))
+    assert parts_ns[Kind.TASK, "packets"] == pytest.approx(795 - 50)
+    assert not any(kind is Kind.THROTTLED for kind, _ in parts_ns)
 
 
 def test_a_higher_task_without_need_resched_is_no_throttling() -> None:
@@ -331,9 +331,9 @@ def test_a_higher_task_without_need_resched_is_no_throttling() -> None:
     story.switch(5, 1, LOWER, HIGHER).at(300, 1, "local_timer_entry", vector=236).at(
         305, 1, "local_timer_exit", vector=236
     )
-    found = parts(explained(story.switch(800, 1, HIGHER, MEASURED, state=1).moment(802)))
-    assert found[Kind.TASK, "hog"] == pytest.approx(790)
-    assert not any(kind is Kind.THROTTLED for kind, _ in found)
+    parts_ns = parts(explained(story.switch(800, 1, HIGHER, MEASURED, state=1).moment(802)))
+    assert parts_ns[Kind.TASK, "hog"] == pytest.approx(790)
+    assert not any(kind is Kind.THROTTLED for kind, _ in parts_ns)
 
 
 def test_a_wake_up_on_another_cpu_goes_through_its_interrupt() -> None:
@@ -343,17 +343,17 @@ def test_a_wake_up_on_another_cpu_goes_through_its_interrupt() -> None:
         42, 1, "reschedule_exit", vector=253
     )
     story.switch(44, 1, LOWER, MEASURED)
-    found = parts(explained(story.moment(45)))
-    assert found[Kind.REMOTE_WAKEUP, ""] == pytest.approx(37)
-    assert found[Kind.INTERRUPT, "reschedule"] == pytest.approx(2)
+    parts_ns = parts(explained(story.moment(45)))
+    assert parts_ns[Kind.REMOTE_WAKEUP, ""] == pytest.approx(37)
+    assert parts_ns[Kind.INTERRUPT, "reschedule"] == pytest.approx(2)
 
 
 def test_a_page_fault_of_the_thread_and_its_wait_for_the_page() -> None:
     story = Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1).switch(7, 1, IDLE, MEASURED)
     story.at(8, 1, "page_fault_user", address=4096, ip=1, error_code=6).switch(20, 1, MEASURED, IDLE, state=2)
     story.timer(900, 1).switch(906, 1, IDLE, MEASURED)
-    found = parts(explained(story.moment(910)))
-    assert found[Kind.PAGE_FAULT, ""] == pytest.approx(12 + 882)
+    parts_ns = parts(explained(story.moment(910)))
+    assert parts_ns[Kind.PAGE_FAULT, ""] == pytest.approx(12 + 882)
 
 
 def test_long_work_after_a_page_fault_may_be_the_programs_own() -> None:
@@ -417,10 +417,10 @@ def faulting(
 def test_a_present_page_bounds_its_fault_and_the_rest_is_own() -> None:
     for code, back, uncertain in ((6, 0.875, 0.075), (7, 0.6, 0.15), (4, 0.525, 0.425)):
         explanation = faulting(50, 1.1, 18, code, ("rss_stat", 0))
-        found = parts(explanation)
+        parts_ns = parts(explanation)
         name = "copy on write" if code == 7 else ""
-        assert found[Kind.PAGE_FAULT, name] == pytest.approx(50 * 1.1 * (1 + back), rel=0.001)
-        assert found[Kind.OWN, ""] == pytest.approx(50 * (18 - 1.1 * (1 + back)) + 3, rel=0.001)
+        assert parts_ns[Kind.PAGE_FAULT, name] == pytest.approx(50 * 1.1 * (1 + back), rel=0.001)
+        assert parts_ns[Kind.OWN, ""] == pytest.approx(50 * (18 - 1.1 * (1 + back)) + 3, rel=0.001)
         up_to = f"up to {50 * round(1100 * uncertain) / 1000:,.3f} us more or less"
         assert [up_to in doubt for doubt in explanation.doubts] == ([True] if code == 4 else [])
         assert ranked_culprits([explanation])[0].culprit.kind is Kind.OWN
@@ -454,9 +454,9 @@ def test_a_huge_page_is_a_page_fault_until_it_is_there() -> None:
 def test_a_flush_on_other_cpus_does_not_end_a_fault() -> None:
     for after in (8, 100):
         explanation = faulting(1, 2, 2 + after, 7, ("tlb_flush", 4), ("tlb_flush", 3))
-        found = parts(explanation)
-        assert found.get((Kind.FAULT_OR_OWN, "copy on write"), 0) == (100 if after == 100 else 0)
-        assert found[Kind.PAGE_FAULT, "copy on write"] == pytest.approx(2 if after == 100 else 2 + 5)
+        parts_ns = parts(explanation)
+        assert parts_ns.get((Kind.FAULT_OR_OWN, "copy on write"), 0) == (100 if after == 100 else 0)
+        assert parts_ns[Kind.PAGE_FAULT, "copy on write"] == pytest.approx(2 if after == 100 else 2 + 5)
 
 
 def test_the_timer_found_what_kept_preemption_off() -> None:
@@ -528,9 +528,9 @@ def test_an_owner_working_after_a_page_fault_has_the_lock() -> None:
     story = Story().switch(-950, 1, OWNER, MEASURED).switch(0, 1, MEASURED, OWNER, state=1)
     story.at(100, 1, "page_fault_user", address=4096, ip=1, error_code=6)
     story.at(900, 1, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
-    found = parts(blocked(story, 900))
-    assert found[Kind.LOCK_OWNER, "owner"] >= 880
-    assert (Kind.FAULT_OR_OWN, "") not in found
+    parts_ns = parts(blocked(story, 900))
+    assert parts_ns[Kind.LOCK_OWNER, "owner"] >= 880
+    assert (Kind.FAULT_OR_OWN, "") not in parts_ns
 
 
 def test_both_instances_may_disagree_about_a_sleeps_ends() -> None:
@@ -575,9 +575,9 @@ def test_an_owner_that_sleeps_with_the_lock_is_named() -> None:
     story.events[-1] = story.events[-1]._replace(flags=8)
     story.at(502, 0, "local_timer_exit", vector=236).switch(504, 0, LOWER, OWNER)
     story.at(600, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
-    found = parts(blocked(story, 600))
-    assert found[Kind.OWNER_ASLEEP, "owner"] == pytest.approx(501)
-    assert found[Kind.LOCK_OWNER, "owner"] == pytest.approx(96)
+    parts_ns = parts(blocked(story, 600))
+    assert parts_ns[Kind.OWNER_ASLEEP, "owner"] == pytest.approx(501)
+    assert parts_ns[Kind.LOCK_OWNER, "owner"] == pytest.approx(96)
 
 
 def test_a_migration_is_reported_with_waits_on_both_cpus() -> None:
@@ -751,12 +751,12 @@ def test_a_budget_counts_from_throttling_to_replenishing() -> None:
     story.at(700, 1, "sched_dl_replenish", dl_se=8, cpu=1, type=1)
     story.at(900, 1, "sched_dl_replenish", dl_se=7, cpu=1, type=1)
     story.switch(1_000, 1, other, mine, state=1)
-    found = {part.culprit: part.ns for part in explained(story.moment(1_005)).parts}
+    actual = {part.culprit: part.ns for part in explained(story.moment(1_005)).parts}
     budget = "its deadline budget"
-    assert found[Culprit(Kind.THROTTLED, "hackbench", mechanism=budget)] == 297_000
-    assert found[Culprit(Kind.THROTTLED, "other", mechanism=budget)] == 500_000
-    assert found[Culprit(Kind.TASK, "other")] == 100_000
-    assert sum(found.values()) == 1_005_000
+    assert actual[Culprit(Kind.THROTTLED, "hackbench", mechanism=budget)] == 297_000
+    assert actual[Culprit(Kind.THROTTLED, "other", mechanism=budget)] == 500_000
+    assert actual[Culprit(Kind.TASK, "other")] == 100_000
+    assert sum(actual.values()) == 1_005_000
 
 
 def test_preemption_is_off_from_the_request_to_switch() -> None:
@@ -765,18 +765,18 @@ def test_preemption_is_off_from_the_request_to_switch() -> None:
     story.at(1, 1, "sched_set_need_resched", cpu=0, tif=3)
     story.at(3, 1, "sched_set_need_resched", cpu=1, tif=3)
     story.at(200, 1, "sched_set_need_resched", cpu=1, tif=3)
-    found = parts(explained(story.switch(403, 1, LOWER, MEASURED).moment(405)))
-    assert found[Kind.PREEMPTION_OFF, "hackbench"] == pytest.approx(400)
-    assert found[Kind.WAKEUP, ""] == pytest.approx(3)
+    parts_ns = parts(explained(story.switch(403, 1, LOWER, MEASURED).moment(405)))
+    assert parts_ns[Kind.PREEMPTION_OFF, "hackbench"] == pytest.approx(400)
+    assert parts_ns[Kind.WAKEUP, ""] == pytest.approx(3)
 
 
 def test_a_task_with_need_resched_could_not_be_preempted() -> None:
     """Without the event, the whole time counts as the wake-up on another CPU."""
-    for asked, kind in ((True, Kind.PREEMPTION_OFF), (False, Kind.REMOTE_WAKEUP)):
+    for requested, kind in ((True, Kind.PREEMPTION_OFF), (False, Kind.REMOTE_WAKEUP)):
         story = Story().switch(-500, 1, MEASURED, LOWER, state=1).switch(-600, 0, IDLE, HIGHER)
         story.at(1, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
-        if asked:
+        if requested:
             story.at(4, 0, "sched_set_need_resched", cpu=1, tif=3)
         explanation = explained(story.switch(404, 1, LOWER, MEASURED).moment(405))
         assert explanation.main.culprit.kind is kind
-        assert explanation.main.ns == (400_000 if asked else 403_000)
+        assert explanation.main.ns == (400_000 if requested else 403_000)

@@ -31,8 +31,8 @@ def explained(moment: Moment) -> tuple[Explanation, dict[tuple[Kind, str, str], 
 
 
 def remedies(explanation: Explanation) -> list[str]:
-    found = (remedy_of(ranked, Facts()) for ranked in ranked_culprits([explanation]))
-    return [remedy.what for remedy in found if remedy is not None]
+    actual = (remedy_of(ranked, Facts()) for ranked in ranked_culprits([explanation]))
+    return [remedy.what for remedy in actual if remedy is not None]
 
 
 def begun() -> Story:
@@ -49,9 +49,9 @@ def test_a_spin_for_a_lock_with_inheritance_is_its_owners() -> None:
     story = futex(begun(), 20, 1, LOCK_PI)
     story.at(21, 1, "sched_pi_setprio", comm="owner", pid=600, oldprio=120, newprio=MINE)
     story.at(900, 1, "sys_exit_futex", ret=0).switch(910, 1, MEASURED, IDLE, state=1)
-    explanation, found = explained(story.moment(910))
-    assert found[Kind.LOCK_SPIN, "owner", ""] == pytest.approx(880)
-    assert found[Kind.OWN, "", ""] == pytest.approx(20)
+    explanation, parts_ns = explained(story.moment(910))
+    assert parts_ns[Kind.LOCK_SPIN, "owner", ""] == pytest.approx(880)
+    assert parts_ns[Kind.OWN, "", ""] == pytest.approx(20)
     assert (
         "the thread spun in the kernel, waiting for a lock with priority inheritance, while owner ("
         in sentence(explanation)
@@ -79,20 +79,20 @@ def test_a_lock_awaited_since_before_all_events_has_its_owner(*, by_owner: bool)
             story.moment(1).table, lost=[Lost(cpu, None, RELEASE + 200_000_000, 0) for cpu in (0, 1)]
         ),
     )
-    explanation, found = explained(moment)
-    assert found[Kind.UNATTRIBUTED, "", ""] == pytest.approx(200_000)
+    explanation, parts_ns = explained(moment)
+    assert parts_ns[Kind.UNATTRIBUTED, "", ""] == pytest.approx(200_000)
     first = ranked_culprits([explanation])[0].culprit
     assert first.kind is (Kind.OWNER_ASLEEP if by_owner else Kind.TIMER_LATE)
     if by_owner:
-        assert found[Kind.OWNER_ASLEEP, "owner", "clock_nanosleep"] == pytest.approx(90_004, abs=5)
+        assert parts_ns[Kind.OWNER_ASLEEP, "owner", "clock_nanosleep"] == pytest.approx(90_004, abs=5)
         assert "release the lock before owner calls clock_nanosleep" in remedies(explanation)
 
 
 def test_an_owner_of_the_same_priority_is_known_by_its_unlocking() -> None:
     story = futex(futex(begun(), 20, 1, LOCK_PI), 890, 0, UNLOCK_PI)
     story.at(900, 1, "sys_exit_futex", ret=0).switch(910, 1, MEASURED, IDLE, state=1)
-    _, found = explained(story.moment(910))
-    assert found[Kind.LOCK_SPIN, "owner", ""] == pytest.approx(880)
+    _, parts_ns = explained(story.moment(910))
+    assert parts_ns[Kind.LOCK_SPIN, "owner", ""] == pytest.approx(880)
 
 
 def lock_of_a_sleeping_owner(command: int, value: int) -> Story:
@@ -114,10 +114,10 @@ def test_an_owner_asleep_in_a_call_is_named_with_the_call(kind: str) -> None:
     if kind != "maximum":
         release = moment.release_ns + 25_000
         moment = replace(moment, kind=kind, release_ns=release, end_ns=release + 775_000, latency_ns=775_000)
-    explanation, found = explained(moment)
-    assert found[Kind.OWNER_ASLEEP, "owner", "fdatasync"] == pytest.approx(475)
-    assert found[Kind.TASK, "hog", "owner"] == pytest.approx(195)
-    assert found[Kind.LOCK_OWNER, "owner", ""] == pytest.approx(100)
+    explanation, parts_ns = explained(moment)
+    assert parts_ns[Kind.OWNER_ASLEEP, "owner", "fdatasync"] == pytest.approx(475)
+    assert parts_ns[Kind.TASK, "hog", "owner"] == pytest.approx(195)
+    assert parts_ns[Kind.LOCK_OWNER, "owner", ""] == pytest.approx(100)
     assert explanation.owners == ("owner",)  # a kworker owns no futex
     text = sentence(explanation)
     assert ("waited for owner:" if kind == "waited" else "blocked on a lock of owner:") in text
@@ -142,8 +142,8 @@ def lock_of_a_preempted_owner(command: int, value: int) -> Story:
 
 @pytest.mark.parametrize(("command", "value", "inherits"), [(WAIT, CONTENDED, False), (LOCK_PI, 0, True)])
 def test_only_a_lock_without_inheritance_is_to_inherit(command: int, value: int, inherits: bool) -> None:
-    explanation, found = explained(lock_of_a_preempted_owner(command, value).moment(900))
-    assert found[Kind.TASK, "middle", "owner"] == pytest.approx(670)
+    explanation, parts_ns = explained(lock_of_a_preempted_owner(command, value).moment(900))
+    assert parts_ns[Kind.TASK, "middle", "owner"] == pytest.approx(670)
     words = remedies(explanation)
     assert any("PTHREAD_PRIO_INHERIT" in word for word in words) is not inherits
     assert any("give middle a lower real-time priority" in word for word in words) is inherits
@@ -152,8 +152,8 @@ def test_only_a_lock_without_inheritance_is_to_inherit(command: int, value: int,
 def test_a_lock_that_the_cycle_before_waits_for_is_a_lock() -> None:
     moment = lock_of_a_sleeping_owner(WAIT, CONTENDED).moment(900)
     late = replace(moment, release_ns=moment.release_ns + 100_000, latency_ns=800_000)
-    explanation, found = explained(late)
-    assert found[Kind.OWNER_ASLEEP, "owner", "fdatasync"] == pytest.approx(400)
+    explanation, parts_ns = explained(late)
+    assert parts_ns[Kind.OWNER_ASLEEP, "owner", "fdatasync"] == pytest.approx(400)
     assert explanation.owners == ("owner",)
 
 
@@ -177,6 +177,6 @@ def test_a_futex_wait_in_steps_has_the_last_steps_waker(again: int) -> None:
 
 
 def test_a_sleep_for_a_condition_is_no_lock() -> None:
-    explanation, found = explained(lock_of_a_sleeping_owner(WAIT, 7).moment(900))
-    assert found[Kind.BLOCKED, "futex", ""] == pytest.approx(775)
+    explanation, parts_ns = explained(lock_of_a_sleeping_owner(WAIT, 7).moment(900))
+    assert parts_ns[Kind.BLOCKED, "futex", ""] == pytest.approx(775)
     assert not explanation.owners

@@ -139,9 +139,9 @@ def test_time_counted_for_the_interrupted_is_not_the_hosts(
     )
     story.at(0, 1, "irq_handler_entry", irq=31, name="disk").at(995, 1, "irq_handler_exit", irq=31)
     story.at(995, 1, "sched_stat_runtime", pid=200, runtime=counted_us * 1000)
-    found = explained(story.timer(995, 1).switch(1000, 1, LOWER, MEASURED), 1000)
+    parts_ns = explained(story.timer(995, 1).switch(1000, 1, LOWER, MEASURED), 1000)
     facts = Facts.model_validate({"kernel": {"steal_excluded": excluded}})
-    doubts = with_names(found, facts, host=True).doubts
+    doubts = with_names(parts_ns, facts, host=True).doubts
     assert [doubt.partition(" us")[0] for doubt in doubts] == ([] if open_us is None else [open_us])
 
 
@@ -149,9 +149,9 @@ def test_uncounted_time_of_the_interrupted_is_all_in_doubt() -> None:
     story = Story().switch(-500, 1, MEASURED, LOWER, state=1)
     story.at(0, 1, "irq_handler_entry", irq=31, name="disk").at(995, 1, "irq_handler_exit", irq=31)
     story.at(995, 1, "sched_stat_runtime", pid=300, runtime=995_000)
-    found = explained(story.timer(995, 1).switch(1000, 1, LOWER, MEASURED), 1000)
+    parts_ns = explained(story.timer(995, 1).switch(1000, 1, LOWER, MEASURED), 1000)
     facts = Facts.model_validate({"kernel": {"steal_excluded": True}})
-    (doubt,) = with_names(found, facts, host=True).doubts
+    (doubt,) = with_names(parts_ns, facts, host=True).doubts
     assert doubt.startswith("995.000 us in interrupts")
 
 
@@ -163,8 +163,8 @@ def test_a_host_that_counts_steal_did_not_run_without_it(
     virtual: bool, before_ns: int, marked: bool, may: bool
 ) -> None:
     facts = Facts.model_validate({"machine": {"virtual": virtual}, "steal_ns_since_boot": before_ns})
-    one, _ = step([5], marks=[mark("steal", Severity.NOTE)] if marked else [])
-    assert host_may_have_run(one, facts) is may
+    recorded, _ = step([5], marks=[mark("steal", Severity.NOTE)] if marked else [])
+    assert host_may_have_run(recorded, facts) is may
 
 
 @pytest.mark.parametrize(
@@ -210,23 +210,23 @@ def test_the_threads_own_work_comes_after_what_made_it_late() -> None:
 
 def test_page_faults_longer_than_the_work_come_first() -> None:
     for among_us, first in ((200, Kind.PAGE_FAULT), (400, Kind.OWN)):
-        found = by_itself(700, 300)
+        actual = by_itself(700, 300)
         parts = [
             replace(part, among_faults_ns=among_us * 1000)
             if part.culprit.kind is Kind.OWN
             else replace(part, culprit=Culprit(Kind.PAGE_FAULT))
-            for part in found.parts
+            for part in actual.parts
         ]
-        assert ranked_culprits([replace(found, parts=parts)])[0].culprit.kind is first
+        assert ranked_culprits([replace(actual, parts=parts)])[0].culprit.kind is first
 
 
 def test_what_may_be_own_work_is_ranked_as_own_work() -> None:
-    found = by_itself(700, 300)
+    actual = by_itself(700, 300)
     parts = [
         replace(part, culprit=Culprit(Kind.FAULT_OR_OWN)) if part.culprit.kind is Kind.OWN else part
-        for part in found.parts
+        for part in actual.parts
     ]
-    assert [ranked.culprit.kind for ranked in ranked_culprits([replace(found, parts=parts)])][:2] == [
+    assert [ranked.culprit.kind for ranked in ranked_culprits([replace(actual, parts=parts)])][:2] == [
         Kind.TASK,
         Kind.FAULT_OR_OWN,
     ]
@@ -239,8 +239,8 @@ def audited(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def advice(culprit: Culprit, *, inherits: bool = False, ns: int = 100_000) -> str:
-    found = replace(by_hog(100), lock_inherits=inherits)
-    (ranked,) = ranked_culprits([replace(found, parts=[Part(culprit, ns)])])
+    actual = replace(by_hog(100), lock_inherits=inherits)
+    (ranked,) = ranked_culprits([replace(actual, parts=[Part(culprit, ns)])])
     remedy = remedy_of(ranked, Facts())
     return "" if remedy is None else remedy.words
 
@@ -282,15 +282,15 @@ def test_the_advice_fits_the_cause(audited: None) -> None:
 def test_a_thread_without_a_real_time_priority_gets_one_first(
     kind: str, mine: int, owner: str, needs: str | None
 ) -> None:
-    found = by_hog(100)
+    actual = by_hog(100)
     ordinary = Part(Culprit(Kind.TASK, "python", owner=owner, priority=120, pid=7), 90_000)
-    found = replace(
-        found,
-        moment=replace(found.moment, kind=kind),
-        path=replace(found.path, priority=mine),
+    actual = replace(
+        actual,
+        moment=replace(actual.moment, kind=kind),
+        path=replace(actual.path, priority=mine),
         parts=[ordinary, Part(Culprit(Kind.WAKER, "feeder"), 10_000)],
     )
-    remedy = remedy_of(ranked_culprits([found])[0], Facts())
+    remedy = remedy_of(ranked_culprits([actual])[0], Facts())
     assert remedy is not None
     if needs is None:
         assert "PTHREAD_PRIO_INHERIT" in remedy.what
@@ -421,8 +421,8 @@ def test_the_advice_names_who_stopped_the_thread() -> None:
     unseen = Culprit(Kind.STOPPED, "a signal", until="bash")
     assert advice(unseen) == "find out why bash stops the thread"
     assert "such as a shell" in advice(replace(unseen, until=""))
-    found = replace(by_hog(100), parts=[Part(by_task, 100_000)])
-    assert cause_words(ranked_culprits([found]), virtual=False) == (
+    actual = replace(by_hog(100), parts=[Part(by_task, 100_000)])
+    assert cause_words(ranked_culprits([actual]), virtual=False) == (
         "it was stopped by SIGSTOP from bash (100 %)"
     )
 

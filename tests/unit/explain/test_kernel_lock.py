@@ -48,9 +48,9 @@ def explained(story: Story) -> tuple[Explanation, dict[tuple[Kind, str, str], fl
 def test_spinning_for_the_memory_lock_is_no_own_work() -> None:
     story = memory(memory(running(), 20, 0, "start_locking"), 21, 0, "acquire_returned")
     memory(memory(story, 50, 1, "start_locking"), 900, 0, "released")
-    explanation, found = explained(memory(story, 901, 1, "acquire_returned"))
-    assert found[Kind.KERNEL_LOCK, "mmap_lock", "mapper"] == pytest.approx(851)
-    assert found[Kind.OWN, "", ""] == pytest.approx(40 + 99)
+    explanation, parts_ns = explained(memory(story, 901, 1, "acquire_returned"))
+    assert parts_ns[Kind.KERNEL_LOCK, "mmap_lock", "mapper"] == pytest.approx(851)
+    assert parts_ns[Kind.OWN, "", ""] == pytest.approx(40 + 99)
     assert "851.000 us it waited for the kernel lock mmap_lock, which mapper held" in sentence(explanation)
     assert culprit_name(explanation.main.culprit) == "kernel lock mmap_lock of mapper"
     remedy = remedy_of(ranked_culprits([explanation])[0], Facts())
@@ -60,24 +60,24 @@ def test_spinning_for_the_memory_lock_is_no_own_work() -> None:
 
 def test_an_early_owner_is_known_by_its_release() -> None:
     story = memory(memory(running(), 50, 1, "start_locking"), 900, 0, "released")
-    _, found = explained(memory(story, 901, 1, "acquire_returned"))
-    assert found[Kind.KERNEL_LOCK, "mmap_lock", "mapper"] == pytest.approx(851)
+    _, parts_ns = explained(memory(story, 901, 1, "acquire_returned"))
+    assert parts_ns[Kind.KERNEL_LOCK, "mmap_lock", "mapper"] == pytest.approx(851)
 
 
 @pytest.mark.parametrize("lock", [MEMORY, OTHER_MEMORY])
 def test_a_lock_that_nobody_has_is_not_waited_for(lock: int) -> None:
     story = memory(memory(running(), 20, 0, "acquire_returned", lock), 30, 0, "released", lock)
     memory(memory(story, 50, 1, "start_locking"), 900, 1, "acquire_returned")
-    _, found = explained(memory(story, 950, 1, "released"))
-    assert found[Kind.OWN, "", ""] == pytest.approx(990)
+    _, parts_ns = explained(memory(story, 950, 1, "released"))
+    assert parts_ns[Kind.OWN, "", ""] == pytest.approx(990)
 
 
 def test_a_lock_its_owner_reads_under_is_free_once_taken() -> None:
     story = memory(running(), 20, 0, "acquire_returned")
     memory(memory(story, 50, 1, "start_locking"), 60, 1, "acquire_returned")
     memory(memory(story, 61, 1, "released"), 100, 1, "start_locking")
-    _, found = explained(memory(story, 900, 1, "acquire_returned"))
-    assert found[Kind.KERNEL_LOCK, "mmap_lock", "mapper"] == pytest.approx(10)
+    _, parts_ns = explained(memory(story, 900, 1, "acquire_returned"))
+    assert parts_ns[Kind.KERNEL_LOCK, "mmap_lock", "mapper"] == pytest.approx(10)
 
 
 @pytest.mark.parametrize(
@@ -98,25 +98,25 @@ def test_a_contended_lock_has_its_kind_and_waker(flags: int, name: str) -> None:
     story.switch(100, 1, MEASURED, IDLE, state=DISK)
     story.at(900, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
     story.switch(910, 1, IDLE, MEASURED).at(912, 1, "contention_end", lock_addr=LOCK, ret=0)
-    _, found = explained(story)
-    assert found[Kind.KERNEL_LOCK, name, ""] == pytest.approx(52)
-    assert found[Kind.KERNEL_LOCK, name, "mapper"] == pytest.approx(800)
+    _, parts_ns = explained(story)
+    assert parts_ns[Kind.KERNEL_LOCK, name, ""] == pytest.approx(52)
+    assert parts_ns[Kind.KERNEL_LOCK, name, "mapper"] == pytest.approx(800)
 
 
 def test_contention_within_the_memory_wait_is_the_same_wait() -> None:
     story = memory(memory(running(), 20, 0, "acquire_returned"), 50, 1, "start_locking")
     story.at(60, 1, "contention_begin", lock_addr=LOCK, flags=WRITE)
     memory(story, 899, 0, "released").at(900, 1, "contention_end", lock_addr=LOCK, ret=0)
-    _, found = explained(memory(story, 901, 1, "acquire_returned"))
-    assert found[Kind.KERNEL_LOCK, "mmap_lock", "mapper"] == pytest.approx(851)
+    _, parts_ns = explained(memory(story, 901, 1, "acquire_returned"))
+    assert parts_ns[Kind.KERNEL_LOCK, "mmap_lock", "mapper"] == pytest.approx(851)
 
 
 def test_a_lock_that_an_interrupt_waits_for_is_not_the_threads() -> None:
     story = running().at(50, 1, "contention_begin", lock_addr=LOCK, flags=SPIN)
     story.at(52, 1, "contention_end", lock_addr=LOCK, ret=0)
     story.events[-2:] = [event._replace(flags=IN_HARD_INTERRUPT) for event in story.events[-2:]]
-    _, found = explained(story)
-    assert found[Kind.OWN, "", ""] == pytest.approx(990)
+    _, parts_ns = explained(story)
+    assert parts_ns[Kind.OWN, "", ""] == pytest.approx(990)
 
 
 def test_a_fault_that_waits_for_a_lock_surrounds_the_wait() -> None:
@@ -124,7 +124,7 @@ def test_a_fault_that_waits_for_a_lock_surrounds_the_wait() -> None:
     story.at(52, 1, "contention_begin", lock_addr=LOCK, flags=READ)
     story.at(902, 1, "contention_end", lock_addr=LOCK, ret=0).at(905, 1, "page_fault_user", address=8192)
     story.at(907, 1, "sched_wakeup_new", comm="x", pid=9, prio=120)
-    explanation, found = explained(story)
-    assert found[Kind.KERNEL_LOCK, "rwsem", ""] == pytest.approx(850)
-    assert found[Kind.PAGE_FAULT, "", ""] == pytest.approx(2 + 3 + 2)
+    explanation, parts_ns = explained(story)
+    assert parts_ns[Kind.KERNEL_LOCK, "rwsem", ""] == pytest.approx(850)
+    assert parts_ns[Kind.PAGE_FAULT, "", ""] == pytest.approx(2 + 3 + 2)
     assert explanation.main.culprit == Culprit(Kind.KERNEL_LOCK, "rwsem")

@@ -39,15 +39,15 @@ def test_events_are_those_of_the_kernels_own_text(tmp_path: Path) -> None:
         )
         table = read_pages(formats, instance.pages())
     lines = [match for line in text.splitlines() if (match := LINE.match(line)) is not None]
-    said = sorted(
+    reported = sorted(
         (int(line[2]), int(line[3]) * 1_000_000 + int(line[4]), line[5], int(line[1])) for line in lines
     )
     # the kernel rounds to us
     assert (
         sorted((event.cpu, (event.time_ns + 500) // 1000, event.name, event.pid) for event in table.events)
-        == said
+        == reported
     )
-    assert len(said) > 100
+    assert len(reported) > 100
     switches = sorted(
         (int(line[2]), int(number[1]))
         for line in lines

@@ -39,11 +39,11 @@ def test_a_task_without_its_switch_from_idle_is_named() -> None:
     story = known_hog().switch(-500, 1, MEASURED, IDLE, state=1).at(-490, 1, "cpu_idle", state=2)
     story.at(-60, 1, "cpu_idle", state=0xFFFF_FFFF)
     story = taken_by(story, 1, HIGHER).timer(2, 1).switch(400, 1, HIGHER, MEASURED, state=1)
-    explanation, found = parts(story, 401)
-    assert found[Kind.TASK, "hog"] == pytest.approx(394)
+    explanation, parts_ns = parts(story, 401)
+    assert parts_ns[Kind.TASK, "hog"] == pytest.approx(394)
     # until the timer's interrupt it is not known whether the hog ran: 2 us are no doubt, but are not
     # attributed
-    assert found[Kind.EITHER, "idle or hog"] == pytest.approx(2)
+    assert parts_ns[Kind.EITHER, "idle or hog"] == pytest.approx(2)
     assert explanation.unattributed_ns == 2_000
     assert not explanation.doubts
 
@@ -55,9 +55,9 @@ def test_an_interval_of_either_task_is_a_sized_doubt() -> None:
         .at(205, 1, "irq_handler_entry", irq=9, name="disk")
         .at(210, 1, "irq_handler_exit", irq=9)
     )
-    explanation, found = parts(story.switch(400, 1, HIGHER, MEASURED, state=1), 402)
-    assert found[Kind.EITHER, "idle or hog"] == pytest.approx(200)
-    assert found[Kind.TASK, "hog"] == pytest.approx(190)
+    explanation, parts_ns = parts(story.switch(400, 1, HIGHER, MEASURED, state=1), 402)
+    assert parts_ns[Kind.EITHER, "idle or hog"] == pytest.approx(200)
+    assert parts_ns[Kind.TASK, "hog"] == pytest.approx(190)
     assert explanation.unattributed_ns == 200_000
     assert explanation.doubts == [
         "the kernel did not trace every switch, so 200.000 us may belong to either of two tasks"
@@ -89,17 +89,17 @@ def test_the_threads_own_switch_from_idle_may_be_missing() -> None:
     story = Story().switch(-500, 1, MEASURED, IDLE, state=1).at(-490, 1, "cpu_idle", state=2)
     story.timer(10, 1).at(15, 1, "cpu_idle", state=0xFFFF_FFFF)
     story = taken_by(story, 1, MEASURED).switch(400, 1, MEASURED, IDLE, state=1)
-    explanation, found = parts(story, 17)  # the clock was read at 17 us: the thread ran by then
-    assert found[Kind.EITHER, "idle or the thread itself"] == pytest.approx(2)
-    assert found[Kind.IDLE_EXIT, "state 2"] == pytest.approx(11)
+    explanation, parts_ns = parts(story, 17)  # the clock was read at 17 us: the thread ran by then
+    assert parts_ns[Kind.EITHER, "idle or the thread itself"] == pytest.approx(2)
+    assert parts_ns[Kind.IDLE_EXIT, "state 2"] == pytest.approx(11)
     assert not explanation.doubts
 
 
 def test_a_switch_recorded_later_here_is_not_missing() -> None:
     story = Story().switch(-500, 1, MEASURED, HIGHER, state=1).timer(2, 1)
     story.switch(401, 1, HIGHER, MEASURED)  # `watch` records the same switch 1 us earlier
-    explanation, found = parts(story, 400)
-    assert found[Kind.TASK, "hog"] == pytest.approx(394)
+    explanation, parts_ns = parts(story, 400)
+    assert parts_ns[Kind.TASK, "hog"] == pytest.approx(394)
     assert not explanation.doubts
     assert not explanation.missed
 
@@ -111,25 +111,25 @@ def test_work_after_a_missing_switch_is_the_threads_own() -> None:
         .at(20, 1, "irq_handler_entry", irq=9, name="disk")
         .at(30, 1, "irq_handler_exit", irq=9)
     )
-    _, found = parts(story.switch(500, 1, MEASURED, IDLE, state=1), 500)
-    assert found[Kind.OWN, ""] == pytest.approx(470)
-    assert found[Kind.EITHER, "idle or the thread itself"] == pytest.approx(6)
-    assert not any(kind in {Kind.THROTTLED, Kind.SWITCH} for kind, _ in found)
+    _, parts_ns = parts(story.switch(500, 1, MEASURED, IDLE, state=1), 500)
+    assert parts_ns[Kind.OWN, ""] == pytest.approx(470)
+    assert parts_ns[Kind.EITHER, "idle or the thread itself"] == pytest.approx(6)
+    assert not any(kind in {Kind.THROTTLED, Kind.SWITCH} for kind, _ in parts_ns)
 
 
 @pytest.mark.parametrize("begins_in_trace", [True, False])
 def test_a_loop_that_is_woken_before_it_slept_runs_itself(begins_in_trace: bool) -> None:
     story = Story().switch(-500, 1, LOWER, MEASURED) if begins_in_trace else taken_by(Story(), 1, MEASURED)
     story.timer(300, 1)  # on its way to sleep: its interrupt finds the thread itself
-    _, found = parts(story.switch(814, 1, MEASURED, LOWER, state=1), 814)
-    assert found[Kind.OWN, ""] == pytest.approx(810)
-    assert not any(kind is Kind.SWITCH for kind, _ in found)
+    _, parts_ns = parts(story.switch(814, 1, MEASURED, LOWER, state=1), 814)
+    assert parts_ns[Kind.OWN, ""] == pytest.approx(810)
+    assert not any(kind is Kind.SWITCH for kind, _ in parts_ns)
 
 
 def test_a_loop_woken_before_it_slept_runs_itself() -> None:
     story = Story().switch(-500, 1, LOWER, MEASURED).timer(300, 0, target=1)
-    _, found = parts(story.switch(814, 1, MEASURED, LOWER, state=1), 814)
-    assert found == {(Kind.OWN, ""): 814}
+    _, parts_ns = parts(story.switch(814, 1, MEASURED, LOWER, state=1), 814)
+    assert parts_ns == {(Kind.OWN, ""): 814}
 
 
 def test_gaps_are_bounded_by_the_events_around_them() -> None:
@@ -145,9 +145,9 @@ def test_gaps_are_bounded_by_the_events_around_them() -> None:
 def test_the_idle_task_leaves_soon_if_there_is_work() -> None:
     story = Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1)
     story = taken_by(story, 1, MEASURED).at(400, 1, "page_fault_user", address=4096)
-    explanation, found = parts(story.switch(401, 1, MEASURED, IDLE, state=1), 401)
-    assert found[Kind.EITHER, "idle or the thread itself"] == pytest.approx(20)
-    assert found[Kind.OWN, ""] == pytest.approx(375)
+    explanation, parts_ns = parts(story.switch(401, 1, MEASURED, IDLE, state=1), 401)
+    assert parts_ns[Kind.EITHER, "idle or the thread itself"] == pytest.approx(20)
+    assert parts_ns[Kind.OWN, ""] == pytest.approx(375)
     assert not explanation.doubts  # idle would take 5 % only if it had more than these 20 us
 
 
@@ -155,9 +155,9 @@ def test_the_idle_task_leaves_soon_if_there_is_work() -> None:
 def test_a_thread_returns_from_a_wait_soon_after_it_got_the_cpu(call: str, unsure_us: float) -> None:
     story = Story().switch(-500, 1, MEASURED, LOWER, state=1).timer(1, 1)
     story = taken_by(story, 1, MEASURED).at(400.3, 1, f"sys_exit_{call}", ret=0)
-    _, found = parts(story, 400)  # `watch` recorded the return a little earlier
-    assert found[Kind.EITHER, "hackbench or the thread itself"] == pytest.approx(unsure_us)
-    assert found.get((Kind.PREEMPTION_OFF, "hackbench"), 0) == pytest.approx(395 - unsure_us, abs=0.01)
+    _, parts_ns = parts(story, 400)  # `watch` recorded the return a little earlier
+    assert parts_ns[Kind.EITHER, "hackbench or the thread itself"] == pytest.approx(unsure_us)
+    assert parts_ns.get((Kind.PREEMPTION_OFF, "hackbench"), 0) == pytest.approx(395 - unsure_us, abs=0.01)
 
 
 def test_a_task_that_another_cpu_wakes_did_not_run_before() -> None:

@@ -269,10 +269,10 @@ def test_only_the_threads_that_a_requirement_is_about_are_blamed(path: Path) -> 
     assert both is not None
     assert both.name == "task hog"
     control = blame_of(record, step, parse_requirement("response<=50us"), "control")
-    one = blame_of(record, step, parse_requirement("period=2ms response<=50us"))
-    assert one is not None
-    assert one.name == "irq 31 (virtio-net)"
-    assert one == control
+    item = blame_of(record, step, parse_requirement("period=2ms response<=50us"))
+    assert item is not None
+    assert item.name == "irq 31 (virtio-net)"
+    assert item == control
     assert blame_of(record, step, parse_requirement("response<=50us"), "gone") is None
 
 

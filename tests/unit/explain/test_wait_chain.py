@@ -52,17 +52,17 @@ def explained(story: Story) -> Explanation:
     ],
 )
 def test_a_chain_leads_to_its_origin(origin: str, phase: Phase, call: str, us: int, words: str) -> None:
-    found = explained(story_of(origin))
-    assert [(link.name, link.call) for link in found.chain] == [
+    parts_ns = explained(story_of(origin))
+    assert [(link.name, link.call) for link in parts_ns.chain] == [
         ("measured", "read"),
         ("middle", "futex"),
         ("origin", call),
     ]
-    assert found.chain[-1].phase is phase
-    assert [link.ns / 1000 for link in found.chain] == [895, 865, us]
+    assert parts_ns.chain[-1].phase is phase
+    assert [link.ns / 1000 for link in parts_ns.chain] == [895, 865, us]
     assert (
         f"it waited 895 us in read for middle, which waited 865 us in futex for origin, {words}"
-        in sentence(found)
+        in sentence(parts_ns)
     )
 
 
@@ -78,6 +78,6 @@ def test_an_origin_that_the_trace_does_not_show_is_unknown() -> None:
     story = story_of("work")
     waking = next(event for event in story.events if event.number("pid") == MIDDLE[1] and event.cpu == 0)
     story.events = [event for event in story.events if event.cpu != 0 or event is waking]
-    found = explained(story)
-    assert [link.phase for link in found.chain] == [Phase.BLOCKED, Phase.BLOCKED, Phase.UNKNOWN]
-    assert sentence(found).endswith("which waited 865 us in futex for pid 600")
+    parts_ns = explained(story)
+    assert [link.phase for link in parts_ns.chain] == [Phase.BLOCKED, Phase.BLOCKED, Phase.UNKNOWN]
+    assert sentence(parts_ns).endswith("which waited 865 us in futex for pid 600")

@@ -48,25 +48,25 @@ def held(state: int, *, waker: tuple[str, int, int] = BASH) -> Story:
 
 def test_a_stop_by_a_signal_names_the_signal_and_its_sender() -> None:
     story = held(STOPPED).at(20, 0, "signal_generate", sig=19, comm="measured", pid=THREAD)
-    explanation, found = explained(story.moment(1000))
-    assert found[Kind.STOPPED, "SIGSTOP from bash"] == pytest.approx(850)
+    explanation, parts_ns = explained(story.moment(1000))
+    assert parts_ns[Kind.STOPPED, "SIGSTOP from bash"] == pytest.approx(850)
     assert "850.000 us it was stopped by SIGSTOP from bash, until bash continued it" in sentence(explanation)
 
 
 def test_a_stop_signal_of_the_program_reaches_its_threads() -> None:
     main = THREAD - 1
     story = held(STOPPED).at(20, 0, "signal_generate", sig=19, comm="main", pid=main, group=1)
-    _, found = explained(replace(story.moment(1000), process=main))
-    assert found[Kind.STOPPED, "SIGSTOP from bash"] == pytest.approx(850)
-    _, found = explained(replace(story.moment(1000), process=main - 1))
-    assert found[Kind.STOPPED, "a signal"] == pytest.approx(850)
+    _, parts_ns = explained(replace(story.moment(1000), process=main))
+    assert parts_ns[Kind.STOPPED, "SIGSTOP from bash"] == pytest.approx(850)
+    _, parts_ns = explained(replace(story.moment(1000), process=main - 1))
+    assert parts_ns[Kind.STOPPED, "a signal"] == pytest.approx(850)
 
 
 def test_a_stop_that_began_before_the_release_is_a_stop() -> None:
     story = held(STOPPED).at(20, 0, "signal_generate", sig=19, comm="measured", pid=THREAD)
     moment = story.moment(1000)
-    explanation, found = explained(replace(moment, release_ns=RELEASE + 400_000, latency_ns=600_000))
-    assert found[Kind.STOPPED, "SIGSTOP from bash"] == pytest.approx(500)
+    explanation, parts_ns = explained(replace(moment, release_ns=RELEASE + 400_000, latency_ns=600_000))
+    assert parts_ns[Kind.STOPPED, "SIGSTOP from bash"] == pytest.approx(500)
     assert explanation.main.culprit.until == "bash"
 
 
@@ -77,11 +77,11 @@ def test_a_stop_that_began_before_all_events_is_known_by_its_end() -> None:
     story.at(900, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
     story.at(915, 0, "signal_generate", sig=18, comm="main", pid=main, group=1)
     moment = replace(story.switch(910, 1, LOWER, MEASURED).moment(1000), process=main)
-    explanation, found = explained(moment)
-    assert found[Kind.STOPPED, "a signal"] == pytest.approx(900)
+    explanation, parts_ns = explained(moment)
+    assert parts_ns[Kind.STOPPED, "a signal"] == pytest.approx(900)
     assert explanation.main.culprit.until == "bash"
-    _, found = explained(replace(moment, process=main - 1))
-    assert Kind.STOPPED not in {kind for kind, _ in found}
+    _, parts_ns = explained(replace(moment, process=main - 1))
+    assert Kind.STOPPED not in {kind for kind, _ in parts_ns}
 
 
 def test_a_stop_whose_switch_was_not_traced_is_a_stop() -> None:
@@ -92,8 +92,8 @@ def test_a_stop_whose_switch_was_not_traced_is_a_stop() -> None:
     story.at(-1980, 0, "signal_generate", sig=19, comm="measured", pid=THREAD)
     story.at(900, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
     story.at(915, 0, "signal_generate", sig=18, comm="measured", pid=THREAD)
-    _, found = explained(story.switch(910, 1, LOWER, MEASURED).moment(1000))
-    assert found[Kind.STOPPED, "SIGSTOP from bash"] == pytest.approx(900)
+    _, parts_ns = explained(story.switch(910, 1, LOWER, MEASURED).moment(1000))
+    assert parts_ns[Kind.STOPPED, "SIGSTOP from bash"] == pytest.approx(900)
 
 
 def triggered(story: Story, us: float, held: tuple[tuple[int, str], ...] = ()) -> Explanation:
@@ -135,9 +135,9 @@ def test_a_thread_frozen_asleep_is_blocked_until_woken() -> None:
         story.at(-510, 1, f"sys_enter_{call}").switch(-500, 1, MEASURED, LOWER, state=SLEEPS)
         story.at(900, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
         story.switch(910, 1, LOWER, MEASURED).at(911, 1, f"sys_exit_{call}", ret=0)
-        explanation, found = explained(story.moment(1000))
+        explanation, parts_ns = explained(story.moment(1000))
         assert explanation.main.culprit.kind is kind
-        assert found.get((Kind.BLOCKED, call), 0) == pytest.approx(900 if kind is Kind.BLOCKED else 0)
+        assert parts_ns.get((Kind.BLOCKED, call), 0) == pytest.approx(900 if kind is Kind.BLOCKED else 0)
 
 
 def test_a_sleep_without_a_wake_up_is_a_doubt() -> None:
@@ -153,14 +153,14 @@ def test_a_thread_woken_again_slept_without_a_switch() -> None:
     story = Story().switch(-500, 0, IDLE, BASH).switch(-500, 1, MEASURED, LOWER, state=SLEEPS)
     story.at(-300, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
     story.at(900, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
-    explanation, found = explained(story.switch(910, 1, LOWER, MEASURED).moment(1000))
-    assert found[Kind.UNATTRIBUTED, ""] == pytest.approx(900)
+    explanation, parts_ns = explained(story.switch(910, 1, LOWER, MEASURED).moment(1000))
+    assert parts_ns[Kind.UNATTRIBUTED, ""] == pytest.approx(900)
     assert explanation.doubts == ["the trace does not show what one of the threads did during a part of it"]
 
 
 def test_a_debugger_that_stops_the_thread_is_named() -> None:
-    explanation, found = explained(held(TRACED, waker=("gdb", 400, 120)).moment(1000))
-    assert found[Kind.STOPPED, "a debugger"] == pytest.approx(850)
+    explanation, parts_ns = explained(held(TRACED, waker=("gdb", 400, 120)).moment(1000))
+    assert parts_ns[Kind.STOPPED, "a debugger"] == pytest.approx(850)
     assert "stopped by a debugger, until gdb continued it" in sentence(explanation)
 
 
@@ -174,8 +174,8 @@ def test_a_debugger_that_stops_the_thread_is_named() -> None:
 def test_a_sleep_for_a_disk_has_the_name_of_its_system_call(
     calls: tuple[tuple[int, str], ...], words: str
 ) -> None:
-    explanation, found = explained(replace(held(DISK).moment(1000), held=calls))
-    assert found[Kind.BLOCKED, calls[0][1] if calls else ""] == pytest.approx(850)
+    explanation, parts_ns = explained(replace(held(DISK).moment(1000), held=calls))
+    assert parts_ns[Kind.BLOCKED, calls[0][1] if calls else ""] == pytest.approx(850)
     assert words in sentence(explanation)
 
 
@@ -186,8 +186,8 @@ def test_a_sleep_for_a_disk_needs_no_traced_switch_to_the_thread() -> None:
         for event in story.events
         if not (event.name == "sched_switch" and event.time_ns == RELEASE + 10_000)
     ]
-    _, found = explained(story.moment(1000))
-    assert found[Kind.BLOCKED, ""] == pytest.approx(850)
+    _, parts_ns = explained(story.moment(1000))
+    assert parts_ns[Kind.BLOCKED, ""] == pytest.approx(850)
 
 
 def test_a_waker_that_slept_is_named_with_its_call() -> None:
@@ -199,8 +199,8 @@ def test_a_waker_that_slept_is_named_with_its_call() -> None:
     story.switch(702, 0, IDLE, PRODUCER).at(705, 0, "sys_exit_fsync", ret=0)
     story.at(710, 0, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
     moment = replace(story.moment(710), kind="waited")
-    explanation, found = explained(moment)
-    assert found[Kind.WAKER_ASLEEP, "producer"] == pytest.approx(685, abs=5)
+    explanation, parts_ns = explained(moment)
+    assert parts_ns[Kind.WAKER_ASLEEP, "producer"] == pytest.approx(685, abs=5)
     assert "its waker producer (real-time priority 39, pid 500) slept in fsync" in sentence(explanation)
     remedy = remedy_of(ranked_culprits([explanation])[0], Facts())
     assert remedy is not None
@@ -243,10 +243,10 @@ def test_what_kept_the_waker_is_named_from_its_wake_up() -> None:
     moment = story.moment(850)
     begin = RELEASE - 4_000_000
     moment = replace(moment, release_ns=begin, latency_ns=moment.end_ns - begin, kind="waited")
-    explanation, found = explained(moment)
+    explanation, parts_ns = explained(moment)
     assert (
         explanation.latency_ns == 848_000
     )  # from the interrupt that woke the producer, and not from when the thread went to sleep
-    assert found[Kind.TASK, "hog"] == pytest.approx(796)
-    assert found[Kind.WAKER, "producer"] == pytest.approx(50)
+    assert parts_ns[Kind.TASK, "hog"] == pytest.approx(796)
+    assert parts_ns[Kind.WAKER, "producer"] == pytest.approx(50)
     assert "that measured waited for producer" in sentence(explanation)

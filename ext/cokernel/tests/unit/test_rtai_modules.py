@@ -76,7 +76,7 @@ def test_rtai_config_goes_before_the_usual_folders() -> None:
 
 
 @pytest.mark.parametrize(
-    ("files", "says"),
+    ("files", "expected_text"),
     [
         (
             {"/proc/modules": None},
@@ -94,8 +94,8 @@ def test_rtai_config_goes_before_the_usual_folders() -> None:
         ),
     ],
 )
-def test_why_there_are_none(files: dict[str, str | None], says: str) -> None:
-    with pytest.raises(NoModules, match=says):
+def test_why_there_are_none(files: dict[str, str | None], expected_text: str) -> None:
+    with pytest.raises(NoModules, match=expected_text):
         modules_to_load(RtaiBoard({**KERNEL, **files}))
 
 
@@ -126,7 +126,7 @@ def test_a_step_or_the_first_load_says_how_early_timers_fire() -> None:
 
 
 @pytest.mark.parametrize(
-    ("latency", "rt", "says"),
+    ("latency", "rt", "expected_text"),
     [
         ("2us", "rtai", "two durations"),
         ("0,1us", "rtai", "rtai-latency"),
@@ -134,6 +134,6 @@ def test_a_step_or_the_first_load_says_how_early_timers_fire() -> None:
         ("2us,1us", "linux", "only rt rtai has this parameter"),
     ],
 )
-def test_a_calibration_that_makes_no_sense(latency: str, rt: str, says: str) -> None:
-    with pytest.raises(InputError, match=says):
+def test_a_calibration_that_makes_no_sense(latency: str, rt: str, expected_text: str) -> None:
+    with pytest.raises(InputError, match=expected_text):
         normalise(PROBES["noise"], {"rt": rt, "rtai-latency": latency}, "x")

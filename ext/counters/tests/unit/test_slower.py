@@ -48,7 +48,7 @@ USUAL = Machine()
 
 
 @pytest.mark.parametrize(
-    ("machine", "found"),
+    ("machine", "actual"),
     [
         (USUAL, []),
         (Machine(ghz=2.5), []),
@@ -62,10 +62,10 @@ USUAL = Machine()
         (Machine(smis=1, misses_per_1000=8), [Why.FIRMWARE, Why.MEMORY]),
     ],
 )
-def test_each_cause_is_told_from_the_others(machine: Machine, found: list[Why]) -> None:
+def test_each_cause_is_told_from_the_others(machine: Machine, actual: list[Why]) -> None:
     judged = causes(machine.run(), USUAL.run())
     assert judged is not None
-    assert [cause.why for cause in judged] == found
+    assert [cause.why for cause in judged] == actual
 
 
 @given(more=st.floats(1.2, 20), slower=st.floats(1.2, 20), stalls=st.floats(1.2, 20))
@@ -95,7 +95,7 @@ def test_without_a_counter_there_is_no_cause(name: str) -> None:
 def lines(slow: Machine, missing: tuple[str, ...] = (), count: int = 400) -> list[bytes]:
     """What the engine prints if every 50th activation runs on the machine `slow`."""
     first: dict[str, Any] = {"type": "work", "version": 1, "left_out": 0, "missing": missing}
-    found = [first | {"threads": [{"tid": 7, "name": "control"}]}]
+    actual = [first | {"threads": [{"tid": 7, "name": "control"}]}]
     for number in range(count):
         counts = (slow if number % 50 == 49 else USUAL).run().model_dump()
         kept = {name: value for name, value in counts.items() if name not in missing}
@@ -106,9 +106,9 @@ def lines(slow: Machine, missing: tuple[str, ...] = (), count: int = 400) -> lis
             "whole": True,
             "switches": 1,
         }
-        found.append(about | kept)
-    found.append({"type": "ended", "activations": count, "lost": 0, "full": False})
-    return [json.dumps(line).encode() for line in found]
+        actual.append(about | kept)
+    actual.append({"type": "ended", "activations": count, "lost": 0, "full": False})
+    return [json.dumps(line).encode() for line in actual]
 
 
 def reported(slow: Machine, missing: tuple[str, ...] = (), count: int = 400) -> WorkReport:
@@ -116,24 +116,26 @@ def reported(slow: Machine, missing: tuple[str, ...] = (), count: int = 400) -> 
 
 
 def test_the_slowest_hundredth_is_compared_with_the_usual() -> None:
-    found = reported(Machine(instructions=600_000))
-    assert found.can_tell
-    said = sentence(found.threads[0])
-    assert said.startswith("control: the slowest 1 % of 400 activations worked 3.0 times as long as usual")
-    assert said.endswith("because it executed 3.0 times as many instructions")
+    actual = reported(Machine(instructions=600_000))
+    assert actual.can_tell
+    reported_text = sentence(actual.threads[0])
+    assert reported_text.startswith(
+        "control: the slowest 1 % of 400 activations worked 3.0 times as long as usual"
+    )
+    assert reported_text.endswith("because it executed 3.0 times as many instructions")
 
 
 def test_a_machine_without_counters_cannot_tell() -> None:
-    found = reported(Machine(instructions=600_000), ("cycles", "instructions", "llc_misses", "smi"))
-    assert not found.can_tell
-    assert "because" not in sentence(found.threads[0])
+    actual = reported(Machine(instructions=600_000), ("cycles", "instructions", "llc_misses", "smi"))
+    assert not actual.can_tell
+    assert "because" not in sentence(actual.threads[0])
     assert reported(USUAL, ("cycles", "instructions", "llc_misses", "smi")).can_tell
 
 
 def test_few_activations_are_too_few() -> None:
-    found = reported(USUAL, count=19)
-    assert not found.can_tell
-    assert sentence(found.threads[0]) == "control: 19 activations, too few to tell"
+    actual = reported(USUAL, count=19)
+    assert not actual.can_tell
+    assert sentence(actual.threads[0]) == "control: 19 activations, too few to tell"
 
 
 @pytest.mark.parametrize("damage", [b"", b"{}", b"[1]", b'{"type":"activation"}', b"\xff"])

@@ -51,10 +51,10 @@ def test_every_method_hands_over(engine: Path, method: str, placement: str) -> N
     assert stream.one("series")["labels"] == {"cpu": CPUS[0], "method": method, "placement": placement}
     assert stream.one("summary")["count"] == 500
     assert stream.one("hello")["cpus"] == (CPUS[:1] if placement == "same-cpu" else sorted(CPUS[:2]))
-    said = stream.one("result")["values"]
-    assert 0 <= said["slept"] <= said["hand_overs"]
+    reported = stream.one("result")["values"]
+    assert 0 <= reported["slept"] <= reported["hand_overs"]
     if placement == "same-cpu" and REAL_TIME:
-        assert said["slept"] == said["hand_overs"]  # on one CPU nobody is posted before it sleeps
+        assert reported["slept"] == reported["hand_overs"]  # on one CPU nobody is posted before it sleeps
 
 
 @pytest.mark.parametrize("tasks", [2, 3, 7])

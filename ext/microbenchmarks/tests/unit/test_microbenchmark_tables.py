@@ -49,8 +49,8 @@ def test_of_one_system_the_largest_is_named_and_of_none_nothing():
 )
 def test_locks_that_were_not_tried_are_no_good_result(answers: list[str], words: str) -> None:
     counts = {"trials": 1, "starved": 0, "gave_up": 0, "wait_max_ns": 1, "section_ns": 1, "limit_ns": 1}
-    found = [
+    actual = [
         LockAnswer(record="r", name="r", load="idle", lock=f"lock-{number}", answer=answer, **counts)
         for number, answer in enumerate(answers)
     ]
-    assert starving(found).endswith(words)
+    assert starving(actual).endswith(words)

@@ -44,8 +44,10 @@ def test_a_bound_above_the_delay_holds_and_one_below_fails(both: TwoNamespaces, 
     assert "The time of a response" in page
     # "marginal" on a machine with a doubt, such as a host that takes CPU time
     for bound, words in (("400ms", ("holds", "marginal")), ("50ms", ("fails",))):
-        done = invoke("show", record, "--require", f"response<={bound} hardness=50%", "--json")
-        (verdict,) = [each for each in json.loads(done.stdout)["run"]["verdicts"] if each["step"] is None]
+        completed = invoke("show", record, "--require", f"response<={bound} hardness=50%", "--json")
+        (verdict,) = [
+            each for each in json.loads(completed.stdout)["run"]["verdicts"] if each["step"] is None
+        ]
         assert verdict["word"] in words
         assert "a cycle of 500 ms with " in verdict["reason"]
         if "fails" in words:
@@ -55,8 +57,8 @@ def test_a_bound_above_the_delay_holds_and_one_below_fails(both: TwoNamespaces, 
 
 def test_the_preset_path_measures_a_host_by_icmp(both: TwoNamespaces, tmp_path: Path) -> None:
     words = ("run", "path", "--peer", FAR, "--duration", "1s", "--out", tmp_path, "--json")
-    done = rtgauge(*words, before=both.near)
-    document = json.loads(done.stdout)
+    completed = rtgauge(*words, before=both.near)
+    document = json.loads(completed.stdout)
     (step,) = document["steps"]
     assert step["key"]["parameters"]["path"] == f"icmp:{FAR}"
     (counts,) = [result["values"] for result in step["results"] if result["name"] == "path"]
@@ -75,7 +77,7 @@ def test_a_document_without_windows(both: TwoNamespaces) -> None:
 
 @pytest.mark.parametrize("words", [("run", "path"), ("probe", "path")])
 def test_a_run_without_a_far_end_asks_for_one(words: tuple[str, str], tmp_path: Path) -> None:
-    done = rtgauge(*words, "--out", tmp_path)
-    assert done.returncode == 2
-    assert "name the far end: --peer HOST" in done.stderr
+    completed = rtgauge(*words, "--out", tmp_path)
+    assert completed.returncode == 2
+    assert "name the far end: --peer HOST" in completed.stderr
     assert not list(tmp_path.iterdir())

@@ -71,11 +71,11 @@ def nothing(_both: TwoNamespaces, _strength: int) -> AbstractContextManager[obje
 def shaped(both: TwoNamespaces, _strength: int) -> Generator[None]:
     """A rate of 20 Mbit/s, and another flow that needs 6 ms of it every 50 ms."""
     shaper = ["tc", "qdisc", "replace", "dev", LINK, "root", "tbf", "rate", "20mbit", "burst", "3000"]
-    done = subprocess.run(
+    completed = subprocess.run(
         [*both.near, *shaper, "latency", "200ms"], capture_output=True, text=True, check=False
     )
-    if done.returncode:
-        pytest.skip(f"this kernel has no tbf: {done.stderr.strip()}")
+    if completed.returncode:
+        pytest.skip(f"this kernel has no tbf: {completed.stderr.strip()}")
     with flow(both, near=True, packets=15, cpu=OTHER):
         yield
 
@@ -157,36 +157,36 @@ FAR_CPUS = {"interrupt": OTHER}
 """The CPU of the far end, if the cause would delay it on the loop's CPU."""
 
 
-def is_planted(found: Culprit, planted: Culprit) -> bool:
+def is_planted(actual: Culprit, planted: Culprit) -> bool:
     return (
-        found.kind is planted.kind
-        and found.name.startswith(planted.name)
-        and found.mechanism == planted.mechanism
-        and found.until.startswith(planted.until)
-        and found.side == planted.side
+        actual.kind is planted.kind
+        and actual.name.startswith(planted.name)
+        and actual.mechanism == planted.mechanism
+        and actual.until.startswith(planted.until)
+        and actual.side == planted.side
     )
 
 
-def late(found: Sequence[Explanation]) -> list[Explanation]:
-    return [known for known in found if known.latency_ns > LATE_S / 2 * 1e9]
+def late(actual: Sequence[Explanation]) -> list[Explanation]:
+    return [known for known in actual if known.latency_ns > LATE_S / 2 * 1e9]
 
 
 @pytest.mark.parametrize("name", PLANTS)
 def test_the_planted_cause_is_named(name: str, engine: Path, tmp_path: Path) -> None:
     react, plant, culprit = PLANTS[name]
-    seen: list[tuple[Culprit, int, int]] = []
+    observed: list[tuple[Culprit, int, int]] = []
     for strength in STRENGTHS:
         with TwoNamespaces() as both:
             end, path = udp_far_end(both, react)
             with end, plant(both, strength):
                 end.prefer(FAR_CPUS.get(name, LOOP))
-                found = late(explained(engine, both, path, tmp_path))
-        if found:
-            most = max(ranked_culprits(found), key=lambda ranked: ranked.outliers)
-            seen.append((most.culprit, most.outliers, len(found)))
+                actual = late(explained(engine, both, path, tmp_path))
+        if actual:
+            most = max(ranked_culprits(actual), key=lambda ranked: ranked.outliers)
+            observed.append((most.culprit, most.outliers, len(actual)))
             if is_planted(most.culprit, culprit):
                 return
-    pytest.fail(f"{culprit} was not named: {seen}")
+    pytest.fail(f"{culprit} was not named: {observed}")
 
 
 class Capture:
@@ -234,15 +234,15 @@ def test_the_wire_and_the_device_took_as_long_as_a_capture_says(
     capture = Capture(both)
     with end:
         end.prefer(LOOP)
-        found = late(explained(engine, both, path, tmp_path))
+        actual = late(explained(engine, both, path, tmp_path))
     packets = capture.end()
     ratios: list[float] = []
-    for known in found:
+    for known in actual:
         moment = known.moment
-        within = [one for one in packets if moment.release_ns <= one[0] <= moment.end_ns]
+        within = [packet for packet in packets if moment.release_ns <= packet[0] <= moment.end_ns]
         sent, got = [at for at, out in within if out], [at for at, out in within if not out]
         parts = [part.ns for part in known.parts if part.culprit.kind is Kind.FAR_END]
         if sent and got and parts:
             ratios.append(parts[0] / (got[-1] - sent[0]))
-    assert len(ratios) >= len(found) / 2 > 0
+    assert len(ratios) >= len(actual) / 2 > 0
     assert statistics.median(ratios) == pytest.approx(1, abs=0.1)

@@ -73,14 +73,14 @@ def test_the_engine_gets_its_options() -> None:
     parameters = normalise(PROBE, {"peer": "10.0.0.1", "count": 5, "busy-poll": 50, "receive": "poll"}, "x")
     arguments = PROBE.arguments(parameters, None)
     assert arguments[0] == "path"
-    wanted = {
+    expected = {
         "--path=icmp:10.0.0.1",
         "--count=5",
         "--busy-poll-us=50",
         "--receive=poll",
         "--interval-ns=1000000",
     }
-    assert wanted <= set(arguments)
+    assert expected <= set(arguments)
     assert not any(word.startswith(("--duration", "--peer", "--explain")) for word in arguments)
     assert PROBE.expected_ns(parameters) == 5 * 1_000_000 + parameters.warm_up_ns
     explained = normalise(PROBE, {"peer": "10.0.0.1", "explain": True}, "x")
@@ -103,7 +103,7 @@ def test_the_time_of_a_device_does_not_look_like_throttling() -> None:
 
 
 def test_parameters_that_do_not_fit() -> None:
-    for written, says in (
+    for written, expected_text in (
         ({"interval": "19us"}, "interval"),
         ({"interval": "50us", "timeout": "10s"}, "timeout"),
         ({"interval": "2ms", "timeout": "1ms"}, "timeout"),
@@ -111,5 +111,5 @@ def test_parameters_that_do_not_fit() -> None:
         ({"size": 1473}, "size"),
         ({"explain-above": "1ms"}, "explain"),
     ):
-        with pytest.raises(InputError, match=says):
+        with pytest.raises(InputError, match=expected_text):
             normalise(PROBE, written, "x")

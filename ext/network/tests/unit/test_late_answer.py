@@ -64,36 +64,36 @@ def begun() -> Story:
 
 
 def parts(story: Story, us: float) -> dict[tuple[Kind, str], float]:
-    found = explained(story, us)
-    assert found.doubts == []
-    return {(part.culprit.kind, part.culprit.until): part.ns / 1000 for part in found.parts}
+    parts_ns = explained(story, us)
+    assert parts_ns.doubts == []
+    return {(part.culprit.kind, part.culprit.until): part.ns / 1000 for part in parts_ns.parts}
 
 
 def explained(story: Story, us: float) -> Explanation:
     symbols = Symbols((), ())
     whole = explain(story.moment(us), symbols)
-    found = divided(whole, symbols)
-    assert sum(part.ns for part in found.parts) == whole.latency_ns
-    assert all(part.ns == sum(end - start for start, end, _ in part.spans) for part in found.parts)
-    assert all(part_words(part) for part in found.parts)
-    return found
+    actual = divided(whole, symbols)
+    assert sum(part.ns for part in actual.parts) == whole.latency_ns
+    assert all(part.ns == sum(end - start for start, end, _ in part.spans) for part in actual.parts)
+    assert all(part_words(part) for part in actual.parts)
+    return actual
 
 
 def test_a_slow_device_is_the_wire_and_the_device() -> None:
     story = softirq(received(sent(begun()), 800, 805), 802, 810)
-    found = parts(story, 815)
-    assert found[Kind.FAR_END, ""] == pytest.approx(792)
-    assert found[Kind.SEND_QUEUE, ""] == found[Kind.DRIVER, ""] == pytest.approx(1)
-    assert found[Kind.PROTOCOL, ""] == pytest.approx(2)
+    parts_ns = parts(story, 815)
+    assert parts_ns[Kind.FAR_END, ""] == pytest.approx(792)
+    assert parts_ns[Kind.SEND_QUEUE, ""] == parts_ns[Kind.DRIVER, ""] == pytest.approx(1)
+    assert parts_ns[Kind.PROTOCOL, ""] == pytest.approx(2)
 
 
 def test_the_far_end_in_this_machine_ends_where_it_sends() -> None:
     story = softirq(received(sent(begun()), 804, 805, gives="napi_gro_receive_entry"), 802, 810)
     story.at(479, 0, "net_dev_start_xmit", skbaddr=ANSWER, name="far")
     story.at(480, 0, "net_dev_xmit", skbaddr=ANSWER, name="far")
-    found = parts(story, 815)
-    assert found[Kind.FAR_END, ""] == pytest.approx(472)
-    assert found[Kind.POLL, TIMER] == pytest.approx(321.5)
+    parts_ns = parts(story, 815)
+    assert parts_ns[Kind.FAR_END, ""] == pytest.approx(472)
+    assert parts_ns[Kind.POLL, TIMER] == pytest.approx(321.5)
     sides = {part.culprit.kind: part.culprit.side for part in explained(story, 815).parts}
     assert sides[Kind.FAR_END] == DEVICE
     assert sides[Kind.POLL] == sides[Kind.PROTOCOL] == SELF
@@ -152,15 +152,15 @@ def test_packets_of_another_interface_on_the_cpu_of_the_loop(steered: bool) -> N
         story.at(at, 1, name, skbaddr=FRAME, name="near")
     story.switch(612, 1, MEASURED, IDLE, state=1)
     softirq(received(story, 804, 805), 802, 810)
-    found = explained(story, 815)
-    packets = [part for part in found.parts if part.culprit.kind is Kind.SOFTIRQ]
+    parts_ns = explained(story, 815)
+    packets = [part for part in parts_ns.parts if part.culprit.kind is Kind.SOFTIRQ]
     assert [part.culprit.until for part in packets] == ["other"]
     assert packets[0].ns == pytest.approx(596_000, abs=6_000)
     assert packets[0].culprit.mechanism == ("RPS" if steered else "")
     assert packets[0].culprit.side == SELF
     words = culprit_name(packets[0].culprit)
     assert words == f"softirq NET_RX (packets of other{', steered by RPS' if steered else ''})"
-    ranked = next(one for one in ranked_culprits([found]) if one.culprit == packets[0].culprit)
+    ranked = next(item for item in ranked_culprits([parts_ns]) if item.culprit == packets[0].culprit)
     remedy = remedy_of(ranked, Facts())
     assert remedy is not None
     assert ("rps_cpus" if steered else "let another CPU handle the interrupts of other") in remedy.what
@@ -179,8 +179,8 @@ def test_a_queueing_discipline_and_the_flow_before_it(others: bool) -> None:
     story = softirq(received(sent(begun(), started=700), 800, 805), 802, 810)
     if others:
         story.at(300, 0, "net_dev_start_xmit", skbaddr=OTHER, name="near")
-    found = parts(story, 815)
-    assert found[Kind.SEND_QUEUE, OTHER_FLOWS if others else ""] == pytest.approx(694)
+    parts_ns = parts(story, 815)
+    assert parts_ns[Kind.SEND_QUEUE, OTHER_FLOWS if others else ""] == pytest.approx(694)
 
 
 def test_a_task_before_the_thread_that_polls() -> None:
@@ -190,8 +190,8 @@ def test_a_task_before_the_thread_that_polls() -> None:
     story.at(22, 0, "sched_waking", comm=NAPI[0], pid=NAPI[1], prio=NAPI[2], target_cpu=0)
     story.switch(900, 0, HOG, NAPI)
     received(story, 905, 907, gives="napi_gro_receive_entry")
-    found = parts(story, 915)
-    assert found[Kind.POLL_KEPT, NAPI[0]] == pytest.approx(877)
+    parts_ns = parts(story, 915)
+    assert parts_ns[Kind.POLL_KEPT, NAPI[0]] == pytest.approx(877)
     assert "task hog" in {part_words(part)[:8] for part in explained(story, 915).parts}
 
 
@@ -242,9 +242,9 @@ def test_a_late_send_is_the_machines_own() -> None:
     story.at(703, 1, "net_dev_start_xmit", skbaddr=FRAME, name="near")
     story.at(704, 1, "net_dev_xmit", skbaddr=FRAME, name="near").switch(706, 1, MEASURED, IDLE, state=1)
     softirq(received(story, 710, 713), 711, 720)
-    found = parts(story, 725)
-    assert found[Kind.TASK, ""] == pytest.approx(695, abs=4)
-    assert found[Kind.FAR_END, ""] == pytest.approx(6)
+    parts_ns = parts(story, 725)
+    assert parts_ns[Kind.TASK, ""] == pytest.approx(695, abs=4)
+    assert parts_ns[Kind.FAR_END, ""] == pytest.approx(6)
 
 
 def test_a_thread_that_polls_for_its_answer() -> None:
@@ -253,16 +253,16 @@ def test_a_thread_that_polls_for_its_answer() -> None:
     story.at(8, 1, "net_dev_xmit", skbaddr=FRAME, name="near")
     story.at(800, 0, "netif_rx", skbaddr=ANSWER, name="near")
     softirq(story, 802, 810).at(805, 0, "netif_receive_skb", skbaddr=ANSWER, name="near")
-    found = parts(story, 815)
-    assert found[Kind.FAR_END, ""] == pytest.approx(792)
-    assert found[Kind.OWN, ""] == pytest.approx(11, abs=1)
+    parts_ns = parts(story, 815)
+    assert parts_ns[Kind.FAR_END, ""] == pytest.approx(792)
+    assert parts_ns[Kind.OWN, ""] == pytest.approx(11, abs=1)
 
 
 def test_without_frames_the_time_is_not_split_and_a_note_says_so() -> None:
     story = received(begun().switch(5, 1, IDLE, MEASURED).switch(12, 1, MEASURED, IDLE, state=1), 800, 805)
-    found = explained(story, 815)
-    assert found.doubts == ["the trace does not show both frames"]
-    assert not {part.culprit.kind for part in found.parts} & {Kind.FAR_END, Kind.POLL}
+    parts_ns = explained(story, 815)
+    assert parts_ns.doubts == ["the trace does not show both frames"]
+    assert not {part.culprit.kind for part in parts_ns.parts} & {Kind.FAR_END, Kind.POLL}
 
 
 NAMES = (

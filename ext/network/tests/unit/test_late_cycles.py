@@ -57,9 +57,9 @@ def measured(cycles: Sequence[Cycle], **counts: int) -> tuple[Any, Windows]:
 def test_every_late_cycle_has_a_side() -> None:
     cycles = [GOOD] * 90 + [(0.02, 0.01, 4.0, 0.02)] * 5 + [(3.0, 0.01, 0.1, 0.02)] * 2
     step, windows = measured([*cycles, (0.5, 0.4, 0.3, 0.1)], lost=4, not_sent=3)
-    found = late_cycles(step, windows, MS)
-    assert found is not None
-    assert found.words == (
+    actual = late_cycles(step, windows, MS)
+    assert actual is not None
+    assert actual.words == (
         "card, wire or device: 9 of 15 late cycles (5 with wire and device alone above 1 ms, 4 lost); "
         "this machine itself (self): 5 (3 not sent, 2 with wake-up alone above 1 ms); "
         "several parts together: 1"
@@ -86,11 +86,11 @@ def test_a_step_without_counts() -> None:
 )
 def test_only_what_is_outside_has_a_remedy(late: Cycle, remedy: str | None) -> None:
     step, windows = measured([GOOD] * 9 + [late])
-    found = blame(step, windows, parse_requirement("response<=1ms"))
-    assert found is not None
-    assert (found.remedy or "").startswith(remedy or "")
-    assert (found.remedy is None) == (remedy is None)
-    assert found.time_share == 1
+    actual = blame(step, windows, parse_requirement("response<=1ms"))
+    assert actual is not None
+    assert (actual.remedy or "").startswith(remedy or "")
+    assert (actual.remedy is None) == (remedy is None)
+    assert actual.time_share == 1
 
 
 def test_a_requirement_on_another_metric() -> None:

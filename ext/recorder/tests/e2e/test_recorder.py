@@ -83,10 +83,10 @@ def instances(*recorders: subprocess.Popen[bytes]) -> list[str]:
 def test_a_program_is_recorded_through_restarts_and_kills(program: Path, tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     require = ("--require", "period=5ms latency<=1us")  # every cycle is late
-    said = tmp_path / "said"
+    reported = tmp_path / "said"
     alarm = Path("/usr/local/sbin") / f"rtgauge-test-alarm-{os.getpid()}"
     alarm.parent.mkdir(parents=True, exist_ok=True)
-    alarm.write_text(f'#!/bin/sh\necho "$1" >> {said}\n')
+    alarm.write_text(f'#!/bin/sh\necho "$1" >> {reported}\n')
     alarm.chmod(0o755)
     try:
         with recorder(folder, *require, "--on-trigger", str(alarm), "--trigger-every", "1ms") as first:
@@ -105,7 +105,7 @@ def test_a_program_is_recorded_through_restarts_and_kills(program: Path, tmp_pat
                     assert second.wait() == 0
     finally:
         alarm.unlink()
-    assert {"late", "ended"} <= set(said.read_text().split())
+    assert {"late", "ended"} <= set(reported.read_text().split())
     assert instances(first, second) == []
     shown = json.loads(good(rtgauge("show", folder, "--json")).stdout)
     counts = shown["counts"]
@@ -159,13 +159,13 @@ def test_a_thread_that_hangs_is_silent(program: Path, tmp_path: Path) -> None:
 def triggers(folder: Path) -> dict[str, bool]:
     """The triggers whose events are kept, and whether there are events."""
     opened = RecorderFolder.open(folder)
-    found: dict[str, bool] = {}
+    actual: dict[str, bool] = {}
     for number in sorted(opened.keeping.moments):
         head, line = opened.moment(number)
         document = json.loads(line)
         if document["kind"] == "triggered":
-            found |= dict.fromkeys(head.triggers, any(document["pages"].values()))
-    return found
+            actual |= dict.fromkeys(head.triggers, any(document["pages"].values()))
+    return actual
 
 
 def test_each_trigger_keeps_its_events(program: Path, tmp_path: Path) -> None:

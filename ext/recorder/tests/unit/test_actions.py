@@ -38,18 +38,18 @@ def test_a_command_gets_the_trigger_as_arguments_without_a_shell(
     monkeypatch.setattr(actions, "check_roots_file", lambda path: path)  # the test's folder may be anybody's
     counts: Counter[str] = Counter()
     script = program_of(tmp_path / "alarm", f'printf "%s|" "$@" > {tmp_path}/said')
-    done = Actions((str(script),), 60, lambda name: counts.update([name]))
-    done.act(LATE, None, 100.0)
-    done.close()
+    finished = Actions((str(script),), 60, lambda name: counts.update([name]))
+    finished.act(LATE, None, 100.0)
+    finished.close()
     assert (tmp_path / "said").read_text() == f"late|{LATE.detail}|"
     assert counts == {"commands_done": 1}
 
 
 def test_one_trigger_acts_at_a_time_and_others_are_counted() -> None:
     counts: Counter[str] = Counter()
-    done = Actions(("signal:USR1",), 60, lambda name: counts.update([name]))
+    finished = Actions(("signal:USR1",), 60, lambda name: counts.update([name]))
     for now_s in (100.0, 101.0, 159.0, 160.0, 161.0):
-        done.act(LATE, None, now_s)
+        finished.act(LATE, None, now_s)
     assert counts == {"triggers_without_action": 3, "signals_failed": 2}
 
 
@@ -58,19 +58,19 @@ def test_a_signal_goes_only_to_the_program_itself() -> None:
     process = subprocess.Popen([sys.executable, "-c", "import signal; signal.pause()"])
     start = start_of(process.pid)
     assert start is not None
-    done = Actions(("signal:TERM",), 0, lambda name: counts.update([name]))
-    done.act(LATE, Program(process.pid, start - 1), 1.0)
+    finished = Actions(("signal:TERM",), 0, lambda name: counts.update([name]))
+    finished.act(LATE, Program(process.pid, start - 1), 1.0)
     assert process.poll() is None
-    done.act(LATE, Program(process.pid, start), 2.0)
+    finished.act(LATE, Program(process.pid, start), 2.0)
     assert process.wait(60) == -signal.SIGTERM
     assert counts == {"signals_failed": 1, "signals_sent": 1}
 
 
 def test_freeze_ends_the_recording() -> None:
-    done = Actions(("freeze",), 60, lambda _: None)
-    assert not done.frozen
-    done.act(LATE, None, 1.0)
-    assert done.frozen
+    finished = Actions(("freeze",), 60, lambda _: None)
+    assert not finished.frozen
+    finished.act(LATE, None, 1.0)
+    assert finished.frozen
 
 
 def test_an_unknown_signal_is_refused() -> None:

@@ -32,8 +32,8 @@ def test_a_storm_is_judged_by_itself_and_forgiven_later() -> None:
 def test_while_it_takes_too_much_it_spares_and_says_so_once() -> None:
     counts: Counter[str] = Counter()
     budget = CpuBudget(0.005, counts)
-    said = [budget.look(after(counts, 60, 0.006)) for _ in range(24)]
-    assert budget.spares and [text is not None for text in said] == [True] + [False] * 23
+    reported = [budget.look(after(counts, 60, 0.006)) for _ in range(24)]
+    assert budget.spares and [text is not None for text in reported] == [True] + [False] * 23
 
 
 def test_within_its_budget_nothing_changes() -> None:

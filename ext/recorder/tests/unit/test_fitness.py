@@ -42,12 +42,12 @@ def test_each_planted_violation_is_found(words: tuple[str, ...], against: list[s
     command = [sys.executable, "-c", PROGRAM, *words]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:
         assert program.stdout is not None and program.stdout.readline() == "ready\n"
-        found = fitness(program.pid)
+        actual = fitness(program.pid)
         program.communicate("")
-    assert len(found.against) == len(against)
-    assert all(text in line for text, line in zip(against, found.against, strict=True))
-    assert ("fifo 7 real-time" in found.threads) == ("fifo" in words)
-    assert "user 0" in found.who
+    assert len(actual.against) == len(against)
+    assert all(text in line for text, line in zip(against, actual.against, strict=True))
+    assert ("fifo 7 real-time" in actual.threads) == ("fifo" in words)
+    assert "user 0" in actual.who
 
 
 def test_a_program_that_has_ended_has_no_facts() -> None:

@@ -138,10 +138,10 @@ def test_what_is_not_installed_cannot_be_removed(machine: Path) -> None:
 def test_systemd_understands_the_unit(tmp_path: Path) -> None:
     unit = tmp_path / "rtgauge-recorder-control.service"
     unit.write_text(unit_text("control", ["/bin/true", *OPTIONS]))
-    found = subprocess.run(
+    completed = subprocess.run(
         ["systemd-analyze", "verify", str(unit)], capture_output=True, text=True, check=False
     )
-    assert unit.name not in found.stderr and found.returncode == 0, found.stderr
+    assert unit.name not in completed.stderr and completed.returncode == 0, completed.stderr
 
 
 def test_the_service_arms_the_ring_of_a_kernel_that_has_one(
@@ -180,13 +180,13 @@ def test_systemd_calls_the_service_no_worse_than_medium(machine: Path) -> None:
     install("control", ["--program", "control"])
     unit = machine / "etc/systemd/system/rtgauge-recorder-control.service"
     command = [str(SYSTEMD_ANALYZE), "security", "--offline=true", "--no-pager", str(unit)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    assert float(done.stdout.rsplit(": ", 1)[1].split()[0]) <= 5
+    completed = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert float(completed.stdout.rsplit(": ", 1)[1].split()[0]) <= 5
 
 
 def test_the_command_installs_and_refuses_what_run_would_refuse(machine: Path) -> None:
-    done = invoke("recorder", "install", "control", "--program", "control", "--keep", "50MiB")
-    assert done.returncode == 0, "with or without --"
+    completed = invoke("recorder", "install", "control", "--program", "control", "--keep", "50MiB")
+    assert completed.returncode == 0, "with or without --"
     assert len(files(machine)) == 2
     for words, why in (
         (["--sneaky"], "No such option"),

@@ -61,7 +61,7 @@ def ended(events: list[Event]) -> BootEnd:
     return end
 
 
-def said(time_ms: float, text: str, cpu: int = 0) -> Event:
+def console_line(time_ms: float, text: str, cpu: int = 0) -> Event:
     return event(time_ms, cpu, "console", 9, msg=f"{text}\n")
 
 
@@ -131,7 +131,7 @@ def test_an_idle_cpu_that_records_nothing_did_not_hang() -> None:
     ],
 )  # fmt: skip
 def test_the_kernels_messages_say_how_it_ended(messages: list[str], ending: str, why: str) -> None:
-    texts = [said(10 + at, text) for at, text in enumerate(messages)]
+    texts = [console_line(10 + at, text) for at, text in enumerate(messages)]
     end = ended([switch(1, 0, IDLE, SHELL), *texts])
     assert (end.ending, end.why) == (ending, why)
     assert [message.text for message in end.messages] == messages
@@ -187,6 +187,6 @@ def test_control_characters_of_a_task_do_not_reach_the_terminal() -> None:
     evil = (7, "\x1b[2Jhog", 49)
     out = StringIO()
     print_boot_end(
-        ended([switch(1, 0, IDLE, evil), said(2, "\x1b]0;x\x07")]), Console(file=out), details=True
+        ended([switch(1, 0, IDLE, evil), console_line(2, "\x1b]0;x\x07")]), Console(file=out), details=True
     )
     assert "\x1b" not in out.getvalue()

@@ -98,9 +98,9 @@ def check(path: Path, kept: Kept) -> None:
     stretches = [*again.stretches, *again.minutes]
     rounds = sum(each.count for stretch in stretches for each in stretch.figures) // PER_ROUND
     assert kept.rounds <= rounds <= kept.rounds + 1
-    found = {each.number: each.latency_ns for each in again.keeping.moments.values()}
-    assert kept.moments.items() <= found.items() or kept.new in found.values()
-    assert set(found.values()) - {kept.new} <= set(kept.moments.values())
+    actual = {each.number: each.latency_ns for each in again.keeping.moments.values()}
+    assert kept.moments.items() <= actual.items() or kept.new in actual.values()
+    assert set(actual.values()) - {kept.new} <= set(kept.moments.values())
     assert again.damaged <= 1 and again.bytes <= 2 * MIB
     clock = DrivenClock()
     recording = recording_of(again, clock)

@@ -11,7 +11,7 @@ import pytest
 
 from rtgauge.errors import InputError
 from rtgauge_ext.recorder import program
-from rtgauge_ext.recorder.program import Program, WantedProgram, start_of
+from rtgauge_ext.recorder.program import Program, ProgramChoice, start_of
 from rtgauge_ext.recorder.triggers import Silence, slices_of
 
 if TYPE_CHECKING:
@@ -36,13 +36,13 @@ def running() -> Iterator[subprocess.Popen[str]]:
 
 
 def test_a_program_is_found_by_name_until_it_ends(running: subprocess.Popen[str]) -> None:
-    found = WantedProgram(name="recorded").find()
-    assert [each.pid for each in found] == [running.pid]
-    assert WantedProgram(pid=running.pid).find() == found and found[0].lives
+    actual = ProgramChoice(name="recorded").find()
+    assert [each.pid for each in actual] == [running.pid]
+    assert ProgramChoice(pid=running.pid).find() == actual and actual[0].lives
     running.kill()
     running.wait()
-    assert WantedProgram(name="recorded").find() == [] == WantedProgram(pid=running.pid).find()
-    assert not found[0].lives
+    assert ProgramChoice(name="recorded").find() == [] == ProgramChoice(pid=running.pid).find()
+    assert not actual[0].lives
 
 
 def test_a_program_is_found_by_its_unit(
@@ -51,10 +51,10 @@ def test_a_program_is_found_by_its_unit(
     monkeypatch.setattr(program, "CGROUPS", tmp_path)
     group = tmp_path / "system.slice" / "control.service"
     group.mkdir(parents=True)
-    assert WantedProgram(unit="control").find() == []
+    assert ProgramChoice(unit="control").find() == []
     (group / "cgroup.procs").write_text(f"{2**22}\n{running.pid}\n")
-    assert [each.pid for each in WantedProgram(unit="control.service").find()] == [running.pid]
-    assert WantedProgram(unit="other").find() == []
+    assert [each.pid for each in ProgramChoice(unit="control.service").find()] == [running.pid]
+    assert ProgramChoice(unit="other").find() == []
 
 
 def test_a_unit_is_not_looked_for_among_the_groups_of_users(
@@ -64,35 +64,35 @@ def test_a_unit_is_not_looked_for_among_the_groups_of_users(
     theirs = tmp_path / "user.slice/user-1000.slice/user@1000.service/app.slice/control.service"
     theirs.mkdir(parents=True)
     (theirs / "cgroup.procs").write_text("1\n")
-    assert WantedProgram(unit="control").find() == []
+    assert ProgramChoice(unit="control").find() == []
     group = tmp_path / "system.slice/control.service"
     group.mkdir(parents=True)
     (group / "cgroup.procs").write_text(f"{running.pid}\n")
-    assert [each.pid for each in WantedProgram(unit="control").find()] == [running.pid]
+    assert [each.pid for each in ProgramChoice(unit="control").find()] == [running.pid]
 
 
 def test_exactly_one_program_must_be_named() -> None:
     for given in ({}, {"pid": 1, "name": "x"}):
         with pytest.raises(InputError, match="say which program"):
-            WantedProgram(**given)  # type: ignore[arg-type]
+            ProgramChoice(**given)  # type: ignore[arg-type]
     with pytest.raises(InputError, match="not the name of a unit"):
-        WantedProgram(unit="../x")
+        ProgramChoice(unit="../x")
 
 
 def test_the_slices_of_a_thread_are_read_by_its_name(running: subprocess.Popen[str]) -> None:
     start = start_of(running.pid)
     assert start is not None
-    found = slices_of(Program(running.pid, start), {"recorded"})
-    assert list(found) == [f"recorded ({running.pid})"] and found.popitem()[1] > 0
+    actual = slices_of(Program(running.pid, start), {"recorded"})
+    assert list(actual) == [f"recorded ({running.pid})"] and actual.popitem()[1] > 0
     assert slices_of(Program(running.pid, start), {"other"}) == {}
 
 
 def test_a_thread_is_silent_once_until_it_runs_again() -> None:
     silence = Silence(5, MS)
-    told: list[tuple[int, str]] = []
+    reported: list[tuple[int, str]] = []
     for now_ms in range(40):
         runs = now_ms < 10 or now_ms >= 25
         slices = {"control (7)": now_ms if runs else 9, "io (8)": now_ms}
-        told += [(now_ms, each.detail) for each in silence.look(slices, now_ms * MS)]
-    assert told == [(14, "control (7) did not get a CPU for 5 periods")]
+        reported += [(now_ms, each.detail) for each in silence.look(slices, now_ms * MS)]
+    assert reported == [(14, "control (7) did not get a CPU for 5 periods")]
     assert silence.look({}, 40 * MS) == [] == silence.look({"control (7)": 1}, 60 * MS), "a new thread"

@@ -29,7 +29,7 @@ from rtgauge.units import format_time
 from rtgauge.verdict.next_step import PastRun
 from rtgauge_ext.recorder.command import what_runs
 from rtgauge_ext.recorder.folder import RecorderFolder
-from rtgauge_ext.recorder.program import WantedProgram
+from rtgauge_ext.recorder.program import ProgramChoice
 from rtgauge_ext.recorder.record import make_record
 from rtgauge_ext.recorder.report import late_activations, latest_table, lines
 
@@ -95,10 +95,10 @@ def test_a_damaged_source_costs_its_own_boot_only(tmp_path: Path) -> None:
     first, second = dict.fromkeys(each.source for each in (*folder.stretches, *folder.minutes))
     folder.close()
     (tmp_path / "folder/sources" / first).write_bytes(b"\0" * 100)
-    said: list[str] = []
+    reported: list[str] = []
     reader = RecorderFolder.open(tmp_path / "folder")
-    assert len(Record.open(make_record(reader, tmp_path / "runs", ["rtgauge"], said.append)).steps) == 1
-    assert len(said) == 1 and first in said[0]
+    assert len(Record.open(make_record(reader, tmp_path / "runs", ["rtgauge"], reported.append)).steps) == 1
+    assert len(reported) == 1 and first in reported[0]
     (tmp_path / "folder/sources" / second).write_bytes(b"\0" * 100)
     with pytest.raises(RecordError, match="damaged"):
         make_record(RecorderFolder.open(tmp_path / "folder"), tmp_path / "runs", ["rtgauge"])
@@ -140,10 +140,10 @@ def test_late_activations_without_a_moment_count(tmp_path: Path) -> None:
 
 def test_a_recorder_without_its_program_says_so(tmp_path: Path) -> None:
     name = f"none{tmp_path.name[-9:]}"
-    assert what_runs(WantedProgram(name=name)) == f"nothing yet, because no program fits --program {name},"
-    assert what_runs(WantedProgram(pid=os.getpid())) == f"process {os.getpid()}"
+    assert what_runs(ProgramChoice(name=name)) == f"nothing yet, because no program fits --program {name},"
+    assert what_runs(ProgramChoice(pid=os.getpid())) == f"process {os.getpid()}"
     with pytest.raises(InputError, match="no process has the ID"):
-        what_runs(WantedProgram(pid=2**22))
+        what_runs(ProgramChoice(pid=2**22))
 
 
 def test_the_folder_can_be_imported_while_it_is_written(tmp_path: Path) -> None:
@@ -172,8 +172,8 @@ def test_show_lists_the_contents_of_the_folder(
     resumer = resumer_of(tmp_path / "folder")
     assert resumer is not None and resumer.show is not None
     resumer.show(tmp_path / "folder", as_json)
-    said = capsys.readouterr().out
-    assert ('"watched_ns": 7200000000000' if as_json else "watched for 2 h") in said
+    reported = capsys.readouterr().out
+    assert ('"watched_ns": 7200000000000' if as_json else "watched for 2 h") in reported
 
 
 def test_the_last_kept_latencies_begin_with_the_newest(tmp_path: Path) -> None:
@@ -211,6 +211,6 @@ def test_show_escapes_names_of_threads_and_details_of_events(
     resumer = resumer_of(tmp_path / "folder")
     assert resumer is not None and resumer.show is not None
     resumer.show(tmp_path / "folder", False)
-    said = capsys.readouterr().out
-    assert "\x1b" not in said
-    assert "of a\\u001b[31mb\\nc, of 10" in said and "engine failed: d\\u001b[2Je\\nf" in said
+    reported = capsys.readouterr().out
+    assert "\x1b" not in reported
+    assert "of a\\u001b[31mb\\nc, of 10" in reported and "engine failed: d\\u001b[2Je\\nf" in reported

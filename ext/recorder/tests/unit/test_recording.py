@@ -181,8 +181,8 @@ def test_a_kill_loses_nothing_that_was_written(tmp_path: Path) -> None:
         recording.tick("watched")
         killed = RecorderFolder.open(tmp_path / "folder")
         stretches = [*killed.stretches, *killed.minutes]
-        seen = sum(each.count for stretch in stretches for each in stretch.figures)
-        assert seen == minute * (minute + 1) // 2
+        observed = sum(each.count for stretch in stretches for each in stretch.figures)
+        assert observed == minute * (minute + 1) // 2
         assert len(killed.keeping.moments) == minute // 10
         assert killed.damaged == 0
     assert folder.stretches and folder.minutes, "there were folded hours, and minutes of the present one"

@@ -13,7 +13,7 @@ from rtgauge.errors import InputError, MeasureError
 from rtgauge.target.ssh_connection import CommandOutput
 from rtgauge_ext.recorder import command, remote
 from rtgauge_ext.recorder.folder import Settings
-from rtgauge_ext.recorder.program import WantedProgram
+from rtgauge_ext.recorder.program import ProgramChoice
 from rtgauge_ext.recorder.recorder import Options
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ SETTINGS = Settings(program="--unit control", keep_bytes=8 << 20, command=["rtga
 
 
 def test_the_engine_gets_what_it_does_not_choose_itself() -> None:
-    options = Options(wanted=WantedProgram(unit="control"), watch={"period": "1ms"}, for_ns=7)
+    options = Options(wanted=ProgramChoice(unit="control"), watch={"period": "1ms"}, for_ns=7)
     words = remote.service_command("flight", options, SETTINGS)
     assert words[0] == "/usr/local/lib/rtgauge/recorder-flight"
     assert {"--unit=control.service", "--for-ns=7", f"--keep-bytes={8 << 20}"} < set(words)
@@ -90,13 +90,13 @@ def install_on(target: Path) -> tuple[int, str]:
         (str(remote.UNITS), "etc"),
     ):
         script = script.replace(place, f"{target}/{there}")
-    done = subprocess.run(
+    completed = subprocess.run(
         ["sh", "-c", script, "sh", "x.service", "recorder-x", str(target / "engine")],
         input=b"unit",
         stdout=subprocess.PIPE,
         check=False,
     )
-    return done.returncode, done.stdout.decode().strip()
+    return completed.returncode, completed.stdout.decode().strip()
 
 
 def test_the_engine_is_copied_into_a_folder_of_root(target: Path) -> None:

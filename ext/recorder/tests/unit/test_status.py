@@ -31,9 +31,9 @@ def test_the_status_comes_again_only_when_the_folder_has_changed(tmp_path: Path)
             clock.pass_ns(SECOND)
             taker.take(moment(clock, "irq 31", 99_000))
 
-    found = changes(tmp_path / "folder", wait)
-    assert not next(found).tables[0].rows
-    assert next(found).tables[0].rows[0][-1] == "irq 31"
+    report = changes(tmp_path / "folder", wait)
+    assert not next(report).tables[0].rows
+    assert next(report).tables[0].rows[0][-1] == "irq 31"
     assert looks == 3
 
 

@@ -46,9 +46,9 @@ def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(os, "fsync", _synced)
 
 
-def answer(taker: Taker, clock: DrivenClock, said: str, culprit: str = "task hog") -> None:
+def answer(taker: Taker, clock: DrivenClock, reported: str, culprit: str = "task hog") -> None:
     """Take what an engine answers to a request."""
-    word, time, thread, number = said.split()
+    word, time, thread, number = reported.split()
     assert word == "moment"
     line = json.loads(moment(clock, culprit, 100_000_000, size=2_000))
     line |= {"kind": "triggered", "request": int(number), "thread": int(thread), "end_ns": int(time)}
@@ -59,21 +59,21 @@ def answer(taker: Taker, clock: DrivenClock, said: str, culprit: str = "task hog
 def test_each_of_1000_triggers_is_kept_with_its_events(tmp_path: Path, apart_ns: int) -> None:
     clock = DrivenClock()
     folder = folder_of(tmp_path / "folder")
-    told: list[Trigger] = []
-    recording = recording_of(folder, clock, on_trigger=told.append)
+    reported: list[Trigger] = []
+    recording = recording_of(folder, clock, on_trigger=reported.append)
     taker = begin(recording, clock)
-    said: list[str] = []
+    reported_text: list[str] = []
     sent = [Trigger("message", f"number {number}") for number in range(1000)]
     for trigger in sent:
         clock.pass_ns(apart_ns)
-        recording.ask(trigger, lambda word: said.append(word) is None)
-        if len(said) == 3:  # the engine answers later
-            answer(taker, clock, said.pop(0))
-    for word in said:
+        recording.ask(trigger, lambda word: reported_text.append(word) is None)
+        if len(reported_text) == 3:  # the engine answers later
+            answer(taker, clock, reported_text.pop(0))
+    for word in reported_text:
         answer(taker, clock, word)
     recording.forget_requests(all_of=True)
     recording.name_more()
-    assert told == sent
+    assert reported == sent
     folder.close()
     again = RecorderFolder.open(tmp_path / "folder")
     heads = [again.moment(number).head for number in sorted(again.keeping.moments)]
@@ -139,11 +139,11 @@ def test_a_storm_of_triggers_pushes_no_latency_out(tmp_path: Path) -> None:
 def test_a_file_above_its_threshold_triggers_once_until_it_was_below(tmp_path: Path) -> None:
     file = tmp_path / "temperature"
     threshold = Threshold.parse(f"{file}>80.5")
-    found: list[bool] = []
+    actual: list[bool] = []
     for text in ("79", "81\n", "82", "nothing", "80.5", "90 degrees"):
         file.write_text(text)
-        found.append(threshold.look() is not None)
-    assert found == [False, True, False, False, False, True]
+        actual.append(threshold.look() is not None)
+    assert actual == [False, True, False, False, False, True]
     file.unlink()
     assert threshold.look() is None
 
@@ -151,12 +151,12 @@ def test_a_file_above_its_threshold_triggers_once_until_it_was_below(tmp_path: P
 def test_a_counter_triggers_each_time_it_has_grown(tmp_path: Path) -> None:
     file = tmp_path / "rx_errors"
     threshold = Threshold.parse(f"{file}+2")
-    found: list[str] = []
+    actual: list[str] = []
     for number in (100, 101, 102, 102, 110, 0, 1, 2):  # it begins anew at 0
         file.write_text(f"{number}\n")
         trigger = threshold.look()
-        found.append("" if trigger is None else trigger.detail.partition(" has ")[2])
-    assert found == [
+        actual.append("" if trigger is None else trigger.detail.partition(" has ")[2])
+    assert actual == [
         "",
         "",
         "grown from 100 to 102",

@@ -32,8 +32,8 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
 
 def test_watch_records_with_the_options_of_the_recorder(recorded: list[tuple[object, ...]]) -> None:
     words = ("--threads", "loop", "--cycle", "read", "--require", REQUIRE, "--keep", "20MiB")
-    done = invoke("watch", "--program", "control", "--for", "30d", "--budget-cpu", "1%", *words)
-    assert done.returncode == EXIT_OK, done.stderr
+    completed = invoke("watch", "--program", "control", "--for", "30d", "--budget-cpu", "1%", *words)
+    assert completed.returncode == EXIT_OK, completed.stderr
     program = ProgramOptions(program="control", threads="loop", cycle="read", require=REQUIRE)
     assert recorded == [(program, Keep(for_="30d", keep="20MiB", budget_cpu="1%"), Triggers())]
 
@@ -71,6 +71,6 @@ def test_watch_installs_the_recorder_as_a_service(monkeypatch: pytest.MonkeyPatc
 def test_what_does_not_go_together_is_refused(
     words: Sequence[str], message: str, recorded: list[tuple[object, ...]]
 ) -> None:
-    done = invoke("watch", "--pid", "812", *words)
-    assert done.returncode == EXIT_INPUT and message in done.stderr
+    completed = invoke("watch", "--pid", "812", *words)
+    assert completed.returncode == EXIT_INPUT and message in completed.stderr
     assert recorded == []

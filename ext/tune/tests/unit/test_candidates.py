@@ -192,6 +192,6 @@ def test_a_cache_is_divided_once_resctrl_is_mounted() -> None:
         "/sys/fs/resctrl/info/L3/min_cbm_bits": "1\n",
         "/sys/fs/resctrl/schemata": "    L3:0=fff\n",
     }
-    found = offered(files | {path: {"text": text} for path, text in mounted.items()}, cpus="2-3")
-    assert "cache-allocation" in names(found)
-    assert "memory-bandwidth" not in names(found)
+    offer_made = offered(files | {path: {"text": text} for path, text in mounted.items()}, cpus="2-3")
+    assert "cache-allocation" in names(offer_made)
+    assert "memory-bandwidth" not in names(offer_made)

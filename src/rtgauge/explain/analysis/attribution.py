@@ -144,7 +144,7 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
     A wait for another thread, without a lock, is explained only from the time at which an interrupt woke the
     first waker.
     """
-    table, missed = with_missed_switches(moment.table, _seen_running(moment))
+    table, missed = with_missed_switches(moment.table, _thread_at_end(moment))
     moment = replace(moment, table=table)
     apart_ns = INSTANCES_APART_NS if moment.is_wait else 0
     calls = Calls.of_table(table, moment.release_ns)
@@ -184,14 +184,14 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
     parts: dict[Culprit, Part] = {}
     doubts: list[str] = []
     for link in links:
-        seen = scene if link.thread == moment.thread else _of_owner(scene, link)
+        owner_scene = scene if link.thread == moment.thread else _of_owner(scene, link)
         for piece in link.path.pieces:
-            for span, lost in _known(seen, piece):
+            for span, lost in _known(owner_scene, piece):
                 unknown = Part(Culprit(Kind.UNATTRIBUTED), span.end_ns - span.start_ns)
-                for part in [unknown] if lost else _parts(seen, piece, span):
+                for part in [unknown] if lost else _parts(owner_scene, piece, span):
                     culprit = part.culprit
-                    if seen is not scene:
-                        culprit = _owner(seen, link, piece, culprit)
+                    if owner_scene is not scene:
+                        culprit = _owner(owner_scene, link, piece, culprit)
                     known = parts.setdefault(culprit, Part(culprit))
                     known.ns += part.ns
                     known.uncertain_ns += part.uncertain_ns
@@ -363,7 +363,7 @@ def _follows(scene: _Scene, thread: int, piece: Piece) -> bool:
     )
 
 
-def _seen_running(moment: Moment) -> Running | None:
+def _thread_at_end(moment: Moment) -> Running | None:
     """Return the thread that measured a latency, which was running at the end.
 
     Return None unless the thread was woken and no later switch shows it running. A switch to the thread up to
@@ -537,14 +537,14 @@ def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
     if culprit.kind is Kind.FAULT_OR_OWN:
         return _after_fault(scene, piece, span, culprit)
     part = Part(culprit, span.end_ns - span.start_ns)
-    found: Interrupted | None = None
+    interrupted: Interrupted | None = None
     if part.culprit.kind is Kind.INTERRUPTS_OFF and span.context.irqs_off is None:
-        found = _found_by_timer(scene, piece)
+        interrupted = _timer_interrupt(scene, piece)
     elif part.culprit.kind is Kind.PREEMPTION_OFF and span.context.preemption_off is None:
         woke = line.before(piece.since_ns).interrupt
         since_ns = piece.since_ns if woke is None or woke.since_ns is None else woke.since_ns
-        found = line.interrupted(since_ns, piece.end_ns)  # woken by this timer or a later one
-    functions = (span.context.irqs_off, span.context.preemption_off, found and found.function)
+        interrupted = line.interrupted(since_ns, piece.end_ns)  # woken by this timer or a later one
+    functions = (span.context.irqs_off, span.context.preemption_off, interrupted and interrupted.function)
     part.where |= {name for name in functions if name is not None}
     if part.culprit.kind is Kind.NO_SOFTWARE:
         part.cpus = {piece.cpu}
@@ -737,14 +737,16 @@ def _late(scene: _Scene, piece: Piece, span: Span) -> Culprit:
         return _of_task(Kind.INTERRUPTS_OFF, task)
     if task is not None and task.idle:
         return _idle(context)
-    found = _found_by_timer(scene, piece)
-    if found is not None:
+    interrupted = _timer_interrupt(scene, piece)
+    if interrupted is not None:
         # The kernel function kept the interrupt out until now. A program cannot do this.
-        return Culprit(Kind.NO_SOFTWARE) if found.function is None else _of_task(Kind.INTERRUPTS_OFF, task)
+        return (
+            Culprit(Kind.NO_SOFTWARE) if interrupted.function is None else _of_task(Kind.INTERRUPTS_OFF, task)
+        )
     return Culprit(Kind.NO_SOFTWARE) if scene.interrupts_traced else _of_task(Kind.TIMER_LATE, task)
 
 
-def _found_by_timer(scene: _Scene, piece: Piece) -> Interrupted | None:
+def _timer_interrupt(scene: _Scene, piece: Piece) -> Interrupted | None:
     """Return what the late timer interrupted; None if no stack trace shows it."""
     line = scene.timelines[piece.cpu]
     entry = line.before(piece.end_ns).interrupt

@@ -100,7 +100,7 @@ class ExplainedStep:
 
 def explained_steps(record: Record, steps: Sequence[Step] | None = None) -> list[ExplainedStep]:
     """Return the steps with explanations. Raises RecordError for a damaged record."""
-    found: list[ExplainedStep] = []
+    explained: list[ExplainedStep] = []
     for step in record.steps if steps is None else steps:
         file = record.moments(step)
         if file is not None:
@@ -113,8 +113,8 @@ def explained_steps(record: Record, steps: Sequence[Step] | None = None) -> list
                 known for known in named if not known.moment.is_wait and not known.moment.is_triggered
             ]
             blocked = [known for known in named if known.moment.is_wait and known.latency_ns > 0]
-            found.append(ExplainedStep(step, latencies, symbols, blocked, triggered))
-    return found
+            explained.append(ExplainedStep(step, latencies, symbols, blocked, triggered))
+    return explained
 
 
 def host_may_have_run(step: Step, facts: Facts) -> bool:
@@ -201,8 +201,8 @@ def _explanations(file: MomentFile, divides: str) -> tuple[tuple[Explanation, ..
     formats = TraceFormats.read(file.formats)
     explanations: list[Explanation] = []
     for document in file.moments():
-        found = explain(read_moment(formats, document), formats.symbols)
-        explanations.append(found if divided is None else divided(found, formats.symbols))
+        explanation = explain(read_moment(formats, document), formats.symbols)
+        explanations.append(explanation if divided is None else divided(explanation, formats.symbols))
         worst = max(
             explanations,
             key=lambda known: (not known.moment.is_wait and not known.moment.is_triggered, known.latency_ns),

@@ -21,15 +21,15 @@ def run_times(events: Sequence[Event]) -> tuple[RunTime, ...]:
     """
     task: dict[int, int] = {}
     since_ns: dict[int, int] = {}
-    found: list[RunTime] = []
+    runs: list[RunTime] = []
     for event in events:
         if event.name == "sched_switch":
             task[event.cpu], since_ns[event.cpu] = event.number("next_pid"), event.time_ns
         elif event.name == "sched_stat_runtime" and task.get(event.cpu) == event.number("pid"):
             start_ns, since_ns[event.cpu] = since_ns[event.cpu], event.time_ns
             lost_ns = event.time_ns - start_ns - event.number("runtime")
-            found.append(RunTime(event.cpu, start_ns, event.time_ns, max(0, lost_ns)))
-    return tuple(found)
+            runs.append(RunTime(event.cpu, start_ns, event.time_ns, max(0, lost_ns)))
+    return tuple(runs)
 
 
 def host_doubts(explanation: Explanation, tolerance_ns: int, *, counts_exclude_steal: bool) -> list[str]:

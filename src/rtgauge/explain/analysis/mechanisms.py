@@ -95,7 +95,9 @@ class Mechanism:
         """The names of its costliest culprits: "python, tokio and 3 more"; empty if they have none."""
         culprits = [known.culprit for known in self.culprits if known.culprit.name or known.culprit.number]
         named = list(
-            dict.fromkeys(culprit_name(one) if one.kind in HANDLERS else one.name for one in culprits)
+            dict.fromkeys(
+                culprit_name(culprit) if culprit.kind in HANDLERS else culprit.name for culprit in culprits
+            )
         )
         more = f" and {len(named) - MOST_NAMED} more" if len(named) > MOST_NAMED else ""
         return ", ".join(named[:MOST_NAMED]) + more
@@ -129,21 +131,21 @@ def cause_words(ranked: Sequence[RankedCulprit], *, virtual: bool) -> str | None
     several with their shares; None if no mechanism took enough.
     """
     every = mechanisms(ranked, virtual=virtual)
-    found = [known for known in every if known.time_share >= LEAST_SHARE]
-    found.sort(key=lambda known: -known.time_share)
-    if not found:
+    large = [known for known in every if known.time_share >= LEAST_SHARE]
+    large.sort(key=lambda known: -known.time_share)
+    if not large:
         return None
-    first = found[0]
+    first = large[0]
     if first.words == WORDS[Kind.TASK] and len(first.culprits) == 1:
         culprit = first.culprits[0].culprit
         pid = "" if culprit.pid is None else f"pid {culprit.pid}"
         about = [pid, priority_words(culprit.priority), culprit.side]
         known = ", ".join(word for word in about if word)
         words = f"{culprit.name}{f' ({known})' if known else ''} ran instead"
-        if len(found) == 1 or first.time_share > 1 - LEAST_SHARE:
+        if len(large) == 1 or first.time_share > 1 - LEAST_SHARE:
             return f"{words}: {format_share(first.time_share)} of the late time"
-        return ", ".join([f"{words} ({format_share(first.time_share)})", *map(_with_share, found[1:])])
-    return ", ".join(map(_with_share, found))
+        return ", ".join([f"{words} ({format_share(first.time_share)})", *map(_with_share, large[1:])])
+    return ", ".join(map(_with_share, large))
 
 
 def _with_share(mechanism: Mechanism) -> str:

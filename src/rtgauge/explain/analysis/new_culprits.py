@@ -29,7 +29,7 @@ def new_culprits(record: Record) -> list[NewCulprit]:
     from rtgauge.explain.analysis.explanation import Culprit, culprit_name
     from rtgauge.explain.analysis.ranking import general
 
-    found: tuple[dict[Culprit, list[tuple[int, int]]], ...] = (defaultdict(list), defaultdict(list))
+    times_of_sides: tuple[dict[Culprit, list[tuple[int, int]]], ...] = (defaultdict(list), defaultdict(list))
     runs: tuple[set[int], set[int]] = (set(), set())
     for explained in explained_steps(record, steps):
         repeat = explained.step.key.repeat
@@ -37,13 +37,13 @@ def new_culprits(record: Record) -> list[NewCulprit]:
         runs[side].add(repeat)
         for explanation in explained.explanations:
             culprit = general(explanation.main.culprit)
-            found[side][culprit].append((repeat, explanation.latency_ns))
+            times_of_sides[side][culprit].append((repeat, explanation.latency_ns))
     share = len(runs[1]) / max(1, len(runs[0]) + len(runs[1]))
-    culprits = {**found[0], **found[1]}
+    culprits = {**times_of_sides[0], **times_of_sides[1]}
     named: list[NewCulprit] = []
-    for culprit, latencies in found[1].items():
+    for culprit, latencies in times_of_sides[1].items():
         having = len({repeat for repeat, _ in latencies})
-        if culprit in found[0] or not runs[0] or share**having * len(culprits) > CHANCE:
+        if culprit in times_of_sides[0] or not runs[0] or share**having * len(culprits) > CHANCE:
             continue
         named.append(
             NewCulprit(

@@ -76,15 +76,15 @@ def cpu_quota(moment: Moment, path: ThreadPath, tolerance_ns: int, symbols: Symb
         free = [(start, within[-1]) for start, within in throttled if within]
     for only_certain in (True, False):
         for known in tuple(left):
-            found, certain = _placed(known, free, moment.release_ns, tolerance_ns)
+            throttlings, certain = _placed(known, free, moment.release_ns, tolerance_ns)
             if only_certain and not certain:
                 continue
             left.remove(known)
-            free = [wait for wait in free if all(wait[0] != start for start, _ in found)]
-            spans += found
+            free = [wait for wait in free if all(wait[0] != start for start, _ in throttlings)]
+            spans += throttlings
             if not certain:
                 open_ns += known.ns
-                placed_ns += sum(end - start for start, end in found)
+                placed_ns += sum(end - start for start, end in throttlings)
     doubt = (
         ""
         if placed_ns <= tolerance_ns
@@ -104,7 +104,7 @@ def _exact(
     """Return the throttled time of the only wait that began as long before a timer that ends throttling as
     the kernel counted; None if there is no such wait, or several.
     """
-    found = [
+    exact = [
         (start, min(end, start + known.ns))
         for start, end in waits
         if any(
@@ -114,7 +114,7 @@ def _exact(
             for at in ends
         )
     ]
-    return found[0] if known.times == 1 and len(found) == 1 else None
+    return exact[0] if known.times == 1 and len(exact) == 1 else None
 
 
 def _placed(
@@ -137,15 +137,15 @@ def _placed(
         key=_length,
         reverse=True,
     )
-    found: list[tuple[int, int]] = []
+    spans: list[tuple[int, int]] = []
     left_ns = known.ns
     for start, end in possible[: known.times]:
         if left_ns <= 0:
             break
-        found.append((start, min(end, start + left_ns, known.until_ns)))
+        spans.append((start, min(end, start + left_ns, known.until_ns)))
         left_ns -= end - start
     all_ns = sum(end - start for start, end in possible)
-    return found, not may_precede and abs(all_ns - known.ns) <= tolerance_ns
+    return spans, not may_precede and abs(all_ns - known.ns) <= tolerance_ns
 
 
 def _length(wait: tuple[int, int]) -> int:
@@ -212,8 +212,8 @@ def server_of(events: Iterable[Event], cpu: int, start_ns: int, end_ns: int) -> 
         for event in of_servers
         if event.name in _BEGINS and start_ns - LONGEST_SERVED_NS <= event.time_ns <= start_ns
     ]
-    found = [*begun[-1:], *ended[-1:]]
-    return SERVERS[found[-1].number("type")] if found else ""
+    spans = [*begun[-1:], *ended[-1:]]
+    return SERVERS[spans[-1].number("type")] if spans else ""
 
 
 MEMORY_LOCK = "mmap_lock"

@@ -102,7 +102,7 @@ def _rows(
     threads = set[str]() if step is None else {loop.task for loop in loops_of(step)}
     rows: list[CulpritRow] = []
     for rank, known in enumerate(listed, 1):
-        sides = dict.fromkeys(one.culprit.side for one in known.culprits if one.culprit.side)
+        sides = dict.fromkeys(ranked.culprit.side for ranked in known.culprits if ranked.culprit.side)
         remedy = remedy_of(known.culprits[0], facts, threads)
         shown = {row.remedy.rule or row.remedy.what for row in rows if row.remedy is not None}
         new = None if remedy is None or (remedy.rule or remedy.what) in shown else remedy
@@ -190,7 +190,7 @@ def _most_important_first(view: RecordView, steps: Sequence[ExplainedStep]) -> l
     if overall is not None:
         decisive = overall.evidence.get("decided_by")
         return sorted(steps, key=lambda known: known.step.id != decisive)
-    return sorted(steps, key=lambda known: min((_size(one) for one in known.all), default=0))
+    return sorted(steps, key=lambda known: min((_size(explanation) for explanation in known.all), default=0))
 
 
 class ExplainedPresenter(Presenter):
@@ -203,7 +203,9 @@ class ExplainedPresenter(Presenter):
             view.record.system(known.step.key.targets.get("self", "local")).machine.virtual is True
             for known in explained
         )
-        return cause_words(ranked_culprits(one for known in explained for one in known.all), virtual=virtual)
+        return cause_words(
+            ranked_culprits(explanation for known in explained for explanation in known.all), virtual=virtual
+        )
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:
         """Draw the worst latency of each step."""

@@ -155,7 +155,7 @@ class CpuTimeline:
 
     def interrupted(self, start_ns: int, end_ns: int) -> Interrupted | None:
         """Return what a timer interrupted between two times; None if no stack trace shows it."""
-        return next((found for found in self.stacks if start_ns <= found.time_ns <= end_ns), None)
+        return next((stack for stack in self.stacks if start_ns <= stack.time_ns <= end_ns), None)
 
     def silent(self, start_ns: int, end_ns: int) -> bool:
         """Return whether no event occurred between two times."""
@@ -424,10 +424,10 @@ def _interrupted(event: Event, symbols: Symbols) -> Interrupted | None:
     entry = next((at for at, name in reversed(list(enumerate(names))) if name.startswith(ENTRIES)), None)
     if entry is None:
         return None
-    found = names[entry + 1 :]
-    known = [name for name in found if name and not name.startswith(THUNKS)] or [
-        name for name in found if name
+    functions = names[entry + 1 :]
+    known = [name for name in functions if name and not name.startswith(THUNKS)] or [
+        name for name in functions if name
     ]
-    if found and not known:
+    if functions and not known:
         return None
     return Interrupted(event.time_ns, CALLED_BY.join(known[:MOST_CALLERS]) or None)

@@ -58,7 +58,7 @@ class WithMissed(NamedTuple):
     missed: list[MissedSwitch]
 
 
-def with_missed_switches(table: EventTable, seen: Running | None = None) -> WithMissed:
+def with_missed_switches(table: EventTable, running: Running | None = None) -> WithMissed:
     """Return the table with a `sched_switch` added for each gap that hides one, and the gaps in order of
     time.
 
@@ -70,7 +70,7 @@ def with_missed_switches(table: EventTable, seen: Running | None = None) -> With
     for event in table.events:
         by_cpu[event.cpu].append(event)
     missed = [
-        _bounded(gap, table.events) for cpu, events in by_cpu.items() for gap in _gaps(cpu, events, seen)
+        _bounded(gap, table.events) for cpu, events in by_cpu.items() for gap in _gaps(cpu, events, running)
     ]
     if not missed:
         return WithMissed(table, [])
@@ -88,12 +88,19 @@ def with_missed_switches(table: EventTable, seen: Running | None = None) -> With
     return WithMissed(replace(table, events=[event for _, _, event in merged]), missed)
 
 
-def _gaps(cpu: int, events: Sequence[Event], seen: Running | None) -> Iterable[MissedSwitch]:
+def _gaps(cpu: int, events: Sequence[Event], at_end: Running | None) -> Iterable[MissedSwitch]:
     running: int | None = None
     since_ns = 0
     evidence = [(event.time_ns, *_ran(event)) for event in events]
-    if seen is not None and seen.cpu == cpu and not any(time == seen.time_ns for time, _, _ in evidence):
-        evidence = sorted([*evidence, (seen.time_ns, seen.thread, seen.thread)], key=lambda known: known[0])
+    if (
+        at_end is not None
+        and at_end.cpu == cpu
+        and not any(time == at_end.time_ns for time, _, _ in evidence)
+    ):
+        evidence = sorted(
+            [*evidence, (at_end.time_ns, at_end.thread, at_end.thread)],
+            key=lambda known: known[0],
+        )
     for time_ns, before, after in evidence:
         if running is not None and before >= 0 and before != running:
             yield MissedSwitch(cpu, since_ns, time_ns, running, before)

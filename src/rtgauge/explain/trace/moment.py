@@ -190,9 +190,9 @@ def read_pages(formats: TraceFormats, pages: Mapping[int, Sequence[bytes]]) -> E
             page = open_page(raw, formats.page)
             if page.missed is not None:
                 lost.append(Lost(cpu, before, page.time_ns, page.missed))
-            found = _events(formats, page, cpu)
-            before = max([before or 0, page.time_ns, *(event.time_ns for event in found[-1:])])
-            events += found
+            of_page = _events(formats, page, cpu)
+            before = max([before or 0, page.time_ns, *(event.time_ns for event in of_page[-1:])])
+            events += of_page
             if len(events) > MOST_EVENTS:
                 raise RecordError(f"more than {MOST_EVENTS} events were recorded around a latency")
     events.sort(key=lambda event: event.time_ns)
@@ -200,7 +200,7 @@ def read_pages(formats: TraceFormats, pages: Mapping[int, Sequence[bytes]]) -> E
 
 
 def _events(formats: TraceFormats, page: Page, cpu: int) -> list[Event]:
-    common, found = formats.common, list[Event]()
+    common, events = formats.common, list[Event]()
     for time_ns, record in records(page):
         kind = common.type.value(record)
         known = formats.events.get(kind) if isinstance(kind, int) else None
@@ -209,8 +209,8 @@ def _events(formats: TraceFormats, page: Page, cpu: int) -> list[Event]:
         pid, flags, depth = (
             _number(place, record) for place in (common.pid, common.flags, common.preempt_count)
         )
-        found.append(Event(time_ns, cpu, known.name, pid, flags, depth, known.values(record)))
-    return found
+        events.append(Event(time_ns, cpu, known.name, pid, flags, depth, known.values(record)))
+    return events
 
 
 def _number(field: Field | None, record: bytes) -> int:
