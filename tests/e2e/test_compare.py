@@ -18,6 +18,7 @@ from rtgauge.cli.main import main
 from rtgauge.errors import InputError
 from rtgauge.record.reader import Record
 from rtgauge.record.windows_file import write_windows
+from tests.support.messages import missing
 from tests.support.records import Shape, write_record
 from tests.unit.windows import row, windows_of
 
@@ -205,10 +206,7 @@ def test_empty_equal_and_one_bin_sides_are_explained(tmp_path, monkeypatch, caps
     assert "All latencies of Single are equal (5.00 us)" in out
     assert "HM: the sample is empty" in out
     assert "one bin, 5 us" in out
-    assert (
-        "cannot estimate rarer values from this sample: the maxima of all windows have only 1 different value"
-        in " ".join(out.split())
-    )
+    assert not missing(out, "cannot estimate rarer values", "maxima of all windows", "only 1")
     assert "no side" not in out
     status, out, _ = run(monkeypatch, capsys, record, "--no-intervals", "--details", "--baseline", "HM")
     assert status == 0

@@ -12,6 +12,7 @@ import pytest
 from tests.e2e.test_ssh import left_on, over_ssh
 from tests.support.cli import error_line, good, invoke, rtgauge
 from tests.support.machine import Machine, client, free_port, make_key
+from tests.support.messages import missing
 from tests.support.real_record import document
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
@@ -61,10 +62,7 @@ def test_there_is_no_way_to_the_host(board: Machine, route: str, reason: str) ->
     alone = ("unshare", "--net", "sh", "-c", f'ip link set lo up; {route} exec "$@"', "sh")
     env = {"PATH": f"{board.client()}:{os.environ['PATH']}"}
     line = error_line(rtgauge(*PROBE, "ssh://root@192.0.2.1", env=env, before=alone), 3)
-    assert (
-        f"ssh://root@192.0.2.1 cannot be reached: {reason}; check that the machine is switched on and connected to this network"
-        in line
-    )
+    assert not missing(line, "ssh://root@192.0.2.1 cannot be reached", reason, "network")
 
 
 def test_there_is_no_such_host(board: Machine) -> None:

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.support.messages import missing
 from tests.support.records import Shape, write_record
 
 PROGRAM = "import resource, sys; {limit}; from rtgauge.cli.main import main; main()"
@@ -46,9 +47,9 @@ def test_a_size_of_the_terminal_that_is_none_is_ignored(record: Path, name: str,
 def test_a_date_that_is_none_is_refused(record: Path, value: str) -> None:
     completed = rtgauge("show", "--page", record, SOURCE_DATE_EPOCH=value)
     assert completed.returncode == 2
-    assert completed.stderr == (
-        f"rtgauge: SOURCE_DATE_EPOCH={value!r} is not a time in seconds: correct or unset it\n"
-    )
+    (line,) = completed.stderr.splitlines()
+    assert f"SOURCE_DATE_EPOCH={value!r}" in line
+    assert not missing(line, "seconds", "unset")
 
 
 @pytest.mark.parametrize("value", ["0", "1700000000"])
@@ -61,9 +62,7 @@ def test_too_little_memory_is_one_line(record: Path, limit_kib: int) -> None:
     completed = rtgauge("show", "--page", record, limit_kib=limit_kib)
     assert completed.returncode == 3
     (line,) = completed.stderr.splitlines()
-    assert line.startswith(
-        f"rtgauge: the memory limit of {limit_kib} KiB is too low; raise it with: ulimit -v "
-    )
+    assert not missing(line, f"{limit_kib} KiB", "ulimit -v")
     least_kib = int(line.split()[-1])
     assert rtgauge("show", "--page", record, limit_kib=least_kib).returncode == 0
 
@@ -72,9 +71,8 @@ def test_too_little_memory_to_begin_is_one_line() -> None:
     """Without this check, imports end in a traceback and the status of an answer."""
     completed = rtgauge("audit", "--facts", limit_kib=60_000)
     assert completed.returncode == 3
-    assert completed.stderr == (
-        "rtgauge: the memory limit of 60000 KiB is too low; raise it with: ulimit -v 65536\n"
-    )
+    (line,) = completed.stderr.splitlines()
+    assert not missing(line, "60000 KiB", "ulimit -v 65536")
 
 
 def test_commands_that_need_little_memory_work(record: Path) -> None:

@@ -21,6 +21,7 @@ from rtgauge.report.record_view import RecordView
 from rtgauge.report.tables import load_tables
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge.verdict.run_verdict import judge_run
+from tests.support.messages import missing
 from tests.support.records import Shape, write_record
 
 if TYPE_CHECKING:
@@ -255,10 +256,8 @@ def test_what_the_audit_found_is_there_in_short(tmp_path: Path):
         "ok": 40,
     }
     text = " ".join(read(tmp_path, Shape(system={"audit": audit})).text.split())
-    assert (
-        "Audit for stock: 1 serious (CPUs stay out of deep C-states), 0 moderate, 0 minor, 2 "
-        "unknown, 40 as wanted" in text
-    )
+    assert not missing(text, "stock", "1 serious (CPUs stay out of deep C-states)", "0 moderate", "2 unknown")
+    assert not missing(text, "40 as wanted")
     assert "Audit for" not in read(tmp_path, Shape(seed=2)).text
 
 

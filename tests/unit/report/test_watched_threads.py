@@ -17,6 +17,7 @@ from rtgauge.report.figures.course import named_course
 from rtgauge.report.record_view import RecordView, RequiredBound
 from rtgauge.report.tables import heard_series, series_table
 from rtgauge.report.watched_threads import FIGURES, WATCHED_THREADS
+from tests.support.messages import missing
 from tests.unit.records import run, step
 from tests.unit.windows import row, windows_of
 
@@ -52,13 +53,10 @@ def test_a_threads_line_names_its_main_waker_and_preempter():
     others = counted("woken-by", "by", io=2, interrupt=998) + counted(
         "preempted-by", "by", migration_1=3, irq_31=9
     )
-    assert lines(THREAD, *others, *counted("sleeps-in", "syscall", futex=5, read=15)) == [
-        (
-            "task control (fifo 80): 60,000 activations; woken by interrupt 99.8 %; sleeps in read "
-            "75 %, futex 25 %; "
-            "preempted 12 times (by irq/31 9, migration/1 3); 4 page faults, 1 of them from disk"
-        )
-    ]
+    (line,) = lines(THREAD, *others, *counted("sleeps-in", "syscall", futex=5, read=15))
+    assert not missing(line, "task control (fifo 80)", "60,000 activations", "interrupt 99.8 %")
+    assert not missing(line, "read 75 %, futex 25 %", "12 times", "irq/31 9, migration/1 3")
+    assert not missing(line, "4 page faults", "1 of them")
 
 
 def broken(rule: str, call: str, by: str, **values: int) -> Result:
@@ -114,10 +112,7 @@ def test_a_pollers_line_begins_with_the_longest_stopper():
         for by, count, longest_ns in (("timer interrupt", 2_500, 8_100), ("throttling", 1, 50_000_000))
     ]
     (line,) = lines(poller, *stops)
-    assert (
-        "; stopped 2,501 times (by throttling 1, at most 50,000.0 us; timer interrupt 2,500, at most 8.1 us)"
-        in line
-    )
+    assert not missing(line, "2,501 times", "throttling 1", "50,000.0 us", "timer interrupt 2,500", "8.1 us")
     assert len(lines(poller, THREAD)) == 2  # it ran, although it had no activation
 
 
@@ -174,11 +169,8 @@ def test_threads_that_never_ran_are_one_line():
     ]
     shown = lines(THREAD, *idle)
     assert len(shown) == 2
-    assert (
-        shown[1]
-        == "60 threads never ran: GC Thread#0, GC Thread#1, GC Thread#2, GC Thread#3, GC Thread#4, GC "
-        "Thread#5 and 54 more"
-    )
+    named = ", ".join(f"GC Thread#{number}" for number in range(6))
+    assert not missing(shown[1], "60 threads", named, "54 more")
 
 
 def test_threads_without_an_activation_are_one_row():
@@ -211,11 +203,7 @@ def test_what_watching_costs_is_that_of_stretches_in_pairs():
         )
         for number in range(16)
     ]
-    assert (
-        lines(THREAD, *costs)[-1]
-        == "watching costs 0.30 us of CPU time each time that a thread runs (0.30 to 0.30); "
-        "explaining latencies costs more"
-    )
+    assert not missing(lines(THREAD, *costs)[-1], "watching", "0.30 us of CPU time", "0.30 to 0.30")
     assert len(lines(THREAD, *costs[:4])) == 1
 
 

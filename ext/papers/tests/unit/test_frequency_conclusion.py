@@ -6,6 +6,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
+from tests.support.messages import missing
 
 from rtgauge_ext.papers.frequency.frequency import ConditionRow, FrequencyTable, Limit, highest_hz
 from rtgauge_ext.papers.frequency.sustained import RepeatResult, SustainedCurve
@@ -97,12 +98,11 @@ def table(*lines: ConditionRow, title: str = "Wakeup") -> FrequencyTable:
 
 
 def test_the_worst_condition_of_each_quantity_is_named():
-    assert frequency_sentence([table(line("idle", 5_000, 100_000), line("network", 25_000, 3_850_000))]) == (
-        "Within half a period: wakeup up to 130 Hz by all 20,000 samples, up to 20.0 kHz by 95 % "
-        "of them, the worst of 2 (network)"
+    worst = (
+        frequency_sentence([table(line("idle", 5_000, 100_000), line("network", 25_000, 3_850_000))]) or ""
     )
-    none = frequency_sentence([table(line("idle", 5_000, None, samples=9))])
-    assert (
-        none == "Within half a period: wakeup at no frequency by all 9 samples, up to 100 kHz by 95 % of them"
-    )
+    assert not missing(worst, "wakeup", "130 Hz by all 20,000 samples", "20.0 kHz by 95 %", "network")
+    assert "idle" not in worst
+    none = frequency_sentence([table(line("idle", 5_000, None, samples=9))]) or ""
+    assert not missing(none, "wakeup", "no frequency by all 9 samples", "100 kHz by 95 %")
     assert frequency_sentence([]) is None

@@ -7,6 +7,7 @@ import json
 from dataclasses import replace
 
 import pytest
+from tests.support.messages import missing
 from tests.unit.records import run, step
 from tests.unit.windows import info, row, windows_of
 
@@ -183,10 +184,8 @@ def test_table_6_with_what_was_measured():
 
 def test_a_response_far_above_its_bound_gets_a_remark():
     (remark,) = above_the_bound(measured_set(a_step()[0]))  # of `high` it is as calculated
-    assert (
-        remark
-        == "<low> took up to 21.0 ms, 2.6 times the calculated 8 ms, so something that is not in the task set ran"
-    )
+    assert remark.startswith("<low> ")
+    assert not missing(remark, "21.0 ms", "2.6 times", "8 ms", "task set")
 
 
 def test_tables_7_and_8():

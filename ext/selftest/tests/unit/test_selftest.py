@@ -15,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 from tests.support.explained import add_moments, moment_document, real_formats
+from tests.support.messages import missing
 from tests.support.published import check_published
 from tests.support.records import Shape, write_record
 from tests.unit.explain.made_events import LOWER, MEASURED, RELEASE, Story
@@ -158,10 +159,8 @@ def test_the_matrix_over_a_record(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     print_self_test(result, console)
     text = console.file
     assert isinstance(text, io.StringIO)
-    assert (
-        "The explanations are not right (hog): of 2 injected stalls, 1 was found and 1 named correctly "
-        "(50 %), 1 of them with the right size" in text.getvalue()
-    )
+    (answer, *_) = text.getvalue().split("\n\n")
+    assert not missing(answer, "not right", "hog", "2 injected", "1 was found", "50 %", "right size")
     assert "Self test" in html(record)
     document = selftest_document(str(record.path), result)
     assert text.getvalue().startswith(document.conclusion)
@@ -337,10 +336,7 @@ def reason_of(name: str, files: dict[str, str]) -> str | None:
 
 def test_what_a_machine_cannot_do_is_left_out_with_a_reason() -> None:
     assert reason_of("stall:hog:1", {}) is None
-    assert (
-        reason_of("stall:irqs-off:1", {})
-        == "load stall:irqs-off: the kernel module rtgauge_stall is not loaded"
-    )
+    assert not missing(str(reason_of("stall:irqs-off:1", {})), "load stall:irqs-off", "rtgauge_stall")
     assert reason_of("stall:preempt-off:1", {MODULE: "0 0"}) is None
     assert reason_of("stall:timers:1", {}) is None
     assert "PREEMPT_RT" in (
@@ -348,10 +344,7 @@ def test_what_a_machine_cannot_do_is_left_out_with_a_reason() -> None:
     )
     state = "/sys/devices/system/cpu/cpu1/cpuidle/state1/latency"
     assert reason_of("stall:idle:1", {state: "133\n"}) is None
-    assert (
-        reason_of("stall:idle:1", {state: "1\n"})
-        == "load stall:idle: CPU 1 leaves every idle state in less than 20 us"
-    )
+    assert not missing(str(reason_of("stall:idle:1", {state: "1\n"})), "load stall:idle", "CPU 1", "20 us")
 
 
 def test_the_shell_prints_stalls_as_the_program_does(tmp_path: Path) -> None:

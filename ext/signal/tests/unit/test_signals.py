@@ -4,6 +4,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
+from tests.support.messages import missing
+
 from rtgauge.record.model import PeerReport, Result
 from rtgauge.report.record_view import example_requirement
 from rtgauge_ext.signal.page.signal_path import _counts, signal_lines
@@ -53,12 +55,8 @@ def test_two_machines_are_distinguished() -> None:
         clock_offset_ns=-5,
         clock_uncertainty_ns=2,
     )
-    assert signal_lines(step(peer=peer)) == [
-        (
-            "the slave ran on ssh://board, with the load and the deployment; the master ran on local; each used "
-            "its own clock"
-        )
-    ]
+    (line,) = signal_lines(step(peer=peer))
+    assert not missing(line, "slave ran on ssh://board", "load", "deployment", "master ran on local", "clock")
 
 
 def test_the_example_is_of_what_was_measured() -> None:

@@ -7,6 +7,7 @@ import json
 from pathlib import Path
 
 from tests.support.kept_records import of_run, printed
+from tests.support.messages import missing
 
 
 def test_a_tuning_says_the_same_in_both_forms(kept_records: Path) -> None:
@@ -25,6 +26,4 @@ def test_show_prints_the_result_of_a_tuning(kept_records: Path, tmp_path: Path) 
 
 def test_a_tuning_groups_what_made_it_late_by_mechanism(kept_records: Path) -> None:
     shown = " ".join(printed("show", kept_records / "tune").split())
-    assert (
-        "These made it late: the kernel could not be preempted (python, stress-ng-hdd), timer late" in shown
-    )
+    assert not missing(shown, "could not be preempted (python, stress-ng-hdd)", "timer late")
