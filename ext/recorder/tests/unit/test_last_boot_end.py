@@ -10,6 +10,7 @@ from rich.console import Console
 
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.explain.trace.moment import Event, EventTable
+from rtgauge.record.stream import TraceFormatsLine
 from rtgauge_ext.recorder.last_boot.ending import BootEnd, boot_end
 from rtgauge_ext.recorder.last_boot.kept_boot import Arming, KeptBoot, Reading
 from rtgauge_ext.recorder.last_boot.report import conclusion, print_boot_end
@@ -52,7 +53,16 @@ def kept(
     )  # fmt: skip
     events = sorted(events, key=lambda known: known.time_ns)
     table = EventTable(events, tuple(sorted({known.cpu for known in events})))
-    return KeptBoot(reading, arming if armed else None, table, Symbols((), ()), (), (), 0)
+    formats = TraceFormatsLine(
+        type="trace_formats",
+        clock="boot",
+        events={},
+        header_page="",
+        header_event="",
+        page_bytes=4096,
+        cpus=2,
+    )
+    return KeptBoot(reading, arming if armed else None, table, Symbols((), ()), (), (), 0, {}, formats, {})
 
 
 def ended(events: list[Event]) -> BootEnd:
