@@ -58,7 +58,7 @@ def test_a_place_is_where_the_code_is_in_the_file(program: Path, symbol: str) ->
     assert not place.stepped
 
 
-def test_an_instruction_that_the_kernel_does_not_emulate_is_stepped(program: Path) -> None:
+def test_an_instruction_that_is_not_emulated_is_stepped(program: Path) -> None:
     """The bytes are code of x86-64, and rtgauge knows which instructions are stepped there only."""
     assert place_in(program, "stored").stepped == IS_X86_64
 

@@ -35,7 +35,7 @@ def test_real_time_cpus_get_the_low_ways_of_their_own_cache() -> None:
     }
 
 
-def test_every_cache_is_divided_if_the_kernel_does_not_number_them() -> None:
+def test_every_cache_is_divided_without_cache_ids() -> None:
     assert written("cache-allocation", TWO_SOCKETS)["resctrl:L3"] == "0=7fc;1=7fc"
 
 

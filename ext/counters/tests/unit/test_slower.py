@@ -62,7 +62,7 @@ USUAL = Machine()
         (Machine(smis=1, misses_per_1000=8), [Why.FIRMWARE, Why.MEMORY]),
     ],
 )
-def test_each_cause_is_told_from_the_others(machine: Machine, actual: list[Why]) -> None:
+def test_each_cause_is_distinguished_from_the_others(machine: Machine, actual: list[Why]) -> None:
     judged = causes(machine.run(), USUAL.run())
     assert judged is not None
     assert [cause.why for cause in judged] == actual

@@ -93,7 +93,7 @@ def test_late_cycles_without_a_moment_pull_the_trigger(tmp_path: Path) -> None:
     )
 
 
-def test_one_moment_of_a_storm_pulls_the_trigger_and_all_cycles_count(tmp_path: Path) -> None:
+def test_one_moment_of_a_storm_triggers_and_all_cycles_count(tmp_path: Path) -> None:
     clock, pulled = DrivenClock(), list["Trigger"]()
     folder = folder_of(tmp_path / "folder")
     recording = recording_of(folder, clock, bounds={"latency": BOUND_NS}, on_trigger=pulled.append)

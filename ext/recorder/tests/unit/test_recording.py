@@ -131,7 +131,7 @@ def test_a_small_folder_folds_its_hours_and_counts_on(tmp_path: Path) -> None:
     assert min(lengths) <= 3600 * SECOND, "young hours stay"
 
 
-def test_the_age_of_a_folder_counts_on_after_kills_boots_and_suspends(tmp_path: Path) -> None:
+def test_the_age_of_a_folder_survives_kills_boots_suspends(tmp_path: Path) -> None:
     """`--for` means this age."""
     clock = DrivenClock()
     for boot in ("b", "c", "d"):

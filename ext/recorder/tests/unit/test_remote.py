@@ -120,9 +120,7 @@ def test_the_engine_is_copied_into_a_folder_of_root(target: Path) -> None:
         ("usr", 0o777, 0),
     ],
 )
-def test_root_runs_no_engine_from_a_folder_that_others_can_change(
-    target: Path, folder: str, mode: int, owner: int
-) -> None:
+def test_root_runs_no_engine_that_others_can_change(target: Path, folder: str, mode: int, owner: int) -> None:
     (target / folder).mkdir(parents=True)
     os.chown(target / folder, owner, 0)
     (target / folder).chmod(mode)

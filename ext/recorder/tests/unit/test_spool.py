@@ -228,7 +228,7 @@ def two_sessions(tmp_path: Path) -> Writer:
     return spool
 
 
-def test_a_session_whose_hello_was_refused_costs_no_other_session(tmp_path: Path) -> None:
+def test_a_refused_session_costs_no_other_session(tmp_path: Path) -> None:
     spool = two_sessions(tmp_path)
     first = spool.folder / "sessions/00000001.ndjson"
     lines = first.read_text().splitlines(keepends=True)
@@ -271,7 +271,7 @@ def test_damaged_formats_cost_the_explanations_only(tmp_path: Path, text: bytes)
 
 
 @pytest.mark.parametrize("value", ["[" * 100_000, "[" * 100 + "]" * 100, "1" * 5_000, "nan"])
-def test_a_moment_that_is_nested_or_large_beyond_measure_is_counted(tmp_path: Path, value: str) -> None:
+def test_a_moment_nested_or_large_beyond_the_limit_is_counted(tmp_path: Path, value: str) -> None:
     spool = Writer(tmp_path / "control")
     spool.event("recorder started")
     spool.begin()

@@ -65,7 +65,7 @@ def test_a_name_is_a_folder_of_the_recorders(tmp_path: Path, monkeypatch: pytest
         place_of("contrl")
 
 
-def test_a_folder_of_the_engine_alone_is_refused_with_the_way_out(tmp_path: Path) -> None:
+def test_a_folder_of_the_engine_alone_is_refused(tmp_path: Path) -> None:
     (tmp_path / "spool.json").write_text("{}")
     with pytest.raises(InputError, match="rtgauge recorder import"):
         place_of(str(tmp_path))

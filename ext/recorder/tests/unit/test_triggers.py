@@ -136,7 +136,7 @@ def test_a_storm_of_triggers_pushes_no_latency_out(tmp_path: Path) -> None:
     assert row[2:4] == ["message", "299"]
 
 
-def test_a_file_above_its_threshold_triggers_once_until_it_was_below(tmp_path: Path) -> None:
+def test_a_threshold_triggers_once_until_the_value_was_below(tmp_path: Path) -> None:
     file = tmp_path / "temperature"
     threshold = Threshold.parse(f"{file}>80.5")
     actual: list[bool] = []

@@ -35,7 +35,7 @@ def with_rules(monkeypatch: pytest.MonkeyPatch, rules: Mapping[int, FrameRule]) 
     monkeypatch.setattr(user_stack, "_rule", lambda _stack, place, inner: rules.get(place.offset))
 
 
-def test_a_function_without_a_frame_is_left_by_the_stack_and_its_caller_by_the_kernels_chain(
+def test_a_function_without_a_frame_is_left_by_the_stack(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # The kernel's chain lacks the caller of fsync (0x20), which has the frame that the frame pointer names.
@@ -47,7 +47,7 @@ def test_a_function_without_a_frame_is_left_by_the_stack_and_its_caller_by_the_k
     assert found == [FilePlace(1, 0x10), FilePlace(2, 0x20), FilePlace(2, 0x30), FilePlace(2, 0x40)]
 
 
-def test_a_chain_from_a_register_that_was_no_frame_pointer_is_not_believed(
+def test_a_chain_from_no_frame_pointer_is_not_believed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     text = FILES + "f 1 10\nf 2 66\ns10 2 20\np8 9000\nb 0\n"
@@ -86,7 +86,7 @@ def stack(place: int, count: int) -> Result:
     return Result(name="rule-stack", labels=labels, values={"count": count, "frames": f"m1 - /x/c\nf 1 {place:x}\n"})  # fmt: skip
 
 
-def test_sessions_together_keep_the_most_frequent_places_of_a_rule() -> None:
+def test_sessions_keep_the_most_frequent_places_of_a_rule() -> None:
     results = [stack(place, place + session) for session in range(3) for place in range(10, 20)]
     found = rule_stacks(joined_results(results))
     assert [each.where for each in found] == [f"c+0x{place:x}" for place in (19, 18, 17)][:MOST_PLACES]

@@ -107,7 +107,7 @@ def test_a_stall_that_is_given_to_another_is_not_named() -> None:
     assert judge_stall(stall("softirq", -100, 495), [explained(500, "softirq")], 200_000).named
 
 
-def test_the_gap_of_timers_contains_the_wakeup_of_the_measured_thread() -> None:
+def test_the_gap_of_timers_contains_the_measured_wakeup() -> None:
     late = Story().switch(-500, 1, MEASURED, LOWER, state=1).at(-10, 1, "softirq_entry", vec=3).timer(1, 1)
     late.at(475, 1, "softirq_exit", vec=3).switch(485, 1, LOWER, MEASURED)
     known = explain(late.moment(500), Symbols((), ()))
