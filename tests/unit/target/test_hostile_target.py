@@ -29,7 +29,7 @@ from rtgauge.target.ssh_guarded import ATTACHED, SshGuarded
 class Here(SshConnection):
     """Runs what is for the target on this machine."""
 
-    def command(self, *, ask: bool) -> list[str]:
+    def command(self, *, interactive: bool) -> list[str]:
         return ["/bin/sh", "-c"]
 
 
@@ -43,7 +43,7 @@ def connection() -> Iterator[SshConnection]:
 class Dropbear(Here):
     """Ends if a command line is too long, as Dropbear does."""
 
-    def command(self, *, ask: bool) -> list[str]:
+    def command(self, *, interactive: bool) -> list[str]:
         return ["/bin/sh", "-c", '[ ${#1} -le 9000 ] && exec /bin/sh -c "$1"', "sh"]
 
 
