@@ -62,16 +62,17 @@ static void check_file(const char *name, const char *expected)
 	assert_string_equal(text, expected);
 }
 
+/* No thread of the kernel has a number above 4,194,304, so the engine is in none of these ranges. */
 static void test_close_numbers_are_a_range(void **state)
 {
 	struct thread_filter filter;
 
 	(void)state;
-	assert_true(thread_filter_begin(&filter, folder, (const pid_t[]){120, 100}, 2, true));
+	assert_true(thread_filter_begin(&filter, folder, (const pid_t[]){5000120, 5000100}, 2, true));
 	assert_true(thread_filter_write(&filter, EVENT, both));
-	check_file(FILTER, "(prev_pid>=100&&prev_pid<=184)||(next_pid>=100&&next_pid<=184)");
+	check_file(FILTER, "(prev_pid>=5000100&&prev_pid<=5000184)||(next_pid>=5000100&&next_pid<=5000184)");
 	assert_true(thread_filter_write(&filter, EVENT, one));
-	check_file(FILTER, "common_pid>=100&&common_pid<=184");
+	check_file(FILTER, "common_pid>=5000100&&common_pid<=5000184");
 	check_file("set_event_pid", "");
 }
 
@@ -80,11 +81,11 @@ static void test_a_later_thread_may_be_in_the_range(void **state)
 	struct thread_filter filter;
 
 	(void)state;
-	assert_true(thread_filter_begin(&filter, folder, (const pid_t[]){100}, 1, true));
-	assert_false(thread_filter_add(&filter, (const pid_t[]){164}, 1));
-	assert_true(thread_filter_add(&filter, (const pid_t[]){229}, 1));
+	assert_true(thread_filter_begin(&filter, folder, (const pid_t[]){5000100}, 1, true));
+	assert_false(thread_filter_add(&filter, (const pid_t[]){5000164}, 1));
+	assert_true(thread_filter_add(&filter, (const pid_t[]){5000229}, 1));
 	assert_true(thread_filter_write(&filter, EVENT, one));
-	check_file(FILTER, "common_pid>=100&&common_pid<=293");
+	check_file(FILTER, "common_pid>=5000100&&common_pid<=5000293");
 }
 
 static void test_the_engine_is_not_in_the_range(void **state)
@@ -111,9 +112,9 @@ static void test_distant_numbers_are_the_kernels(void **state)
 	struct thread_filter filter;
 
 	(void)state;
-	assert_true(thread_filter_begin(&filter, folder, (const pid_t[]){100, 9000}, 2, true));
+	assert_true(thread_filter_begin(&filter, folder, (const pid_t[]){5000100, 5009000}, 2, true));
 	assert_true(filter.by_kernel);
-	check_file("set_event_pid", "100 9000 ");
+	check_file("set_event_pid", "5000100 5009000 ");
 }
 
 static void test_a_distant_later_thread_makes_all_the_kernels(void **state)
@@ -121,10 +122,10 @@ static void test_a_distant_later_thread_makes_all_the_kernels(void **state)
 	struct thread_filter filter;
 
 	(void)state;
-	assert_true(thread_filter_begin(&filter, folder, (const pid_t[]){100}, 1, true));
+	assert_true(thread_filter_begin(&filter, folder, (const pid_t[]){5000100}, 1, true));
 	assert_true(thread_filter_write(&filter, EVENT, both));
-	assert_true(thread_filter_add(&filter, (const pid_t[]){9000}, 1));
-	check_file("set_event_pid", "100 9000 ");
+	assert_true(thread_filter_add(&filter, (const pid_t[]){5009000}, 1));
+	check_file("set_event_pid", "5000100 5009000 ");
 	assert_true(thread_filter_write(&filter, EVENT, both));
 	check_file(FILTER, "0");
 }
@@ -134,9 +135,9 @@ static void test_without_ranges_the_kernel_chooses(void **state)
 	struct thread_filter filter;
 
 	(void)state;
-	assert_true(thread_filter_begin(&filter, folder, (const pid_t[]){100}, 1, false));
-	check_file("set_event_pid", "100 ");
-	assert_false(thread_filter_add(&filter, (const pid_t[]){101}, 1));
+	assert_true(thread_filter_begin(&filter, folder, (const pid_t[]){5000100}, 1, false));
+	check_file("set_event_pid", "5000100 ");
+	assert_false(thread_filter_add(&filter, (const pid_t[]){5000101}, 1));
 }
 
 int main(void)
