@@ -81,6 +81,16 @@ static bool is_gone(const struct entry *entry, int error)
 	       (!strncmp(entry->path, "/proc/", 6) || !strncmp(entry->path, "/sys/fs/cgroup/", 15));
 }
 
+/* Returns whether a setting has a value that neither we wrote nor was there before. The kernel itself takes
+ * CPUs that go offline from a group of resctrl, and does not give them back; a group that we made stays ours.
+ */
+static bool is_of_another(const struct entry *entry, const char *now)
+{
+	if (setting_same(now, entry->wanted))
+		return false;
+	return !setting_resctrl.is(entry->path) || strcmp(entry->old, "absent") != 0;
+}
+
 static struct outcome put_back(const struct entry *entry)
 {
 	struct outcome outcome = {.action = "failed"};
@@ -92,7 +102,7 @@ static struct outcome put_back(const struct entry *entry)
 		return outcome;
 	if (!setting_same(outcome.now, entry->old)) {
 		/* A different value belongs to somebody else only if we know that ours was written. */
-		if (entry->state == STATE_SET && !setting_same(outcome.now, entry->wanted)) {
+		if (entry->state == STATE_SET && is_of_another(entry, outcome.now)) {
 			outcome.action = "left-changed-by-other";
 			outcome.over = true;
 			return outcome;

@@ -11,7 +11,10 @@
 #include <sys/vfs.h>
 #include <unistd.h>
 
+#include "agent/journal.h"
+#include "agent/restore.h"
 #include "agent/setting.h"
+#include "base/boot_id.h"
 #include "tests/cm.h"
 
 #define ROOT "/sys/fs/resctrl"
@@ -88,6 +91,8 @@ int __wrap_mkdir(const char *path, mode_t mode)
 	char place[256];
 	int failed;
 
+	if (strncmp(path, ROOT, strlen(ROOT)) != 0)
+		return __real_mkdir(path, mode);
 	if (full) {
 		errno = ENOSPC;
 		return -1;
@@ -169,6 +174,47 @@ static void what_resctrl_lacks_is_an_error(void **state)
 	assert_int_equal(setting_write(OWN, true, "2 0=00f"), ENODEV);
 }
 
+/* Makes the group as a run does, and ends the run after what happens to the group. */
+static void restore_after(const char *old, const char *cpus, const char *action)
+{
+	static const struct restore_wish wish = {.run = "run-1"};
+	char dir[] = "/tmp/rtgauge-resctrl-XXXXXX", path[64], boot[BOOT_ID_SIZE], *lines = NULL;
+	struct entry entry = {
+		.run = "run-1", .is_volatile = true, .path = OWN, .old = old, .wanted = "2-3 0=00f;1=fff"};
+	struct journal journal;
+	size_t len;
+	FILE *out = open_memstream(&lines, &len);
+
+	assert_non_null(mkdtemp(dir));
+	entry.pid = getpid();
+	boot_id_read(boot);
+	entry.boot = boot;
+	assert_int_equal(journal_open(&journal, dir, true), 0);
+	assert_int_equal(journal_append(&journal, &entry, 1), 0);
+	assert_int_equal(setting_write(OWN, true, entry.wanted), 0);
+	assert_int_equal(journal_mark(&journal, &entry, STATE_SET), 0);
+	journal_close(&journal);
+	put(ROOT "/rtgauge/cpus_list", cpus);
+	assert_int_equal(restore_settings(dir, &wish, out), 0);
+	fclose(out);
+	assert_non_null(strstr(lines, action));
+	free(lines);
+	snprintf(path, sizeof(path), "%s/journal.ndjson", dir);
+	unlink(path);
+	rmdir(dir);
+}
+
+static void a_group_of_a_run_goes_even_if_a_cpu_went_offline(void **state)
+{
+	(void)state;
+	restore_after("absent", "2\n", "\"restored\"");
+	expect(OWN, "absent");
+	assert_int_equal(setting_write(OWN, true, "1 0=0f0;1=fff"), 0);
+	restore_after("1 0=0f0;1=fff", "2\n", "\"left-changed-by-other\"");
+	expect(OWN, "2 0=00f;1=fff");
+	assert_int_equal(setting_write(OWN, true, "absent"), 0);
+}
+
 static void names_lead_to_no_other_folder(void **state)
 {
 	static const char *const others[] = {
@@ -187,6 +233,7 @@ int main(void)
 		cmocka_unit_test_setup(a_group_comes_with_its_share_and_its_cpus_and_goes, begin),
 		cmocka_unit_test_setup(the_default_group_has_its_share_of_each_resource, begin),
 		cmocka_unit_test_setup(what_resctrl_lacks_is_an_error, begin),
+		cmocka_unit_test_setup(a_group_of_a_run_goes_even_if_a_cpu_went_offline, begin),
 		cmocka_unit_test_setup(names_lead_to_no_other_folder, begin),
 	};
 	int failed;
