@@ -169,7 +169,7 @@ def test_what_was_kept_is_applied_drifts_and_is_removed(tmp_path: Path) -> None:
         assert f"applied  {MIGRATION} = {kept} (before: {before.strip()})" in applied.stdout
         assert rtgauge("audit", "--profile", tmp_path).returncode == 0
         again = rtgauge("tune", "apply", tmp_path)
-        assert "remove it first" in only_error(again.stderr)
+        assert "rtgauge restore --applied" in only_error(again.stderr)
         MIGRATION.write_text(before)
         drifted = rtgauge("audit", "--profile", tmp_path)
         assert drifted.returncode == 1
