@@ -22,7 +22,7 @@ from rtgauge.analysis.gate import TRIED, Outcome, decide
 from rtgauge.plan.alternation import first_sides
 from rtgauge.record.pairs import BLOCK, DEFAULT_PAIRS, most_measured
 from rtgauge.record.reader import Record
-from rtgauge.verdict.steal import stolen_ns, taken_alike
+from rtgauge.verdict.gate_pairs import stolen_ns, taken_alike
 
 DATA = Path(__file__).with_suffix(".csv")
 COLUMNS = ("start", "load", "p50_ns", "p95_ns", "p99_ns", "stolen_ns")

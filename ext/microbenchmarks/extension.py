@@ -20,7 +20,11 @@ EXTENSION = Extension(
     operations={"microbenchmarks": "rtgauge_ext.microbenchmarks.tables:operations"},
     marks={"microbenchmarks": "rtgauge_ext.microbenchmarks.marks:MicrobenchmarkMarkKind"},
     documents={"compare-microbenchmarks.schema.json": "rtgauge_ext.microbenchmarks.results:DOCUMENT"},
-    words={"rtgauge probe switch": "lmbench lat_ctx context-switch"},
+    words={
+        "rtgauge probe semaphore": "ptsematest svsematest mutex futex lock",
+        "rtgauge probe inversion": "pi_stress pi-stress pip priority-inversion",
+        "rtgauge probe switch": "lmbench lat_ctx context-switch",
+    },
     plan_lines={"garre2014-micro": "noise, switch, preemption, semaphores, inversion"},
     presets="rtgauge_ext.microbenchmarks",
 )

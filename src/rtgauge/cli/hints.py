@@ -20,8 +20,6 @@ COMMANDS = {
     ),
     "rtgauge probe wakeup --space kernel": "timerlat rtla",
     "rtgauge probe noise": "osnoise oslat hwlatdetect hwlat hwnoise smi",
-    "rtgauge probe semaphore": "ptsematest svsematest mutex futex lock",
-    "rtgauge probe inversion": "pi_stress pi-stress pip priority-inversion",
     "rtgauge probe": "probes sensors",
     "rtgauge watch -- CMD or rtgauge watch --pid PID": (
         "monitor top loop attach follow trace strace perf profile observe pid spy live ps ros ros2 "

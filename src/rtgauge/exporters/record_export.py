@@ -159,10 +159,6 @@ def _csv(record: Record) -> bytes:
     return escaped(table(record).write_csv()).encode()
 
 
-def _json(record: Record) -> bytes:
-    return (record.document().model_dump_json(indent=1) + "\n").encode()
-
-
 def _parquet(record: Record) -> bytes:
     buffer = io.BytesIO()
     table(record).write_parquet(buffer)
@@ -170,7 +166,7 @@ def _parquet(record: Record) -> bytes:
 
 
 CSV = Exporter(make=_csv)
-JSON = Exporter(make=_json)
+JSON = Exporter(make=lambda record: f"{record.document().model_dump_json(indent=1)}\n".encode())
 PARQUET = Exporter(make=_parquet, binary=True)
 
 

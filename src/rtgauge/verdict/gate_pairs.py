@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from rtgauge.analysis.confidence import lower_bound
 from rtgauge.analysis.dependent_quantile import too_few_beyond
 from rtgauge.analysis.gate_options import GateOptions
 from rtgauge.probe import registry as probes
@@ -19,13 +20,16 @@ from rtgauge.record.model import Distribution, Run, Severity, Step, StepKey
 from rtgauge.record.pairs import BLOCK
 from rtgauge.record.quantiles import field_of, share_of
 from rtgauge.record.reader import Record
+from rtgauge.system.changes import NS_PER_TICK
 from rtgauge.verdict.decision import judged_series
 from rtgauge.verdict.requirement import Requirement, parse_requirement
-from rtgauge.verdict.steal import stolen_ns, taken_alike
 from rtgauge.verdict.violations import count_violations
 
 NOT_AS_REQUESTED = (MarkKind.DEPLOYMENT_INCOMPLETE, MarkKind.STARTING_STATE)
 """Marks that show that a run was not in the requested deployment."""
+
+STEAL_LEVEL = 0.01
+"""The chance that runs count as unlike although the host takes CPU time from both at the same rate."""
 
 
 class CannotGate(Exception):  # noqa: N818 - it is not a fault of the program
@@ -315,3 +319,20 @@ def _quantile_ns(step: Step, figures: Distribution, options: GateOptions) -> int
     if value_ns <= 0:
         raise CannotGate(f"{step.id}: {options.quantile} is {value_ns} ns, but a ratio needs values above 0")
     return value_ns
+
+
+def stolen_ns(step: Step) -> int:
+    """Return the time (ns) that the host took from the CPUs that the step measured."""
+    times = step.changes.cpu_time_ns
+    return sum(times.get(str(cpu), {}).get("steal") or 0 for cpu in step.cpus)
+
+
+def taken_alike(first_ns: int, second_ns: int) -> bool:
+    """Return whether chance explains the difference between the times that the host took from two runs of
+    the same length.
+
+    The kernel counts steal in ticks. If the host takes ticks from both runs at the same rate, each tick
+    belongs to either run with chance 1/2 (Przyborowski and Wilenski 1940).
+    """
+    ticks = [round(ns / NS_PER_TICK) for ns in (first_ns, second_ns)]
+    return not any(ticks) or lower_bound(max(ticks), sum(ticks), 1 - STEAL_LEVEL / 2) <= 1 / 2

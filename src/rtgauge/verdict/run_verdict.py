@@ -94,11 +94,6 @@ def _subject(steps: Sequence[Step], decisive: Verdict) -> list[str]:
     return [subject for subject in subjects if subject is not None]
 
 
-def _is_late(verdict: Verdict) -> bool:
-    """Return whether an activation broke the bound."""
-    return bool(verdict.evidence.get("violations_possible"))
-
-
 BlameOf = Callable[[Record, Step, Requirement, str | None], Blame | None]
 """Finds the culprit that made a step, or one thread of a watched program, late by a requirement."""
 BlameByFigures = Callable[[Step, Windows, Requirement], Blame | None]
@@ -180,7 +175,7 @@ def _cause(
     requirement: Requirement, record: Record, decisive: Verdict, blame_of: BlameOf | None
 ) -> str | None:
     """Return what made the step or the thread that decides late; None if nothing did, or if it is unknown."""
-    if not _is_late(decisive):
+    if not decisive.evidence.get("violations_possible"):
         return None
     step = next(step for step in record.steps if step.id == decisive.step)
     blame = _blame(record, step, requirement, blame_of, decisive.evidence.get("task"))

@@ -26,9 +26,9 @@ from rtgauge.record.reader import Record
 from rtgauge.report.gate_report import markdown, page, pairs_table
 from rtgauge.study.gate import gate_plan, next_pairs, with_more_pairs
 from rtgauge.system.changes import NS_PER_TICK
+from rtgauge.verdict.gate_pairs import STEAL_LEVEL, taken_alike
 from rtgauge.verdict.gate_result import GateOutcome, GateResult
 from rtgauge.verdict.known_changes import KnownChanges
-from rtgauge.verdict.steal import LEVEL, taken_alike
 from tests.support.explained import add_moments, real_formats, real_moment
 from tests.support.records import Shape, write_record
 
@@ -346,7 +346,7 @@ def test_pairs_count_if_the_host_takes_alike_from_both_runs(tmp_path: Path) -> N
 def test_ticks_are_alike_as_a_binomial_test_says() -> None:
     for every in range(1, 40):
         for of_first in range(every + 1):
-            alike = binomtest(of_first, every).pvalue >= LEVEL
+            alike = binomtest(of_first, every).pvalue >= STEAL_LEVEL
             assert taken_alike(of_first * NS_PER_TICK, (every - of_first) * NS_PER_TICK) == alike
     assert taken_alike(0, 0)
 
