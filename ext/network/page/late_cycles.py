@@ -56,17 +56,24 @@ class LateCycles:
     """The late cycles of a step, and how many of them each side made late: side -> reason -> cycles.
 
     Only the distributions of the parts are known. So a cycle counts for a side if one of its parts is longer
-    than the bound by itself, or if it was lost or not sent there. The rest is late only by the sum.
+    than the bound by itself, or if it was lost or not sent there. The rest is late only by the sum. A cycle
+    counts for each such reason, so all reasons together may count more cycles than are late.
     """
 
     cycles: int
     by_side: Mapping[str, Mapping[str, int]]
 
     @property
+    def repeated(self) -> int:
+        """How often, at least, a cycle counts for one more reason."""
+        return max(0, sum(sum(reasons.values()) for reasons in self.by_side.values()) - self.cycles)
+
+    @property
     def sides(self) -> dict[str, int]:
-        """How many cycles each side made late, the most first."""
-        sums = {side: sum(reasons.values()) for side, reasons in self.by_side.items()}
-        sums[TOGETHER] = self.cycles - sum(sums.values())
+        """How many cycles each side made late, the most first; at most so many if cycles are `repeated`."""
+        counted = {side: sum(reasons.values()) for side, reasons in self.by_side.items()}
+        sums = {side: min(count, self.cycles) for side, count in counted.items()}
+        sums[TOGETHER] = self.cycles - sum(counted.values())
         return dict(
             sorted(((side, sums[side]) for side in sums if sums[side] > 0), key=lambda pair: -pair[1])
         )
@@ -76,13 +83,15 @@ class LateCycles:
         """The sides: "card, wire or device: 37 of 49 late cycles (25 with wire and device alone above 1 ms,
         12 lost); this machine itself (self): 12 (12 not sent)".
         """
+        limit = "at most " if self.repeated else ""
         clauses: list[str] = []
         for side, cycles in self.sides.items():
             reasons = sorted(self.by_side.get(side, {}).items(), key=lambda reason: -reason[1])
             details = ", ".join(f"{whole(count)} {words}" for words, count in reasons if count > 0)
             among = "" if clauses else f" of {whole(self.cycles)} late cycles"
             clauses.append(
-                f"{SIDE_WORDS.get(side, side)}: {whole(cycles)}{among}{f' ({details})' if details else ''}"
+                f"{SIDE_WORDS.get(side, side)}: {limit}{whole(cycles)}{among}"
+                f"{f' ({details})' if details else ''}"
             )
         return "; ".join(clauses)
 
@@ -133,7 +142,8 @@ def blame(step: Step, windows: Windows, requirement: Requirement) -> Blame | Non
     interface = (counts_of(step) or step.results[0]).values.get("interface")
     audit = f"rtgauge audit --interface {interface}" if interface else "rtgauge audit --interface NAME"
     remedy = f"rule out the card ({audit}), then the wire with another device"
-    outside = first not in {SELF, TOGETHER} and share >= MOST
+    alone = (cycles - late.repeated) / late.cycles
+    outside = first not in {SELF, TOGETHER} and alone >= MOST
     return Blame(
         first, share, worst_ns, is_own_work=False, remedy=remedy if outside else None, cause=late.words
     )

@@ -10,6 +10,7 @@ from typing import Any, cast
 import numpy as np
 import pytest
 
+from rtgauge.explain.analysis.explanation import SELF
 from rtgauge.record.histogram import bin_of
 from rtgauge.record.model import Result
 from rtgauge.record.windows import Windows
@@ -64,6 +65,27 @@ def test_every_late_cycle_has_a_side() -> None:
         "this machine itself (self): 5 (3 not sent, 2 with wake-up alone above 1 ms); "
         "several parts together: 1"
     )
+
+
+def test_a_cycle_that_is_late_on_two_sides_counts_once() -> None:
+    step, windows = measured([GOOD] * 90 + [(3.0, 0.01, 4.0, 0.02)] * 8, lost=2)
+    found = late_cycles(step, windows, MS)
+    assert found is not None
+    assert found.words == (
+        "card, wire or device: at most 10 of 10 late cycles (8 with wire and device alone above 1 ms, 2 lost); "
+        "this machine itself (self): at most 8 (8 with wake-up alone above 1 ms)"
+    )
+    blamed = blame(step, windows, parse_requirement("response<=1ms"))
+    assert blamed is not None
+    assert blamed.remedy is None, "most of these cycles are late by the machine, too"
+
+
+def test_two_late_parts_of_one_side_count_no_more_than_all_cycles() -> None:
+    step, windows = measured([GOOD] * 90 + [(3.0, 2.0, 0.1, 4.0)] * 8)
+    found = late_cycles(step, windows, MS)
+    assert found is not None
+    assert found.sides == {SELF: 8}
+    assert found.words.startswith("this machine itself (self): at most 8 of 8 late cycles (8 with ")
 
 
 def test_nothing_is_late() -> None:
