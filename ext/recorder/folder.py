@@ -230,8 +230,11 @@ class RecorderFolder:
 
     @property
     def frozen(self) -> str | None:
-        """The trigger that has frozen the folder; None if none has."""
-        return _frozen(self._folder)
+        """The trigger that has frozen the folder; None if none has. Raises RecordError if it is damaged."""
+        try:
+            return _frozen(self._folder)
+        except OSError as error:
+            raise RecordError(f"{self.path / FROZEN} cannot be read: {error.strerror or error}") from None
 
     def freeze(self, why: str) -> None:
         """Let no later recorder write into the folder. Raises OSError."""

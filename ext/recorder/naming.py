@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 import time
 from collections import Counter
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -33,10 +34,12 @@ def _formats(formats: bytes) -> TraceFormats:
 
 
 @lru_cache(maxsize=2)
-def _facts(facts: bytes) -> Facts:
+def _facts(facts: bytes) -> Facts | None:
     from rtgauge.record.facts import Facts
 
-    return Facts.model_validate_json(facts)
+    with suppress(ValueError):
+        return Facts.model_validate_json(facts)
+    return None
 
 
 def culprit_of(source: EntrySource, moment: dict[str, Any]) -> str:
@@ -55,8 +58,8 @@ def culprit_of(source: EntrySource, moment: dict[str, Any]) -> str:
         explanation = explain(read_moment(formats, moment), formats.symbols)
     except (RecordError, ValueError):
         return UNKNOWN
-    if source.facts:
-        explanation = with_names(explanation, _facts(source.facts), watched=True)
+    if source.facts and (facts := _facts(source.facts)) is not None:
+        explanation = with_names(explanation, facts, watched=True)
     if explanation.moment.is_triggered:
         return explanation.trigger_words
     took_ns: Counter[tuple[Kind, str]] = Counter()

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from pydantic import ValidationError
+
 import rtgauge
 from rtgauge.errors import InputError, RecordError
 from rtgauge.probe.watch import WatchParameters
@@ -164,6 +166,17 @@ def _formats(source: EntrySource) -> TraceFormatsLine | None:
     return None
 
 
+def _facts(source: EntrySource, name: str, notify: Callable[[str], None]) -> Facts | None:
+    """Return what is known of the machine in one boot; None if that is missing or damaged."""
+    if not source.facts:
+        return None
+    try:
+        return Facts.model_validate_json(source.facts)
+    except ValidationError:
+        notify(f"left out the facts of the source {name}, because they are damaged")
+        return None
+
+
 def _step(folder: RecorderFolder, part: _Part, writer: RecordWriter, number: int) -> tuple[Step, Windows]:
     source = folder.source(part.source)
     hello = _hello(source)
@@ -239,8 +252,8 @@ def _readable(
 def make_record(
     folder: RecorderFolder, out: Path, command: list[str], notify: Callable[[str], None] = lambda _: None
 ) -> Path:
-    """Make a record in the folder `out`; return its folder. `say`: gets a line about each boot that is left
-    out, because its source is damaged.
+    """Make a record in the folder `out`; return its folder. `notify`: gets a line about each boot that is
+    left out, because its source is damaged.
 
     Raises InputError if nothing was recorded, RecordError if all sources are damaged, and the errors of
     RecordWriter.
@@ -253,7 +266,11 @@ def make_record(
         raise InputError(f"{folder.path} has no figures yet; let the recorder run for a minute")
     hellos = _readable(folder, sources, notify)
     parts = [_part(folder, source, ends) for source in hellos]
-    facts = [Facts.model_validate_json(data) for part in parts if (data := folder.source(part.source).facts)]
+    facts = [
+        known
+        for part in parts
+        if (known := _facts(folder.source(part.source), part.source, notify)) is not None
+    ]
     now = datetime.now(UTC)
     host = (facts[-1].host if facts else None) or "unknown"
     with RecordWriter.at_once(out, host=host, name="recorder", now=now) as writer:

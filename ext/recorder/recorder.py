@@ -186,11 +186,12 @@ class Recorder:
 
     def _freeze(self) -> None:
         """Let nobody record into the folder any more, if a trigger asked for that."""
-        if not self._actions.frozen or self._folder.frozen is not None:
+        if not self._actions.frozen:
             return
         try:
-            self._folder.freeze(self._frozen_by)
-        except OSError:
+            if self._folder.frozen is None:
+                self._folder.freeze(self._frozen_by)
+        except (OSError, RecordError):
             self._count("events_not_written")  # the disk is full; it is tried again at the end
 
     def _count(self, name: str, number: int = 1) -> None:

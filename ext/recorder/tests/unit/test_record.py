@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import json
 import os
+import zlib
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -27,6 +28,7 @@ from rtgauge.record.reader import Record
 from rtgauge.record.windows import merge
 from rtgauge.units import format_time
 from rtgauge.verdict.next_step import PastRun
+from rtgauge_ext.recorder.append_log import framed
 from rtgauge_ext.recorder.command import what_runs
 from rtgauge_ext.recorder.folder import RecorderFolder
 from rtgauge_ext.recorder.program import ProgramChoice
@@ -102,6 +104,27 @@ def test_a_damaged_source_costs_its_own_boot_only(tmp_path: Path) -> None:
     (tmp_path / "folder/sources" / second).write_bytes(b"\0" * 100)
     with pytest.raises(RecordError, match="damaged"):
         make_record(RecorderFolder.open(tmp_path / "folder"), tmp_path / "runs", ["rtgauge"])
+
+
+def test_damaged_facts_cost_only_the_facts(tmp_path: Path) -> None:
+    recorded(tmp_path / "folder", hours=1)
+    reader = RecorderFolder.open(tmp_path / "folder")
+    name = reader.stretches[0].source
+    parts = reader.source(name)._replace(facts=b'{"host": 3}')
+    (tmp_path / "folder/sources" / name).write_bytes(b"".join(framed(zlib.compress(part)) for part in parts))
+    said: list[str] = []
+    record = Record.open(make_record(reader, tmp_path / "runs", ["rtgauge"], said.append))
+    assert record.steps[0].series
+    assert said == [f"left out the facts of the source {name}, because they are damaged"]
+
+
+@pytest.mark.parametrize("damage", ["a folder", "a link"])
+def test_what_froze_a_folder_cannot_be_read(tmp_path: Path, damage: str) -> None:
+    folder_of(tmp_path / "folder").close()
+    frozen = tmp_path / "folder/frozen"
+    frozen.mkdir() if damage == "a folder" else frozen.symlink_to("hours.log")
+    with pytest.raises(RecordError, match="frozen cannot be read: "):
+        lines(RecorderFolder.open(tmp_path / "folder"))
 
 
 def test_the_next_measurement_watches_the_program(tmp_path: Path) -> None:
