@@ -32,6 +32,7 @@ from rtgauge.verdict.run_verdict import judge_run
 from tests.support.records import Shape, write_record
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
 
@@ -85,15 +86,23 @@ def test_the_summary_names_cokernel_and_switches_to_linux(
     assert "Cobalt" not in summary(record, 200)
 
 
-def test_a_record_on_a_cokernel_needs_no_extension(record: Record, monkeypatch: pytest.MonkeyPatch) -> None:
-    core = [each for each in extension.extensions() if each.name == "core"]
-    monkeypatch.setattr(extension, "extensions", lambda: tuple(core))
-    monkeypatch.setattr(extension, "registered", lambda kind: getattr(core[0], kind))
+@pytest.fixture
+def _core_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    core = tuple(each for each in extension.extensions() if each.name == "core")
+    with monkeypatch.context() as patched:
+        patched.setattr(extension, "extensions", lambda: core)
+        extension.registered.cache_clear()
+        presenters_of.cache_clear()
+        yield
+    extension.registered.cache_clear()
     presenters_of.cache_clear()
+
+
+@pytest.mark.usefixtures("_core_alone")
+def test_a_record_on_a_cokernel_needs_no_extension(record: Record) -> None:
     shown = on_cobalt(record, [0, 3])
     assert "measured on Cobalt: it handed threads 3 times to Linux" in summary(shown, 200).splitlines()
     assert "Cobalt" in html(shown)
-    presenters_of.cache_clear()
 
 
 @pytest.fixture(name="record")
