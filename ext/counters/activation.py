@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from statistics import median
+from statistics import median_low
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
@@ -126,5 +126,6 @@ def typical(activations: Iterable[WorkCounts]) -> WorkCounts:
     found: dict[str, int | None] = {}
     for name in WorkCounts.model_fields:
         values = [getattr(each, name) for each in all_]
-        found[name] = None if None in values else round(median(values))
+        # Of an even number, the lower one: a count cannot be between two.
+        found[name] = None if None in values else median_low(values)
     return WorkCounts.model_validate(found)

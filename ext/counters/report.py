@@ -53,7 +53,9 @@ class ThreadWork(Model):
     @property
     def is_slower(self) -> bool:
         """Whether the slowest activations worked notably longer than usual."""
-        return bool(self.usual and self.slowest and self.slowest.cpu_ns >= SLOWER * self.usual.cpu_ns)
+        if self.usual is None or self.slowest is None:
+            return False
+        return self.slowest.cpu_ns > 0 and self.slowest.cpu_ns >= SLOWER * self.usual.cpu_ns
 
 
 class WorkReport(Model):
@@ -61,12 +63,14 @@ class WorkReport(Model):
 
     missing: list[str] = Field(description="counters that this machine lacks")
     lost: int
+    threads_left_out: int = Field(description="threads that were not counted, because there are too many")
+    full: bool = Field(description="whether the count ended early, because there were too many activations")
     threads: list[ThreadWork]
 
     @property
     def can_tell(self) -> bool:
-        """Whether each thread's slowest activations have a reason, or need none."""
-        return all(
+        """Whether each thread's slowest activations have a reason, or need none; false without threads."""
+        return bool(self.threads) and all(
             thread.usual is not None and (thread.causes or not thread.is_slower) for thread in self.threads
         )
 
@@ -76,11 +80,19 @@ DOCUMENT = Document("what rtgauge work --json prints", (WorkReport,))
 
 def report(work: Work) -> WorkReport:
     """Return the report of a measurement."""
+    by_thread: dict[int, list[CountedActivation]] = {}
+    for activation in work.activations:
+        by_thread.setdefault(activation.tid, []).append(activation)
     threads = [
-        _of_thread(thread.name, thread.tid, [each for each in work.activations if each.tid == thread.tid])
-        for thread in work.begin.threads
+        _of_thread(thread.name, thread.tid, by_thread.get(thread.tid, [])) for thread in work.begin.threads
     ]
-    return WorkReport(missing=work.begin.missing, lost=work.end.lost, threads=threads)
+    return WorkReport(
+        missing=work.begin.missing,
+        lost=work.end.lost,
+        threads_left_out=work.begin.left_out,
+        full=work.end.full,
+        threads=threads,
+    )
 
 
 def _of_thread(name: str, tid: int, activations: Sequence[CountedActivation]) -> ThreadWork:
@@ -106,7 +118,8 @@ def sentence(thread: ThreadWork) -> str:
     if thread.usual is None or thread.slowest is None:
         return f"{thread.thread}: {plural(thread.activations, 'activation')}, too few to tell"
     times = f"{format_time(thread.slowest.cpu_ns)} instead of {format_time(thread.usual.cpu_ns)}"
-    of = f"the slowest 1 % of {plural(thread.activations, 'activation')}"
+    part = "the slowest 1 %" if thread.activations >= 2 * PART else "the slowest one"
+    of = f"{part} of {plural(thread.activations, 'activation')}"
     if not thread.is_slower:
         return f"{thread.thread}: {of} worked no longer than usual ({times})"
     factor = format_factor(thread.slowest.cpu_ns / max(thread.usual.cpu_ns, 1))
@@ -119,6 +132,10 @@ def sentence(thread: ThreadWork) -> str:
 
 def print_report(found: WorkReport, console: Console) -> None:
     """Print the answers, a table, and what is missing."""
+    if not found.threads:
+        print_labelled(
+            "", "all threads of the program ended before rtgauge could count them", console, width=0
+        )
     for thread in found.threads:
         print_labelled("", sentence(thread), console, width=0)
     lacks = {"cycles", "instructions"} & set(found.missing)
@@ -129,14 +146,32 @@ def print_report(found: WorkReport, console: Console) -> None:
         titles = ["CPU time", "instructions", "cycles each", "misses per 1,000", "page faults", "SMIs"]
         console.print()
         print_tables([Table("", [Column(), Column(), *numbers(*titles)], rows)], console)
-    if found.lost:
-        print_labelled(
-            "", f"{plural(found.lost, 'sample')} were lost; their activations are left out", console
+    for words in _left_out(found):
+        print_labelled("", words, console, width=0)
+
+
+def _left_out(found: WorkReport) -> list[str]:
+    words: list[str] = []
+    if found.full:
+        words.append(
+            "the count ended early, because there were too many activations; give a shorter --duration"
         )
+    if found.threads_left_out:
+        words.append(
+            f"threads not counted, because there are too many: {found.threads_left_out}; choose some with "
+            "--threads"
+        )
+    shared = sum(thread.left_out for thread in found.threads)
+    if shared:
+        words.append(f"activations left out, because their counters had to share registers: {shared}")
+    if found.lost:
+        words.append(f"samples lost: {found.lost}; their activations are left out")
+    return words
 
 
 def _rows(thread: ThreadWork) -> list[list[str]]:
-    kinds = (("usual", thread.usual), ("slowest 1 %", thread.slowest))
+    slowest = "slowest 1 %" if thread.activations >= 2 * PART else "slowest"
+    kinds = (("usual", thread.usual), (slowest, thread.slowest))
     return [[thread.thread, name, *_cells(counts)] for name, counts in kinds if counts is not None]
 
 

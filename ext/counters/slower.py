@@ -53,11 +53,10 @@ def causes(slow: WorkCounts, usual: WorkCounts) -> list[Cause] | None:
     if (slowed := ghz_before / ghz) >= SLOWER and smis <= 0:
         words = f"the CPU ran at {ghz:.2f} instead of {ghz_before:.2f} GHz"
         found.append(Cause(Why.FREQUENCY, slowed, words))
-    found.sort(key=lambda cause: -cause.factor)
     if smis > 0:
         words = f"the firmware interrupted the CPU ({plural(smis, 'SMI')})"
-        found.insert(0, Cause(Why.FIRMWARE, max(slowed, 1.0), words))
-    return found
+        found.append(Cause(Why.FIRMWARE, max(slowed, 1.0), words))
+    return sorted(found, key=lambda cause: -cause.factor)
 
 
 def _work(counts: WorkCounts) -> CpuWork:

@@ -5,15 +5,17 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
-from typing import Any
+from io import StringIO
+from typing import Any, cast
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rich.console import Console
 
 from rtgauge.errors import MeasureError
-from rtgauge_ext.counters.activation import WorkCounts, parse_work
-from rtgauge_ext.counters.report import WorkReport, report, sentence
+from rtgauge_ext.counters.activation import WorkCounts, parse_work, typical
+from rtgauge_ext.counters.report import ThreadWork, WorkReport, print_report, report, sentence
 from rtgauge_ext.counters.slower import Why, causes
 
 
@@ -59,7 +61,8 @@ USUAL = Machine()
         (Machine(smis=1), [Why.FIRMWARE]),
         (Machine(instructions=400_000, ghz=1.0), [Why.FREQUENCY, Why.MORE_WORK]),
         (Machine(instructions=800_000, misses_per_1000=8), [Why.MORE_WORK, Why.MEMORY]),
-        (Machine(smis=1, misses_per_1000=8), [Why.FIRMWARE, Why.MEMORY]),
+        (Machine(smis=1, misses_per_1000=8), [Why.MEMORY, Why.FIRMWARE]),
+        (Machine(smis=1, smi_ns=5_000, instructions=2_000_000), [Why.MORE_WORK, Why.FIRMWARE]),
     ],
 )
 def test_each_cause_is_distinguished_from_the_others(machine: Machine, actual: list[Why]) -> None:
@@ -130,6 +133,50 @@ def test_a_machine_without_counters_cannot_tell() -> None:
     assert not actual.can_tell
     assert "because" not in sentence(actual.threads[0])
     assert reported(USUAL, ("cycles", "instructions", "llc_misses", "smi")).can_tell
+
+
+def printed(found: WorkReport) -> str:
+    console = Console(file=StringIO(), width=200)
+    print_report(found, console)
+    return cast("StringIO", console.file).getvalue()
+
+
+def test_without_threads_nothing_can_be_told() -> None:
+    begin, *_, end = map(json.loads, lines(USUAL))
+    found = report(parse_work(json.dumps(line).encode() for line in (begin | {"threads": []}, end)))
+    assert not found.can_tell
+    assert printed(found).startswith("all threads of the program ended before rtgauge could count them")
+
+
+def test_what_is_not_counted_is_said() -> None:
+    begin, *counted, end = map(json.loads, lines(USUAL))
+    changed = [begin | {"left_out": 3}, *counted, end | {"full": True, "lost": 1}]
+    changed[1]["whole"] = False
+    found = report(parse_work(json.dumps(line).encode() for line in changed))
+    assert (found.threads_left_out, found.full) == (3, True)
+    text = printed(found)
+    assert "the count ended early, because there were too many activations" in text
+    assert "threads not counted, because there are too many: 3" in text
+    assert "activations left out, because their counters had to share registers: 1" in text
+    assert "samples lost: 1" in text
+    assert "not counted" not in printed(reported(USUAL))
+
+
+def test_the_slowest_of_few_activations_is_one() -> None:
+    said = sentence(reported(Machine(instructions=600_000), count=100).threads[0])
+    assert said.startswith("control: the slowest one of 100 activations worked 3.0 times as long")
+
+
+def test_no_work_is_not_slower() -> None:
+    idle = WorkCounts(cpu_ns=0)
+    assert not ThreadWork(
+        thread="control", tid=7, activations=20, left_out=0, usual=idle, slowest=idle, causes=None
+    ).is_slower
+
+
+def test_the_median_of_the_largest_counts() -> None:
+    most = WorkCounts(cpu_ns=2**63 - 1)
+    assert typical([most, most]) == most
 
 
 def test_few_activations_are_too_few() -> None:
