@@ -5,6 +5,7 @@
  */
 #include <errno.h>
 #include <linux/perf_event.h>
+#include <poll.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/mman.h>
@@ -77,6 +78,7 @@ struct thread {
 	struct watched_thread who;
 	struct activations all;
 	struct perf_event_mmap_page *ring;
+	int leader; /* of its counters */
 	bool has[COUNT];
 };
 
@@ -155,6 +157,7 @@ static bool begin_thread(struct thread *thread)
 
 	if (leader < 0)
 		return false;
+	thread->leader = leader;
 	for (size_t i = 0; i < COUNT; i++) {
 		thread->has[i] = !i || open_counter(i, thread->who.tid, leader) >= 0;
 		thread->all.counters += thread->has[i];
@@ -279,13 +282,30 @@ static int begin_all(void)
 					  "/proc/sys/kernel/perf_event_paranoid",
 					  found[i].name, errname(errno));
 	}
-	return 0;
+	return work.count ? 0
+			  : error_line(STATUS_USAGE, "no-program",
+				       "the program with process ID %lld has ended", (long long)options.pid);
+}
+
+static bool have_all_ended(void)
+{
+	struct pollfd fds[WATCH_THREADS_MAX];
+	int ended = 0;
+
+	for (int i = 0; i < work.count; i++)
+		fds[i] = (struct pollfd){.fd = work.threads[i].leader};
+	if (poll(fds, (nfds_t)work.count, 0) < 0)
+		return false;
+	for (int i = 0; i < work.count; i++)
+		ended += (fds[i].revents & POLLHUP) != 0;
+	return ended == work.count;
 }
 
 static int run(int argc, char **argv)
 {
 	struct json j;
 	int64_t end_ns;
+	bool over = false;
 	int status = options_parse(table, argc, argv);
 
 	if (!status && !options.pid)
@@ -300,8 +320,9 @@ static int run(int argc, char **argv)
 	json_start(&j, stdout);
 	write_begin(&j);
 	end_ns = clock_now_ns(CLOCK_MONOTONIC) + options.duration_ns;
-	while (!commands_stopped && clock_now_ns(CLOCK_MONOTONIC) < end_ns) {
+	while (!over && !commands_stopped && clock_now_ns(CLOCK_MONOTONIC) < end_ns) {
 		commands_wait(DRAIN_NS);
+		over = have_all_ended();
 		for (int i = 0; i < work.count; i++)
 			drain(&work.threads[i], &j);
 		fflush(stdout);

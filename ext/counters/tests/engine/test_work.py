@@ -3,12 +3,14 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 
+from rtgauge.errors import MeasureError
 from rtgauge_ext.counters.activation import parse_work
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]
@@ -47,3 +49,34 @@ def test_the_cpu_time_of_activations_is_the_programs_own(engine: Path, tmp_path:
         own, counted = (values[int(len(values) * share) - 1] for values in (own_ns, counted_ns))
         assert counted == pytest.approx(own, rel=0.25)
     assert counted_ns[-1] > 4 * counted_ns[len(counted_ns) // 2]
+
+
+def _count(engine: Path, pid: int) -> subprocess.Popen[bytes]:
+    words = [str(engine), "work", "--pid", str(pid), "--duration-ns", str(3600 * 10**9)]
+    return subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+
+
+@pytest.mark.timeout(60)
+def test_a_program_that_has_ended_is_refused(engine: Path) -> None:
+    with subprocess.Popen(["true"]) as program:
+        os.waitid(os.P_PID, program.pid, os.WEXITED | os.WNOWAIT)
+        with _count(engine, program.pid) as counting:
+            assert counting.stdout is not None
+            with pytest.raises(MeasureError, match="has ended"):
+                parse_work(counting.stdout)
+    assert counting.returncode
+
+
+@pytest.mark.timeout(60)
+def test_counting_ends_with_the_program(engine: Path) -> None:
+    """Within a minute, though it should last an hour."""
+    with subprocess.Popen([sys.executable, "-c", PROGRAM], stdout=subprocess.PIPE) as program:
+        assert program.stdout is not None
+        program.stdout.readline()
+        with _count(engine, program.pid) as counting:
+            assert counting.stdout is not None
+            begin = counting.stdout.readline()
+            program.kill()
+            found = parse_work([begin, *counting.stdout])
+    assert counting.returncode == 0
+    assert not found.end.full
