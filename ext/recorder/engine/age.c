@@ -12,6 +12,7 @@
 
 #define NAME "age.json"
 #define BYTES_MAX 4096
+#define SET_NS (INT64_C(1577836800) * NS_PER_S) /* 2020; a clock before it was not set */
 
 static int64_t value_of(const char *text, const char *key)
 {
@@ -34,18 +35,26 @@ static char *text_of(const struct spool *spool)
 	return bytes.data;
 }
 
+/* Returns how long ago a text was written; 0: unknown. */
+static int64_t passed_since(const char *text, const char *boot, int64_t boottime_ns)
+{
+	int64_t realtime_ns = value_of(text, "\"realtime_ns\":"), passed_ns = 0;
+
+	if (strstr(text, boot))
+		passed_ns = boottime_ns - value_of(text, "\"boottime_ns\":");
+	else if (realtime_ns >= SET_NS)
+		passed_ns = clock_now_ns(CLOCK_REALTIME) - realtime_ns;
+	return passed_ns > 0 ? passed_ns : 0;
+}
+
 void age_read(struct age *age, const struct spool *spool, const char *boot)
 {
 	char *text = text_of(spool);
-	int64_t passed_ns;
 
 	*age = (struct age){.at_ns = clock_now_ns(CLOCK_BOOTTIME)};
 	if (!text)
 		return;
-	age->known_ns = value_of(text, "\"age_ns\":");
-	passed_ns = strstr(text, boot) ? age->at_ns - value_of(text, "\"boottime_ns\":")
-				       : clock_now_ns(CLOCK_REALTIME) - value_of(text, "\"realtime_ns\":");
-	age->known_ns += passed_ns > 0 ? passed_ns : 0;
+	age->known_ns = value_of(text, "\"age_ns\":") + passed_since(text, boot, age->at_ns);
 	free(text);
 }
 
