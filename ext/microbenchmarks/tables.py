@@ -149,7 +149,8 @@ def _others(results: Microbenchmarks) -> list[Table]:
 
 def _answer(answer: LockAnswer) -> list[str]:
     how = ANSWERS.get(answer.answer, answer.answer) + (", by its spin" if answer.gave_up else "")
-    waits, sections = format_time(answer.wait_max_ns), f"{answer.wait_max_ns / answer.section_ns:.1f}"
+    waits = format_time(answer.wait_max_ns)
+    sections = f"{answer.wait_max_ns / answer.section_ns:.1f}" if answer.section_ns > 0 else NONE
     waited = [waits, format_duration(answer.section_ns), sections]
     if not answer.trials:
         waited[0] = waited[2] = NONE

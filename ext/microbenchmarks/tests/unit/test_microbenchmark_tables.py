@@ -5,8 +5,9 @@ from __future__ import annotations
 
 import pytest
 
+from rtgauge.report.text import NONE
 from rtgauge_ext.microbenchmarks.results import Cost, LockAnswer, Microbenchmarks, System
-from rtgauge_ext.microbenchmarks.tables import conclusion, starving
+from rtgauge_ext.microbenchmarks.tables import conclusion, inversion_grid, starving
 
 
 def system(name: str, **worst_ns: int) -> System:
@@ -54,3 +55,12 @@ def test_locks_that_were_not_tried_are_no_good_result(answers: list[str], words:
         for number, answer in enumerate(answers)
     ]
     assert starving(actual).endswith(words)
+
+
+def test_a_section_without_length_divides_nothing() -> None:
+    """A damaged record may say so."""
+    counts = {"trials": 1, "starved": 1, "gave_up": 0, "wait_max_ns": 1, "section_ns": 0, "limit_ns": 1}
+    answer = LockAnswer(record="r", name="r", load="idle", lock="mutex", answer="starved", **counts)
+    table = inversion_grid(Microbenchmarks(systems=[], inversion=[answer]))
+    assert table is not None
+    assert table.rows[0][-1] == NONE
