@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from rtgauge.errors import InputError
 from rtgauge.escape import one_line
+from rtgauge.known_extensions import from_where
 from rtgauge.report.table import Table
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge_ext.recorder.folder import HOURS, LOCK, MINUTES, MOMENTS, RecorderFolder
@@ -217,7 +218,9 @@ class RecorderPage:
 
 
 def serve(path: Path, address: str, notify: Callable[[str], None]) -> None:
-    """Serve the page until Ctrl-C. Raises InputError."""
+    """Serve the page until Ctrl-C. Raises InputError, also if the extension live is not installed."""
+    if why := from_where("options", "run --live"):
+        raise InputError(f"--live shows no page{why}")
     from rtgauge_ext.live.live_server import LiveServer, parse_address
 
     states = changes(path)

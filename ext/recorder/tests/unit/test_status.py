@@ -8,10 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from ext.recorder.tests.driven import SECOND, DrivenClock, begin, folder_of, moment, recording_of
+from rtgauge import known_extensions
 from rtgauge.errors import InputError
+from rtgauge.extension import extensions
 from rtgauge_ext.recorder import status as status_module
 from rtgauge_ext.recorder.folder import RecorderFolder
-from rtgauge_ext.recorder.status import NEWEST, changes, place_of, status_of
+from rtgauge_ext.recorder.status import NEWEST, changes, place_of, serve, status_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -69,3 +71,10 @@ def test_a_folder_of_the_engine_alone_is_refused(tmp_path: Path) -> None:
     (tmp_path / "spool.json").write_text("{}")
     with pytest.raises(InputError, match="rtgauge recorder import"):
         place_of(str(tmp_path))
+
+
+def test_a_page_needs_the_extension_live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    others = tuple(each for each in extensions() if each.name != "live")
+    monkeypatch.setattr(known_extensions, "extensions", lambda: others)
+    with pytest.raises(InputError, match="it needs the extension live, which is not installed"):
+        serve(tmp_path, "127.0.0.1:0", lambda _: None)
