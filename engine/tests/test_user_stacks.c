@@ -9,8 +9,19 @@
 
 #include <cmocka.h>
 
+#include <fcntl.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
+static int opened;
+
+static int count_open(const char *path, int flags)
+{
+	opened += !(flags & O_PATH);
+	return open(path, flags);
+}
+
+#define open count_open
 #include "probes/watch/user_stacks.c" /* NOLINT(bugprone-suspicious-include): its parts are static */
 
 #define CALL 74
@@ -101,6 +112,58 @@ static void test_a_rule_keeps_few_places(void **state)
 	forget(&stacks);
 }
 
+/* A page fault has no event of the tracing system, and on some processors no registers. */
+static void test_each_page_fault_has_its_stack(void **state)
+{
+	struct user_stacks stacks = empty();
+	uint64_t data[] = {2, TIME, 1, 0, 4}; /* 4: the size of an event that is not there */
+
+	(void)state;
+	stacks.failed = true;
+	data[0] = stacks.ids[MINOR];
+	for (int i = 0; i < 2; i++) {
+		data[3] = (uint64_t)(uintptr_t)sample + (uint64_t)i;
+		take(&stacks, data, sizeof(data) / sizeof(data[0]));
+	}
+	user_stacks_faults(&stacks, 0, false);
+	assert_int_equal(stacks.kept_count, 2);
+	forget(&stacks);
+}
+
+/* Opening a device may have an effect. */
+static void test_no_device_that_is_mapped_is_opened(void **state)
+{
+	char name[] = "/tmp/rtgauge-stacks-XXXXXX";
+	const char *const files[] = {name, "/dev/zero"};
+	int own = mkstemp(name);
+	size_t page = (size_t)sysconf(_SC_PAGESIZE);
+
+	(void)state;
+	assert_true(own >= 0);
+	close(own);
+	for (int i = 0; i < 2; i++) {
+		int fd = open(files[i], O_RDONLY | O_CLOEXEC);
+		void *map = mmap(NULL, page, PROT_READ, MAP_PRIVATE, fd, 0);
+		struct code_file file = {.start = (uint64_t)(uintptr_t)map};
+		char link[96];
+		int known;
+
+		assert_true(map != MAP_FAILED);
+		file.end = file.start + page;
+		snprintf(link, sizeof(link), "/proc/self/map_files/%llx-%llx", (unsigned long long)file.start,
+			 (unsigned long long)file.end);
+		known = open(link, O_PATH | O_CLOEXEC); /* only root may */
+		opened = 0;
+		identify(getpid(), &file);
+		assert_int_equal(opened, !i && known >= 0);
+		if (known >= 0)
+			close(known);
+		munmap(map, page);
+		close(fd);
+	}
+	unlink(name);
+}
+
 static void test_wrong_sizes_are_not_read(void **state)
 {
 	struct user_stacks stacks = empty();
@@ -132,6 +195,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_a_stack_is_kept_for_the_call_in_its_time),
 		cmocka_unit_test(test_a_rule_keeps_few_places),
+		cmocka_unit_test(test_each_page_fault_has_its_stack),
+		cmocka_unit_test(test_no_device_that_is_mapped_is_opened),
 		cmocka_unit_test(test_wrong_sizes_are_not_read),
 	};
 

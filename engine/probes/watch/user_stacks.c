@@ -239,11 +239,12 @@ static void take(struct user_stacks *stacks, const uint64_t *data, size_t count)
 		if (data[at] < (uint64_t)-4095 && stack->frame_count < FRAMES)
 			stack->frames[stack->frame_count++] = data[at];
 	}
-	if (at + 3 > count)
+	if (at + (stack->kind == CALLS ? 3 : 1) > count)
 		return;
 	/* The size of the event as the tracing system has it (4 bytes), and the event. In sys_enter, the
 	 * number of the call is at byte 8. */
-	stack->call = (int64_t)(data[at + 1] >> 32 | data[at + 2] << 32);
+	if (stack->kind == CALLS)
+		stack->call = (int64_t)(data[at + 1] >> 32 | data[at + 2] << 32);
 	at += (sizeof(uint32_t) + (uint32_t)data[at]) / sizeof(uint64_t);
 	if (REGISTERS && at < count && data[at++]) { /* the ABI; 0: there are no registers */
 		if (at + 3 > count)
@@ -332,9 +333,10 @@ static void read_build_id(int fd, char id[41])
 	}
 }
 
-/* Asks no server, which may never answer. */
+/* Asks no server, which may never answer, and opens no device, because that may have an effect. */
 static void identify(pid_t tid, struct code_file *file)
 {
+	struct stat status;
 	char link[96];
 	enum place place;
 	int fd, known;
@@ -344,7 +346,8 @@ static void identify(pid_t tid, struct code_file *file)
 	known = open(link, O_PATH | O_CLOEXEC);
 	if (known < 0)
 		return;
-	if (mounts_place(tid, getpid(), known, &place) && (place == LOCAL || place == IN_MEMORY)) {
+	if (mounts_place(tid, getpid(), known, &place) && (place == LOCAL || place == IN_MEMORY) &&
+	    !fstat(known, &status) && S_ISREG(status.st_mode)) {
 		snprintf(link, sizeof(link), "/proc/self/fd/%d", known);
 		fd = open(link, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
 		if (fd >= 0) {
