@@ -6,12 +6,13 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
 from rtgauge.analysis.confidence import Counted, activations_needed, design_effect, upper_bound
-from rtgauge.errors import InputError
+from rtgauge.errors import InputError, RecordError
 from rtgauge.extension import imported
 from rtgauge.probe.registry import PROBES, get, preset_of, probe_of
 from rtgauge.record.alternation import alternation_of
@@ -90,8 +91,10 @@ def _sentence(decisive: Verdict, judged: Sequence[tuple[Step, Verdict]], names: 
 def _subject(steps: Sequence[Step], decisive: Verdict) -> list[str]:
     """Return what the step that decides measured, if its probe has words for it."""
     own = [(probe_of(step), step.key) for step in steps if step.id == decisive.step]
-    subjects = (probe.subject(probe.own(key)) for probe, key in own)
-    return [subject for subject in subjects if subject is not None]
+    with suppress(RecordError):  # an imported step, or another version's, may have other parameters
+        subjects = [probe.subject(probe.own(key)) for probe, key in own]
+        return [subject for subject in subjects if subject is not None]
+    return []
 
 
 BlameOf = Callable[[Record, Step, Requirement, str | None], Blame | None]
