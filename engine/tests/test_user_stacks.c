@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -13,7 +14,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-static int opened;
+static int opened, read_files;
 
 static int count_open(const char *path, int flags)
 {
@@ -21,7 +22,14 @@ static int count_open(const char *path, int flags)
 	return open(path, flags);
 }
 
+static FILE *count_fopen(const char *path, const char *mode)
+{
+	read_files++;
+	return fopen(path, mode);
+}
+
 #define open count_open
+#define fopen count_fopen
 #include "probes/watch/user_stacks.c" /* NOLINT(bugprone-suspicious-include): its parts are static */
 
 #define CALL 74
@@ -130,6 +138,22 @@ static void test_each_page_fault_has_its_stack(void **state)
 	forget(&stacks);
 }
 
+/* The thread cannot change its mappings meanwhile. */
+static void test_the_mappings_are_read_once_for_all_page_faults(void **state)
+{
+	struct user_stacks stacks = empty();
+	const uint64_t data[] = {stacks.ids[MINOR], TIME, 1, 1, 4}; /* no code is at this address */
+
+	(void)state;
+	stacks.failed = true;
+	for (int i = 0; i < PENDING; i++)
+		take(&stacks, data, sizeof(data) / sizeof(data[0]));
+	read_files = 0;
+	user_stacks_faults(&stacks, 0, false);
+	assert_int_equal(stacks.taken[0], PENDING);
+	assert_int_equal(read_files, 1);
+}
+
 /* Opening a device may have an effect. */
 static void test_no_device_that_is_mapped_is_opened(void **state)
 {
@@ -196,6 +220,7 @@ int main(void)
 		cmocka_unit_test(test_a_stack_is_kept_for_the_call_in_its_time),
 		cmocka_unit_test(test_a_rule_keeps_few_places),
 		cmocka_unit_test(test_each_page_fault_has_its_stack),
+		cmocka_unit_test(test_the_mappings_are_read_once_for_all_page_faults),
 		cmocka_unit_test(test_no_device_that_is_mapped_is_opened),
 		cmocka_unit_test(test_wrong_sizes_are_not_read),
 	};

@@ -292,8 +292,15 @@ void user_stacks_read(struct user_stacks *stacks)
 struct code_file {
 	uint64_t start, end, offset;
 	int number; /* of those that are used; 0: none yet */
+	bool identified;
 	char build_id[41], path[256];
 };
+
+/* All of the thread whose stacks are kept now. */
+static struct {
+	struct code_file files[CODE];
+	int count;
+} code;
 
 /* Reads the number with which the linker identifies a file. Leaves it empty if there is none. */
 static void read_build_id(int fd, char id[41])
@@ -358,16 +365,16 @@ static void identify(pid_t tid, struct code_file *file)
 	close(known);
 }
 
-/* Reads the thread's mappings of code. Returns how many there are. */
-static int read_code(pid_t tid, struct code_file *files)
+/* Reads the thread's mappings of code, which may delay its own changes of them. */
+static void read_code(pid_t tid)
 {
 	char path[48], line[512];
-	int count = 0;
 	FILE *maps;
 
+	code.count = 0;
 	snprintf(path, sizeof(path), "/proc/%d/maps", (int)tid);
 	maps = fopen(path, "re");
-	while (maps && count < CODE && fgets(line, sizeof(line), maps)) {
+	while (maps && code.count < CODE && fgets(line, sizeof(line), maps)) {
 		unsigned long long start, end, offset;
 		char may[5];
 		int name = 0;
@@ -376,21 +383,20 @@ static int read_code(pid_t tid, struct code_file *files)
 		if (sscanf(line, "%llx-%llx %4s %llx %*s %*s %n", &start, &end, may, &offset, &name) < 4 ||
 		    may[2] != 'x')
 			continue;
-		files[count] = (struct code_file){.start = start, .end = end, .offset = offset};
-		snprintf(files[count].path, sizeof(files[count].path), "%.255s",
+		struct code_file *file = &code.files[code.count++];
+
+		*file = (struct code_file){.start = start, .end = end, .offset = offset};
+		snprintf(file->path, sizeof(file->path), "%.255s",
 			 name && line[name] ? line + name : "[no file]");
-		count++;
 	}
 	if (maps)
 		fclose(maps);
-	return count;
 }
 
 /* What describes a stack as text, without addresses that change from run to run. */
 struct description {
 	pid_t tid;
-	struct code_file *files;
-	int file_count, used;
+	int used; /* files */
 	char text[TEXT];
 	size_t len;
 	uint32_t id; /* FNV-1a of its frames */
@@ -414,15 +420,16 @@ __attribute__((format(printf, 2, 3))) static void say(struct description *d, con
 /* Returns the file with the code at an address, which is announced at first; NULL: there is none. */
 static const struct code_file *code_at(struct description *d, uint64_t address)
 {
-	for (int i = 0; i < d->file_count; i++) {
-		struct code_file *file = &d->files[i];
+	for (int i = 0; i < code.count; i++) {
+		struct code_file *file = &code.files[i];
 
 		if (address < file->start || address >= file->end)
 			continue;
 		if (!file->number) {
 			file->number = ++d->used;
-			if (file->path[0] == '/')
+			if (file->path[0] == '/' && !file->identified)
 				identify(d->tid, file);
+			file->identified = true;
 			say(d, "m%d %s %s\n", file->number, file->build_id[0] ? file->build_id : "-",
 			    file->path);
 		}
@@ -467,14 +474,15 @@ static void describe(struct description *d, const struct user_stack *stack)
 	}
 }
 
+/* Needs the mappings of the thread. */
 static void keep(struct user_stacks *stacks, int rule, const struct user_stack *stack)
 {
-	static struct code_file files[CODE];
 	static struct description d;
 	int of_rule = 0;
 
-	d = (struct description){.tid = stacks->tid, .files = files};
-	d.file_count = read_code(stacks->tid, files);
+	d = (struct description){.tid = stacks->tid};
+	for (int i = 0; i < code.count; i++)
+		code.files[i].number = 0;
 	describe(&d, stack);
 	if (!d.len)
 		return;
@@ -544,6 +552,7 @@ void user_stacks_call(struct user_stacks *stacks, int rule, int64_t call, int64_
 		if (!stack->frame_count || stack->kind != CALLS || stack->call != call ||
 		    stack->time_ns < enter_ns - EARLY_NS || stack->time_ns > exit_ns)
 			continue;
+		read_code(stacks->tid);
 		keep(stacks, rule, stack);
 		stack->frame_count = 0;
 		if (++stacks->taken[rule] == PER_RULE)
@@ -556,6 +565,7 @@ void user_stacks_call(struct user_stacks *stacks, int rule, int64_t call, int64_
 void user_stacks_faults(struct user_stacks *stacks, int rule, bool major)
 {
 	int kind = major ? MAJOR : MINOR;
+	bool knows_code = false;
 
 	for (int i = 0; stacks->pending && i < PENDING; i++) {
 		struct user_stack *stack = &stacks->pending[i];
@@ -563,6 +573,9 @@ void user_stacks_faults(struct user_stacks *stacks, int rule, bool major)
 		if (!stack->frame_count || stack->kind != kind)
 			continue;
 		if (wants(stacks, rule)) {
+			if (!knows_code)
+				read_code(stacks->tid);
+			knows_code = true;
 			keep(stacks, rule, stack);
 			stacks->taken[rule]++;
 		}
