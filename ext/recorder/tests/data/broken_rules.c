@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: MIT */
 /* A real-time loop of 2 ms that breaks a rule in each 10th cycle, each in a function of its own. At the end,
  * it writes how often: FUNCTION CALL COUNT. */
 #define _GNU_SOURCE
