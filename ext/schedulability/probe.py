@@ -42,12 +42,13 @@ def _checked(written: Any) -> Any:
         given = {**given, "cpu": cpus[0]}
     what = "the task set"
     content: dict[str, Any] = {key: given[key] for key in ("name", "task") if key in given}
-    if isinstance(given.get("file"), str):
+    file = given.get("file")
+    if isinstance(file, str):
         if "task" in given:
             raise ValueError("give a file or [[task]], not both")
-        what = f"task set {given['file']}"
-        content = read_written(Path(given["file"]))
-        content.setdefault("name", Path(given["file"]).stem[:80])
+        what = f"task set {file}"
+        content = read_written(Path(file))
+        content.setdefault("name", Path(file).stem[:80])
     elif "task" not in given:
         raise ValueError('give a task set: file = "FILE.toml", or a [[task]] with name, period and execution')
     tasks = content.get("task")
