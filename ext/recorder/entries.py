@@ -16,6 +16,8 @@ from rtgauge.record.stream import Window
 from rtgauge.record.strict_model import Model
 from rtgauge.record.windows import Windows, merge
 
+Time = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+"""A clock in ns."""
 Counts = dict[str, int]
 """Name -> number or ns, of everything that is counted: what was seen, what was not, and what was removed."""
 
@@ -27,8 +29,8 @@ class Figures(Model):
     metric: str
     start_ns: int
     end_ns: int
-    count: int
-    missed: int
+    count: int = Field(ge=0)
+    missed: int = Field(ge=0)
     min_ns: int | None
     max_ns: int | None
     sum_ns: int
@@ -86,9 +88,9 @@ class PeriodSummary(Model):
     kind: Literal["stretch"] = "stretch"
     source: str
     fold: int
-    start_ns: int = Field(description="CLOCK_MONOTONIC")
-    end_ns: int
-    wall_ns: int = Field(description="the wall clock at its start")
+    start_ns: Time = Field(description="CLOCK_MONOTONIC")
+    end_ns: Time
+    wall_ns: Time = Field(description="the wall clock at its start")
     counts: Counts = Field(default_factory=Counts)
     figures: list[Figures] = Field(default_factory=list[Figures])
 
@@ -134,7 +136,7 @@ class RecorderEvent(Model):
     kind: Literal["event"] = "event"
     what: str
     detail: str
-    wall_ns: int
+    wall_ns: Time
 
 
 Entry = Annotated[PeriodSummary | SessionEnd | RecorderEvent, Field(discriminator="kind")]

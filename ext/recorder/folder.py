@@ -36,6 +36,7 @@ from rtgauge_ext.recorder.entries import (
     PeriodSummary,
     RecorderEvent,
     SessionEnd,
+    Time,
     folded,
     packed,
     unpacked,
@@ -88,7 +89,7 @@ class MomentHead(Model):
     culprit: str
     latency_ns: int
     source: str
-    wall_ns: int
+    wall_ns: Time
     triggers: list[str] = Field(default_factory=list[str])
     around: str = Field(default="", description="what was unusual on the machine when it came")
     details: list[str] = Field(

@@ -259,9 +259,8 @@ def make_record(
     RecordWriter.
     """
     ends = {end.source: end for end in folded_sessions(folder.ends)}
-    sources = dict.fromkeys(
-        stretch.source for stretch in (*folder.stretches, *folder.minutes) if stretch.figures
-    )
+    present = [folded(folder.minutes)] if folder.minutes else []
+    sources = dict.fromkeys(stretch.source for stretch in (*folder.stretches, *present) if stretch.figures)
     if not sources:
         raise InputError(f"{folder.path} has no figures yet; let the recorder run for a minute")
     hellos = _readable(folder, sources, notify)

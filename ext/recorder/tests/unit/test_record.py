@@ -6,7 +6,7 @@ from __future__ import annotations
 import json
 import os
 import zlib
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -28,12 +28,12 @@ from rtgauge.record.reader import Record
 from rtgauge.record.windows import merge
 from rtgauge.units import format_time
 from rtgauge.verdict.next_step import PastRun
-from rtgauge_ext.recorder.append_log import framed
+from rtgauge_ext.recorder.append_log import entries, framed
 from rtgauge_ext.recorder.command import what_runs
 from rtgauge_ext.recorder.folder import RecorderFolder
 from rtgauge_ext.recorder.program import ProgramChoice
 from rtgauge_ext.recorder.record import make_record
-from rtgauge_ext.recorder.report import late_activations, latest_table, lines
+from rtgauge_ext.recorder.report import hours_table, late_activations, latest_table, lines
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -116,6 +116,44 @@ def test_damaged_facts_cost_only_the_facts(tmp_path: Path) -> None:
     record = Record.open(make_record(reader, tmp_path / "runs", ["rtgauge"], said.append))
     assert record.steps[0].series
     assert said == [f"left out the facts of the source {name}, because they are damaged"]
+
+
+@pytest.mark.parametrize(
+    ("change", "damaged"),
+    [
+        ({"wall_ns": 10**30}, 1),
+        ({"end_ns": 10**30}, 1),
+        ({"figures": -1}, 1),
+        ({"source": "another"}, 0),
+    ],
+)
+def test_a_wrong_number_is_a_damaged_entry(tmp_path: Path, change: dict[str, Any], damaged: int) -> None:
+    """A folder may come from another machine."""
+    clock = DrivenClock()
+    folder = folder_of(tmp_path / "folder")
+    recording = recording_of(folder, clock)
+    taker = begin(recording, clock)
+    for _ in range(3):
+        clock.pass_ns(61 * SECOND)
+        taker.take(window(clock, 61 * SECOND, figures_of(np.full(100, 20_000))))
+        recording.tick("watched")
+    folder.close()
+    log = tmp_path / "folder/minutes.log"
+    first, *others = entries(log.read_bytes())
+    document = json.loads(zlib.decompress(first))
+    if "figures" in change:
+        document["figures"][0]["count"] = change["figures"]
+    else:
+        document |= change
+    changed = [zlib.compress(json.dumps(document).encode()), *others]
+    log.write_bytes(b"".join(map(framed, changed)))
+    reader = RecorderFolder.open(tmp_path / "folder")
+    assert reader.damaged == damaged
+    assert hours_table(reader).rows
+    try:
+        make_record(reader, tmp_path / "runs", ["rtgauge"])
+    except RecordError:
+        assert not damaged, "the other entries have their source"
 
 
 @pytest.mark.parametrize("damage", ["a folder", "a link"])
