@@ -325,6 +325,7 @@ static int run(int argc, char **argv)
 		over = have_all_ended();
 		for (int i = 0; i < work.count; i++)
 			drain(&work.threads[i], &j);
+		over |= work.activations >= ACTIVATIONS_MAX;
 		fflush(stdout);
 	}
 	write_end(&j);
