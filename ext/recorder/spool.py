@@ -24,6 +24,7 @@ from rtgauge_ext.recorder.clocks import Times
 from rtgauge_ext.recorder.folder import RecorderFolder, Settings
 from rtgauge_ext.recorder.naming import Namer
 from rtgauge_ext.recorder.recording import Recording, State, Taker
+from rtgauge_ext.recorder.session_fold import window_of
 from rtgauge_ext.recorder.triggers import ENDED, Trigger, bounds
 
 SETTINGS, LOGS = "spool.json", ("log.old.ndjson", "log.ndjson")
@@ -261,6 +262,7 @@ class Player:
         self._played.add(number)
         taker = recording.begin()
         moments = sorted(self._spool.moments.pop(number, []), key=lambda moment: moment.times)
+        windows: list[bytes] = []
         for line in text.splitlines():
             document = _document(line)
             if document is None:
@@ -268,13 +270,19 @@ class Player:
                 continue
             try:
                 if document.get("type") == "clocks":
-                    moments = self._pass(taker, _times(document), moments)
+                    moments = self._pass(taker, _times(document), windows, moments)
+                    windows = []
                 elif document.get("type") == "formats":
                     taker.take(self._spool.formats.get(int(document["number"]), b""))
+                elif document.get("type") == "window":
+                    windows.append(line.encode())
+                elif document.get("type") == "folded":
+                    windows.append(window_of(document))
                 else:
                     taker.take(line.encode())
             except (RecordError, KeyError, ValueError, TypeError):
                 self._spool.damaged += 1
+        self._take_lines(taker, windows)
         self._keep(taker, moments)
         if taker.end is not None and taker.end.reason == "program-ended":
             recording.counts["program_ends"] += 1
@@ -283,25 +291,32 @@ class Player:
             recording.ended(taker, Trigger(ENDED, how))
         recording.end(taker)
 
-    def _pass(self, taker: Taker, until: Times, moments: list[SpoolMoment]) -> list[SpoolMoment]:
-        """Let the time of a session pass; return the moments that come later."""
+    def _pass(
+        self, taker: Taker, until: Times, windows: list[bytes], moments: list[SpoolMoment]
+    ) -> list[SpoolMoment]:
+        """Let the time of a session pass, in which these windows came; return the moments that come later."""
         from_ns = taker.from_ns
         if from_ns is not None and self._now.monotonic_ns < from_ns <= until.monotonic_ns:
             self._at(Times(*(each + from_ns - until.monotonic_ns for each in until)), "unseen")
+        self._take_lines(taker, windows)
         self._keep(taker, [moment for moment in moments if moment.times <= until])
         is_measuring = from_ns is not None and until.monotonic_ns > from_ns
         self._at(until, "watched" if is_measuring else "unseen")
         return [moment for moment in moments if moment.times > until]
+
+    def _take_lines(self, taker: Taker, lines: Iterable[bytes]) -> None:
+        for line in lines:
+            try:
+                taker.take(line)
+            except (RecordError, KeyError, ValueError, TypeError):
+                self._spool.damaged += 1
 
     def _keep(self, taker: Taker, moments: list[SpoolMoment]) -> None:
         """Keep moments with the wall clock of their own time."""
         now = self._now
         for moment in moments:
             self._now = moment.times
-            try:
-                taker.take(moment.line)
-            except (RecordError, KeyError, ValueError, TypeError):
-                self._spool.damaged += 1
+            self._take_lines(taker, [moment.line])
         self._now = now
 
 

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "agent/file.h"
+#include "ext/recorder/engine/fold.h"
 
 #define BLOCK INT64_C(4096)
 #define NAME_SIZE 96
@@ -22,6 +23,7 @@
 #define FORMATS_BYTES_MAX (4U << 20)
 #define SESSIONS_SHARE 2 /* sessions may take one part in this many of the room */
 #define HEAD_BYTES_MAX (256U << 10)
+#define FOLD_BYTES_MAX (16U << 20)
 #define HEAD_END "{\"type\":\"started\""
 
 static int64_t on_disk(int64_t bytes)
@@ -271,6 +273,41 @@ static int open_log(struct spool *spool)
 	return 0;
 }
 
+static void session_name(unsigned int number, char name[NAME_SIZE])
+{
+	snprintf(name, NAME_SIZE, "%08u.ndjson", number);
+}
+
+/* Folds the windows of a session that is over. If that fails, as on a full disk, it stays as it is. */
+static void fold(struct spool *spool, struct spool_session *session)
+{
+	struct bytes bytes = {0};
+	char name[NAME_SIZE], *folded = NULL;
+	const char *text;
+	size_t len;
+	int fd;
+
+	session_name(session->number, name);
+	fd = openat(spool->sessions_folder, name, O_RDONLY | O_CLOEXEC | O_NOFOLLOW);
+	if (fd < 0)
+		return;
+	if (!file_read_fd(fd, FOLD_BYTES_MAX, &bytes)) {
+		len = bytes.len;
+		folded = bytes.more ? NULL : fold_session(bytes.data, &len);
+		free(bytes.data);
+	}
+	close(fd);
+	text = folded;
+	if (!folded)
+		return;
+	len--; /* write_whole writes the last end */
+	if (!write_whole(spool->sessions_folder, name, &text, &len, 1)) {
+		spool->session_bytes += on_disk((int64_t)len + 1) - session->bytes;
+		session->bytes = on_disk((int64_t)len + 1);
+	}
+	free(folded);
+}
+
 int spool_open(struct spool *spool, const char *path, int64_t keep_bytes)
 {
 	struct stat st;
@@ -308,6 +345,9 @@ int spool_open(struct spool *spool, const char *path, int64_t keep_bytes)
 		error = walk(spool, spool->formats_folder, find_formats);
 	if (spool->session_count)
 		qsort(spool->sessions, spool->session_count, sizeof(*spool->sessions), by_number);
+	/* a kill left at most two that were being written */
+	for (size_t i = spool->session_count; !error && i && i + 2 > spool->session_count; i--)
+		fold(spool, &spool->sessions[i - 1]);
 	return error;
 }
 
@@ -336,11 +376,6 @@ int64_t spool_bytes(const struct spool *spool)
 {
 	return 7 * BLOCK + on_disk(spool->log_bytes) + on_disk(spool->old_log_bytes) + spool->formats_bytes +
 	       spool->session_bytes + spool->moment_bytes;
-}
-
-static void session_name(unsigned int number, char name[NAME_SIZE])
-{
-	snprintf(name, NAME_SIZE, "%08u.ndjson", number);
 }
 
 static bool has_moments(const struct spool *spool, unsigned int session)
@@ -533,6 +568,8 @@ void spool_end(struct spool *spool, struct spool_file *file)
 	file->fd = -1;
 	if (session && !file->bytes) /* it never began */
 		remove_session(spool, (size_t)(session - spool->sessions));
+	else if (session)
+		fold(spool, session);
 	limit_sessions(spool);
 }
 

@@ -3,12 +3,17 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
+#include "agent/file.h"
 #include "ext/recorder/engine/spool.h"
 #include "tests/check.h"
 #include "tests/cm.h"
@@ -337,6 +342,179 @@ static void a_session_without_a_line_leaves_no_file(void **state)
 	spool_close(&spool);
 }
 
+/* Windows of -3, 5 and 5 ns, and of 5 and four times 40 ns with a missed one of 7 ns. */
+#define WINDOW_OF(NUMBER, FIGURES)                                                                           \
+	"{\"type\":\"window\",\"series\":" NUMBER ",\"phase\":\"measure\",\"index\":0," FIGURES "\"}\n"
+#define FIRST                                                                                                \
+	"\"start_ns\":100,\"end_ns\":200,\"count\":3,\"missed\":0,\"min_ns\":-3,\"max_ns\":5,\"sum_ns\":7,"  \
+	"\"m2_ns2\":42.66666666666667,\"bins\":\"HCQE\",\"missed_bins\":\""
+#define SECOND                                                                                               \
+	"\"start_ns\":200,\"end_ns\":300,\"count\":5,\"missed\":1,\"min_ns\":5,\"max_ns\":40,"               \
+	"\"sum_ns\":165,\"m2_ns2\":980,\"bins\":\"KCmCI\",\"missed_bins\":\"OC"
+#define CLOCKS_OF(MONOTONIC, REALTIME)                                                                       \
+	"{\"type\":\"clocks\",\"monotonic_ns\":" MONOTONIC ",\"boottime_ns\":" MONOTONIC                     \
+	",\"realtime_ns\":" REALTIME "}\n"
+#define STARTED CLOCKS_OF("0", "500") "{\"type\":\"started\",\"series\":0,\"start_ns\":100}\n"
+#define DAMAGED "{\"type\":\"window\",\"series\":0,\"phase\":\"measure\",\"index\":0,\"sta\n"
+#define CUT                                                                                                  \
+	WINDOW_OF("0", "\"start_ns\":0,\"end_ns\":9,\"count\":2,\"missed\":0,\"min_ns\":0,\"max_ns\":0,"     \
+		       "\"sum_ns\":0,\"m2_ns2\":0,\"bins\":\"AC\",\"missed_bins\":\"")
+#define SET CLOCKS_OF("200", "100000700")
+#define SLEPT                                                                                                \
+	"{\"type\":\"clocks\",\"monotonic_ns\":210,\"boottime_ns\":10000210,\"realtime_ns\":110000710}\n"
+#define ENDED "{\"type\":\"end\"}\n" CLOCKS_OF("310", "110000810")
+#define WHOLE                                                                                                \
+	STARTED WINDOW_OF("0", FIRST) CLOCKS_OF("110", "610") WINDOW_OF("7", FIRST)                          \
+		DAMAGED SET CUT SLEPT WINDOW_OF("0", SECOND)                                                 \
+	ENDED
+
+static char *session_text(void)
+{
+	char place[128];
+	struct bytes bytes;
+
+	snprintf(place, sizeof(place), "%s/sessions/00000001.ndjson", path);
+	assert_int_equal(file_read(place, 1 << 20, &bytes), 0);
+	return bytes.data;
+}
+
+/* Writes the session anew, without a spool. */
+static void put_session(const char *text)
+{
+	char place[128];
+	FILE *out;
+
+	snprintf(place, sizeof(place), "%s/sessions/00000001.ndjson", path);
+	out = fopen(place, "we");
+	assert_non_null(out);
+	fputs(text, out);
+	assert_int_equal(fclose(out), 0);
+}
+
+static void begin_session(struct spool *spool, struct spool_file *file)
+{
+	static const char whole[] = WHOLE;
+
+	assert_int_equal(spool_open(spool, path, SPOOL_BYTES_MIN), 0);
+	assert_int_equal(spool_begin(spool, file), 0);
+	spool_line(spool, file, whole, sizeof(whole) - 2, false);
+}
+
+static void the_windows_of_a_session_that_is_over_are_folded(void **state)
+{
+	static const char before[] = STARTED DAMAGED SET CUT SLEPT, after[] = ENDED;
+	struct spool_file file;
+	struct spool spool;
+	char *text, *again, *first, *second;
+
+	(void)state;
+	begin_session(&spool, &file);
+	spool_end(&spool, &file);
+	assert_int_equal(spool.session_bytes, 4096);
+	text = session_text();
+	assert_memory_equal(text, before, strlen(before));
+	first = text + strlen(before);
+	second = strchr(first, '\n') + 1;
+	assert_string_equal(strchr(second, '\n') + 1, after);
+	assert_true(field_is(first, "type", "\"folded\"") && field_int(first, "series") == 0);
+	assert_true(field_int(first, "start_ns") == 100 && field_int(first, "end_ns") == 300);
+	assert_true(field_int(first, "count") == 8 && field_int(first, "missed") == 1);
+	assert_true(field_int(first, "min_ns") == -3 && field_int(first, "max_ns") == 40);
+	assert_int_equal(field_int(first, "sum_ns"), 172);
+	assert_true(field_real(first, "m2_ns2") > 2785.999 && field_real(first, "m2_ns2") < 2786.001);
+	/* written by another program */
+	assert_true(field_is(first, "bins", "\"AAXoUQwRk\""));
+	assert_true(field_is(first, "missed_bins", "\"AAXpk\""));
+	assert_true(field_int(second, "series") == 7 && field_int(second, "count") == 3);
+	spool_close(&spool);
+	assert_int_equal(spool_open(&spool, path, SPOOL_BYTES_MIN), 0);
+	again = session_text();
+	assert_string_equal(again, text);
+	spool_close(&spool);
+	free(text);
+	free(again);
+}
+
+static void a_session_that_cannot_be_folded_stays(void **state)
+{
+	struct rlimit before, none = {0};
+	struct spool_file file;
+	struct spool spool;
+	unsigned int count;
+	char *text;
+
+	(void)state;
+	begin_session(&spool, &file);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	none.rlim_max = before.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &none), 0);
+	spool_end(&spool, &file);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	text = session_text();
+	assert_string_equal(text, WHOLE);
+	free(text);
+	bytes_in("sessions", &count);
+	assert_int_equal(count, 1);
+	spool_close(&spool);
+}
+
+/* Opens the spool, which folds the session, and is killed at this stop: each system call has two. Returns
+ * whether it ended before. */
+static bool killed_at(int stop)
+{
+	pid_t pid = fork();
+	int status;
+
+	assert_true(pid >= 0);
+	if (!pid) {
+		struct spool spool;
+
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		raise(SIGSTOP);
+		_exit(spool_open(&spool, path, SPOOL_BYTES_MIN) ? 1 : 0);
+	}
+	for (int at = 0; waitpid(pid, &status, 0) == pid && WIFSTOPPED(status); at++) {
+		if (at == stop)
+			kill(pid, SIGKILL);
+		else
+			assert_int_equal(ptrace(PTRACE_SYSCALL, pid, NULL, NULL), 0);
+	}
+	assert_true(WIFSIGNALED(status) || !WEXITSTATUS(status));
+	return WIFEXITED(status);
+}
+
+static void a_kill_while_a_session_is_folded_loses_nothing(void **state)
+{
+	struct spool_file file;
+	struct spool spool;
+	char *folded, *text;
+	int whole = 0, stop = 0;
+
+	(void)state;
+	begin_session(&spool, &file);
+	spool_end(&spool, &file);
+	spool_close(&spool);
+	folded = session_text();
+	for (bool ended = false; !ended; stop++) {
+		put_session(WHOLE);
+		ended = killed_at(stop);
+		text = session_text();
+		if (strcmp(text, folded))
+			assert_string_equal(text, WHOLE);
+		whole += strcmp(text, folded) != 0;
+		free(text);
+		assert_int_equal(spool_open(&spool, path, SPOOL_BYTES_MIN), 0);
+		text = session_text();
+		assert_string_equal(text, folded);
+		free(text);
+		assert_int_equal(faccessat(spool.sessions_folder, ".new", F_OK, 0), -1);
+		spool_close(&spool);
+	}
+	assert_true(whole > 20 && stop > whole + 2); /* kills came before and after the new file's name */
+	free(folded);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -354,6 +532,12 @@ int main(void)
 		cmocka_unit_test_setup_teardown(a_session_that_cannot_begin_has_no_file, make_folder,
 						remove_folder),
 		cmocka_unit_test_setup_teardown(a_session_without_a_line_leaves_no_file, make_folder,
+						remove_folder),
+		cmocka_unit_test_setup_teardown(the_windows_of_a_session_that_is_over_are_folded, make_folder,
+						remove_folder),
+		cmocka_unit_test_setup_teardown(a_session_that_cannot_be_folded_stays, make_folder,
+						remove_folder),
+		cmocka_unit_test_setup_teardown(a_kill_while_a_session_is_folded_loses_nothing, make_folder,
 						remove_folder),
 		cmocka_unit_test_setup_teardown(formats_are_kept_once, make_folder, remove_folder),
 		cmocka_unit_test_setup_teardown(the_log_is_limited_and_counts_are_written_once, make_folder,

@@ -9,16 +9,22 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from ext.recorder.tests.driven import HELLO, METRICS, SECOND, START, DrivenClock, figures_of, moment, window
 from rtgauge.errors import InputError
+from rtgauge.record.histogram import ALPHABET
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.reader import Record
+from rtgauge.record.stream import Window
+from rtgauge.record.windows import Windows, merge
 from rtgauge.target.file_batch import Files
 from rtgauge_ext.recorder import spool as spool_module
 from rtgauge_ext.recorder.folder import Settings
 from rtgauge_ext.recorder.record import make_record
 from rtgauge_ext.recorder.report import lines
+from rtgauge_ext.recorder.session_fold import window_of
 from rtgauge_ext.recorder.spool import ROOM, Spool, is_spool, played
 
 if TYPE_CHECKING:
@@ -72,7 +78,7 @@ class Writer:
     def clocks(self) -> None:
         self.line({"type": "clocks", **clocks(self.clock())})
 
-    def begin(self, boot: str = "b") -> None:
+    def begin(self, boot: str = "b", arming_ns: int = 2 * SECOND) -> None:
         self.session += 1
         self.clocks()
         self.event("session begins", session=self.session, boot=boot)
@@ -82,11 +88,19 @@ class Writer:
                 {"type": "series", "series": n, "metric": metric, "unit": "ns", "labels": {"task": "control"}}
             )
         self.line({"type": "formats", "number": 1})
-        self.line({"type": "started", "series": 0, "start_ns": self.clock().monotonic_ns + 2 * SECOND})
+        self.line({"type": "started", "series": 0, "start_ns": self.clock().monotonic_ns + arming_ns})
 
     def windows(self, values: np.ndarray[Any, Any], length_ns: int) -> None:
         self.clock.pass_ns(length_ns)
         self.line(window(self.clock, length_ns - 2 * SECOND, figures_of(values)))
+        self.clocks()
+
+    def late_window(self, values: np.ndarray[Any, Any], length_ns: int) -> None:
+        """A window of which the last value is late, and has a moment."""
+        self.clock.pass_ns(length_ns - SECOND)
+        self.moment(int(values[-1]))
+        self.clock.pass_ns(SECOND)
+        self.line(window(self.clock, length_ns, figures_of(values)))
         self.clocks()
 
     def moment(self, latency_ns: int) -> None:
@@ -163,6 +177,66 @@ def test_everything_in_a_spool_is_in_the_folder(tmp_path: Path) -> None:
         assert [event.detail for event in ended] == ["no memory"]
         step = Record.open(make_record(folder, tmp_path / "runs", ["rtgauge"])).run
     assert step.requirement == "latency<=1ms"
+
+
+def test_a_late_cycle_with_a_moment_counts_once_however_long_arming_took(tmp_path: Path) -> None:
+    spool = Writer(tmp_path / "control")
+    spool.event("recorder started")
+    spool.begin(arming_ns=30 * SECOND)
+    spool.clock.pass_ns(30 * SECOND)
+    spool.late_window(np.array([20_000, 2_000_000]), 900 * SECOND)
+    spool.end("stopped")
+    with play(spool.folder) as folder:
+        assert folder.counts["trigger_late"] == 1
+        assert (folder.counts["unseen_ns"], folder.counts["watched_ns"]) == (30 * SECOND, 900 * SECOND)
+
+
+def elias_gamma(histogram: dict[int, int]) -> str:
+    """The bins of a line `folded`, from the code's definition."""
+    bits, before = "", -12_101
+    for at, number in sorted(histogram.items()):
+        bits += "".join("0" * (n.bit_length() - 1) + f"{n:b}" for n in (at - before, number))
+        before = at
+    bits += "0" * (-len(bits) % 6)
+    return "".join(chr(ALPHABET[int(bits[at : at + 6], 2)]) for at in range(0, len(bits), 6))
+
+
+def folded_line(bins: str, count: int, missed_bins: str = "", missed: int = 0) -> dict[str, Any]:
+    return {
+        "type": "folded", "series": 0, "start_ns": 5, "end_ns": 9, "count": count, "missed": missed,
+        "min_ns": 1, "max_ns": 2, "sum_ns": 3, "m2_ns2": 0.5, "bins": bins, "missed_bins": missed_bins,
+    }  # fmt: skip
+
+
+HISTOGRAM = st.dictionaries(st.integers(-12_100, 12_100), st.integers(1, 2**40), min_size=1, max_size=50)
+
+
+@given(plain=HISTOGRAM, missed=HISTOGRAM)
+def test_a_folded_line_is_the_window_of_its_histogram(plain: dict[int, int], missed: dict[int, int]) -> None:
+    counts = sum(plain.values()), sum(missed.values())
+    text = window_of(folded_line(elias_gamma(plain), counts[0], elias_gamma(missed), counts[1]))
+    windows = Windows.of([Window.model_validate_json(text)])
+    merged = merge(windows)
+    assert dict(zip(merged.bins.tolist(), merged.counts.tolist(), strict=True)) == plain
+    assert dict(zip(merged.missed_bins.tolist(), merged.missed_counts.tolist(), strict=True)) == missed
+    assert (merged.count, merged.missed) == counts
+
+
+def test_damaged_folded_lines_are_counted(tmp_path: Path) -> None:
+    good = elias_gamma({7: 3})
+    spool = Writer(tmp_path / "control")
+    spool.event("recorder started")
+    spool.begin()
+    for bins in ("?", "AAAAAAAAAAAAAAAB", good + good[:1] + "//", good[:-1], "//"):
+        spool.line(folded_line(bins, 3))
+    spool.line(folded_line(good, 3) | {"count": "x"})
+    spool.line({"type": "folded", "series": 0})
+    spool.line(folded_line(good, 3))
+    spool.clock.pass_ns(900 * SECOND)
+    spool.end("stopped")
+    with play(spool.folder) as folder:
+        assert folder.counts["damaged"] == 7
+        assert [f.count for s in (*folder.stretches, *folder.minutes) for f in s.figures] == [3]
 
 
 def test_a_session_whose_beginning_the_log_lost_is_played(tmp_path: Path) -> None:
