@@ -108,6 +108,44 @@ static void loop_skip(void)
 	}
 }
 
+/* Sleeps for the rest of the time to its grid, which begins anew when it is late, as in JACK's dummy driver.
+ */
+static void loop_anchor(void)
+{
+	int64_t anchor_ns = now(), count = 0;
+
+	for (;;) {
+		int64_t now_ns = now(), due_ns;
+
+		if (count++ == 0)
+			anchor_ns = now_ns;
+		due_ns = anchor_ns + count * options.period_ns;
+		if (due_ns < now_ns) {
+			due_ns = now_ns;
+			count = 0;
+		}
+		sleep_for(due_ns - now_ns);
+		begins(due_ns, RUN);
+		work();
+		ends();
+	}
+}
+
+/* Always sleeps for at least a tenth of its period. If it was late, its next timers are behind its grid. */
+static void loop_rest(void)
+{
+	for (int64_t due_ns = now() + options.period_ns;; due_ns += options.period_ns) {
+		int64_t least_ns = now() + options.period_ns / 10;
+
+		if (due_ns < least_ns)
+			due_ns = least_ns;
+		sleep_until(due_ns);
+		begins(due_ns, RUN);
+		work();
+		ends();
+	}
+}
+
 static struct itimerspec interval(void)
 {
 	struct itimerspec t = {timespec_of(options.period_ns), timespec_of(options.period_ns)};
@@ -683,6 +721,8 @@ static const struct {
 } kinds[] = {
 	{"absolute", loop_absolute},
 	{"relative", loop_relative},
+	{"anchor", loop_anchor},
+	{"rest", loop_rest},
 	{"rate", loop_rate},
 	{"skip", loop_skip},
 	{"timerfd", loop_timerfd},

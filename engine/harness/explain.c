@@ -807,6 +807,8 @@ static void write_moment(const struct candidate *c, const struct ring_page *page
 	json_int(j, "release_ns", c->release_ns);
 	json_int(j, "end_ns", c->release_ns + c->latency_ns);
 	json_int(j, "latency_ns", c->latency_ns);
+	if (c->who.timer_ns)
+		json_int(j, "timer_ns", c->who.timer_ns);
 	if (c->kind == KIND_TRIGGERED)
 		json_int(j, "request", c->request);
 	json_int(j, "copy_ns", copy_ns);

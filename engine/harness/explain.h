@@ -42,6 +42,7 @@ struct harness;
 struct explained {
 	int cpu;
 	pid_t tid;
+	int64_t timer_ns; /* the expiry of its timer, if it set it for later than the release; else 0 */
 	unsigned int held_count;
 	struct held held[HELD_MAX];
 };

@@ -27,7 +27,7 @@ struct loop {
 	struct cycles cycles;
 	struct clock_offsets offsets;
 	int64_t begun, done, overruns, unknown, latency_ns, response_ns, at_least_ns, certain;
-	int64_t least_response_ns;
+	int64_t least_response_ns, timer_ns;
 };
 
 static void take(void *user, enum cycle_news news, const struct activation *a)
@@ -39,7 +39,7 @@ static void take(void *user, enum cycle_news news, const struct activation *a)
 	loop->overruns += news == CYCLE_OVERRUN;
 	loop->unknown += news == CYCLE_UNKNOWN_RELEASE;
 	if (news == CYCLE_BEGUN)
-		loop->latency_ns = a->start_ns - a->release_ns;
+		loop->latency_ns = a->start_ns - a->release_ns, loop->timer_ns = a->timer_ns;
 	if (news == CYCLE_DONE) {
 		loop->response_ns = a->end_ns - a->release_ns;
 		loop->certain += a->certain;
@@ -307,6 +307,50 @@ static void a_grid_may_begin_anew_after_an_overrun(void **state)
 	}
 	assert_int_equal(loop.begun, 104);
 	assert_int_equal(loop.overruns, 2);
+	cycles_free(&loop.cycles);
+}
+
+/* As JACK's dummy driver: if it is late, it sleeps for no time, and then for one period from then on. */
+static void a_grid_may_begin_anew_after_a_sleep_for_no_time(void **state)
+{
+	struct loop loop;
+	int64_t now_ns = learn(&loop), late_ns = BEGIN + 102 * PERIOD + 150000;
+
+	(void)state;
+	sleeps_until(&loop, now_ns, BEGIN + 101 * PERIOD);
+	enters(&loop, late_ns, SYS_clock_nanosleep, 1);
+	arms(&loop, late_ns + 200, late_ns + 200);
+	leaves(&loop, late_ns + 20000, 0);
+	assert_int_equal(loop.latency_ns, 170000);
+	now_ns = late_ns + 120000;
+	for (int i = 1; i <= 3; i++) {
+		sleeps_until(&loop, now_ns + (i > 1 ? (i - 1) * PERIOD + 120000 : 0), now_ns + i * PERIOD);
+		assert_int_equal(loop.latency_ns, 20000);
+		assert_int_equal(loop.timer_ns, 0);
+	}
+	assert_int_equal(loop.begun, 105);
+	assert_int_equal(loop.overruns, 0);
+	cycles_free(&loop.cycles);
+}
+
+/* A program that was late once, and set its next timers behind the grid: the first of them is late, and what
+ * the program set is known. Then the grid follows, and no activation counts twice. */
+static void a_grid_follows_timers_that_stay_behind_it(void **state)
+{
+	struct loop loop;
+	int64_t now_ns = learn(&loop), moved_ns = BEGIN + 102 * PERIOD + 270000;
+
+	(void)state;
+	sleeps_until(&loop, now_ns, BEGIN + 101 * PERIOD);
+	assert_int_equal(loop.timer_ns, 0);
+	for (int i = 0; i < 100; i++) {
+		sleeps_until(&loop, moved_ns + (i - 1) * PERIOD + 120000, moved_ns + i * PERIOD);
+		assert_int_equal(loop.latency_ns, i < 2 ? 290000 : 20000);
+		assert_int_equal(loop.timer_ns, i < 2 ? moved_ns + i * PERIOD : 0);
+	}
+	assert_int_equal(loop.begun, 201);
+	assert_int_equal(loop.overruns, 0);
+	assert_int_equal(loop.cycles.changes, 0);
 	cycles_free(&loop.cycles);
 }
 
@@ -754,6 +798,8 @@ int main(void)
 		cmocka_unit_test(releases_while_events_were_lost_are_unknown),
 		cmocka_unit_test(an_interrupted_wait_goes_on),
 		cmocka_unit_test(a_grid_may_begin_anew_after_an_overrun),
+		cmocka_unit_test(a_grid_may_begin_anew_after_a_sleep_for_no_time),
+		cmocka_unit_test(a_grid_follows_timers_that_stay_behind_it),
 		cmocka_unit_test(a_response_before_a_release_without_a_wait_takes_a_period),
 		cmocka_unit_test(a_loop_that_waits_when_late_will_wait_for_the_points_that_came),
 		cmocka_unit_test(a_long_stop_does_not_begin_the_grid_anew),

@@ -10,6 +10,7 @@
 #define STRAYS 64 /* so many waits elsewhere, and none of the model: another wait begins the cycle */
 #define STUCK_PERIODS 10
 #define LATE_WAITS 3	     /* so many waits for points that had passed show that it waits for each */
+#define MOVED 3		     /* so many times in a row beside the grid, a period apart, are a new grid */
 #define DRIFT 1e-5	     /* error of the period, as a share of it */
 #define SAME_POINT_NS 1000.0 /* by how much an expiry may lie beside its point if they are exact */
 #define POINTS_MAX 1000000   /* points of one gap that are counted one by one */
@@ -178,7 +179,22 @@ static bool begins_anew(const struct cycles *cycles, const struct wait *wait, do
 
 	if (model->shared || model->rounded_ns || cycle_sleeps_for_no_time(wait))
 		return false;
-	return off_grid && (steps > 1 || model->anew);
+	return off_grid && (steps > 1 || model->anew || (cycles->off_grid_in_row && cycles->moved >= MOVED));
+}
+
+/* Some programs set all later timers beside the grid once they were late. If the program slept for no time,
+ * it was late, and the first such timer shows it. */
+static void note_move(struct cycles *cycles, int64_t expiry_ns, double steps, bool passed)
+{
+	double apart_ns = (double)(expiry_ns - cycles->off_grid_ns) - steps * cycles->model.grid.period_ns;
+
+	if (passed)
+		cycles->moved = MOVED;
+	else if (!cycles->off_grid_in_row)
+		cycles->moved = 0;
+	else if (cycles->moved < MOVED)
+		cycles->moved = fabs(apart_ns) <= cycle_tolerance_ns(&cycles->model) ? cycles->moved + 1 : 1;
+	cycles->off_grid_ns = expiry_ns;
 }
 
 /* Returns the point of the grid for an expiry; 0: it is the one before. */
@@ -199,6 +215,7 @@ static int64_t to_grid(struct cycles *cycles, const struct wait *wait, int64_t r
 			cycles->point_ns = (double)expiry_ns - grid->period_ns;
 	}
 	steps = steps_to(cycles, expiry_ns, cycle_sleeps_for_no_time(wait), &error_ns);
+	note_move(cycles, expiry_ns, steps, cycle_sleeps_for_no_time(wait));
 	if (steps < 1)
 		return 0;
 	cycles->anew = begins_anew(cycles, wait, steps, error_ns);
@@ -241,6 +258,8 @@ static void finish(struct cycles *cycles, const struct waits *waits, bool overra
 static void begin(struct cycles *cycles, const struct waits *waits, const struct wait *wait,
 		  int64_t release_ns)
 {
+	int64_t timer_ns = release_ns;
+
 	cycles->steps = 1;
 	cycles->anew = false;
 	if (cycles->model.kind == CYCLE_PERIODIC)
@@ -260,6 +279,7 @@ static void begin(struct cycles *cycles, const struct waits *waits, const struct
 	cycles->now = (struct activation){
 		.release_ns = release_ns,
 		.start_ns = wait->exit_ns,
+		.timer_ns = (double)(timer_ns - release_ns) > SAME_POINT_NS ? timer_ns : 0,
 		.period_ns = cycles->last_start_ns ? wait->exit_ns - cycles->last_start_ns : 0,
 		.cpu = wait->cpu,
 	};

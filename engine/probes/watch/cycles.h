@@ -29,6 +29,7 @@ enum cycle_news {
 
 struct activation {
 	int64_t release_ns, start_ns, end_ns;
+	int64_t timer_ns;     /* if it set its timer for later than the release: the expiry; else 0 */
 	int64_t period_ns;    /* from start to start; 0: there was none before */
 	int64_t execution_ns; /* -1: the kernel did not trace each switch */
 	/* Overrun: how late it certainly is. Cut: its age. */
@@ -59,12 +60,14 @@ struct cycles {
 	} sites[SITES]; /* where the thread waited before choosing */
 	size_t site_count;
 	unsigned int changes; /* how often another wait began to begin the cycle */
+	unsigned int moved;   /* expiries off the grid in a row, one period apart */
 
 	bool active;	 /* an activation has begun and not ended */
 	bool ended;	 /* ... but the thread has entered the wait in which it may end: now.end_ns */
 	bool anew;	 /* the grid began anew at the last release */
 	bool paused;	 /* its pause for a fixed time has come */
 	bool broken_off; /* a signal interrupted its wait the last time */
+	bool looked;	 /* it returned without a wait (looks), in this activation or before */
 	struct activation now;
 	int64_t ran_start_ns;
 	unsigned int doubts_start;
@@ -77,7 +80,7 @@ struct cycles {
 	int64_t seen_ns;		   /* when it was last at its wait, and on its grid */
 	int64_t gap_from_ns, gap_until_ns; /* events were lost meanwhile */
 	size_t off_grid_in_row, looks;	   /* looks: returns without a wait since the activation began */
-	bool looked;			   /* there were such returns, in this activation or before */
+	int64_t off_grid_ns;		   /* the last expiry off the grid */
 
 	bool in_late_wait;	     /* at the end, it is in a wait for a point that has passed */
 	bool skips_waits;	     /* it did not wait for some points */

@@ -50,6 +50,7 @@ static void take_begun(struct follower *f, const struct activation *a)
 {
 	f->cpu = a->cpu;
 	f->who.held_count = 0;
+	f->who.timer_ns = a->timer_ns;
 	series_feed_timed(&f->series[LATENCY], a->release_ns, a->start_ns - a->release_ns, f->phase->j);
 	if (a->period_ns)
 		series_feed_timed(&f->series[PERIOD], a->release_ns, a->period_ns, f->phase->j);

@@ -216,6 +216,7 @@ class MomentLine(Line):
     release_ns: int
     end_ns: int
     latency_ns: int
+    timer_ns: int = Field(default=0, description="expiry of a timer set for after the release; 0: none")
     copy_ns: int = Field(ge=0)
     steal_ms: dict[str, int] = Field(
         default_factory=dict[str, int],

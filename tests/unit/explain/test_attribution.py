@@ -54,6 +54,39 @@ def test_a_quiet_wake_up_from_idle_is_idle_exit_timer_and_switch() -> None:
     }
 
 
+@pytest.mark.parametrize("other", [LOWER, IDLE])
+def test_a_timer_set_after_the_release_is_the_programs_own(other: tuple[str, int, int]) -> None:
+    """Although interrupts ran on its CPU meanwhile, nothing was late but what the program had set."""
+    story = Story().switch(-500, 1, MEASURED, other, state=1)
+    story.at(60, 1, "local_timer_entry", vector=236).at(64, 1, "local_timer_exit", vector=236)
+    story.timer(107, 1).switch(114, 1, other, MEASURED)
+    moment = replace(story.moment(120), timer_ns=RELEASE + 100_000)
+    explanation = explained(moment)
+    assert explanation.main.culprit == Culprit(Kind.OWN_TIMER)
+    assert explanation.main.ns == 100_000
+    late = Kind.IDLE_EXIT if other is IDLE else Kind.TIMER_LATE
+    assert sum(part.ns for part in explanation.parts if part.culprit.kind is late) == 7_000
+    assert "100.000 us the program had set its timer for later than the release" in sentence(explanation)
+    assert explained(replace(moment, timer_ns=0)).main.culprit.kind is late
+
+
+def test_a_sleep_for_a_timer_set_after_the_release_is_the_programs_own() -> None:
+    """The thread was late itself, and then slept for too long."""
+    story = Story().switch(-500, 1, LOWER, MEASURED).switch(30, 1, MEASURED, LOWER, state=1)
+    story.timer(107, 1).switch(114, 1, LOWER, MEASURED)
+    parts_us = parts(explained(replace(story.moment(120), timer_ns=RELEASE + 100_000)))
+    assert parts_us[Kind.OWN_TIMER, ""] == pytest.approx(70)
+    assert parts_us[Kind.BLOCKED, ""] == pytest.approx(9)  # until the wake-up
+
+
+def test_a_sleep_that_a_task_ends_is_not_for_the_timer() -> None:
+    story = Story().switch(-500, 1, LOWER, MEASURED).switch(30, 1, MEASURED, LOWER, state=1)
+    story.at(107, 1, "sched_waking", comm="measured", pid=THREAD, prio=MINE, target_cpu=1)
+    story.switch(114, 1, LOWER, MEASURED)
+    parts_us = parts(explained(replace(story.moment(120), timer_ns=RELEASE + 100_000)))
+    assert (Kind.OWN_TIMER, "") not in parts_us
+
+
 def quiet() -> Story:
     story = Story().switch(-500, 1, MEASURED, IDLE, state=1).at(-490, 1, "cpu_idle", state=2)
     return story.timer(10, 1).at(15, 1, "cpu_idle", state=0xFFFF_FFFF).switch(200, 1, IDLE, MEASURED)

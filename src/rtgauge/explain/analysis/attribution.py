@@ -450,6 +450,7 @@ def _known(scene: _Scene, piece: Piece) -> list[tuple[Span, bool]]:
         *scene.over_budget,
     ]
     times = {time for bound in bounds for time in bound if time is not None}
+    times.add(scene.moment.timer_ns)
     edges = {time for time in times if piece.start_ns < time < piece.end_ns}
     return [
         (span, any(_overlaps(hole, span.start_ns, span.end_ns) for hole in holes))
@@ -525,6 +526,10 @@ def _last_priorities(moment: Moment) -> dict[int, int]:
 
 def _parts(scene: _Scene, piece: Piece, span: Span) -> list[Part]:
     """Return the parts of one span: one part, or up to three if the machine stood still during the span."""
+    if piece.start_ns < scene.moment.timer_ns <= piece.end_ns and span.end_ns <= scene.moment.timer_ns:
+        by_timer = piece.phase is Phase.BLOCKED and not piece.is_held and not _by_task(piece.woken_by)
+        if piece.phase is Phase.LATE or by_timer:
+            return [Part(Culprit(Kind.OWN_TIMER), span.end_ns - span.start_ns)]
     line = scene.timelines[piece.cpu]
     if piece.phase is Phase.READY and scene.quota.covers(span.start_ns):
         return [Part(Culprit(Kind.QUOTA, scene.quota.group), span.end_ns - span.start_ns)]

@@ -251,6 +251,7 @@ OWN_TIMER = "no setting removes this interrupt, because it is the timer that wak
 TIMERS = frozenset({"local timer", "arch_timer"})
 """The kernel's names for the interrupts of a CPU's own timer on x86 and arm64."""
 OF_PROGRAM = {
+    Kind.OWN_TIMER: "set each timer for the next point of the grid (TIMER_ABSTIME), even after a late cycle",
     Kind.PAGE_FAULT: FAULTS,
     Kind.FAULT_OR_OWN: FAULTS,
     Kind.QUOTA: (

@@ -29,6 +29,7 @@ COPY_ON_WRITE = "copy on write"
 class Kind(StrEnum):
     """The kind of cause of a part of a latency."""
 
+    OWN_TIMER = "timer set after the release"
     TIMER_LATE = "timer late"
     INTERRUPTS_OFF = "interrupts off"
     NO_SOFTWARE = "no software ran"
@@ -318,6 +319,8 @@ def part_words(part: Part) -> str:
     culprit, task = part.culprit, _task_words(part.culprit)
     where = f" in {', '.join(sorted(part.where))}" if part.where else ""
     match culprit.kind:
+        case Kind.OWN_TIMER:
+            return "the program had set its timer for later than the release"
         case Kind.TIMER_LATE if culprit.mechanism:
             return f"the kernel programmed the thread's timer late, after its release, while {task} ran"
         case Kind.TIMER_LATE:

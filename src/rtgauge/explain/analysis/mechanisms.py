@@ -6,13 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rtgauge.explain.analysis.explanation import (
-    DEVICE,
-    WIRE_OR_DEVICE,
-    Kind,
-    culprit_name,
-    priority_words,
-)
+from rtgauge.explain.analysis.explanation import DEVICE, WIRE_OR_DEVICE, Kind, culprit_name, priority_words
 from rtgauge.explain.analysis.ranking import RankedCulprit
 from rtgauge.units import format_share
 
@@ -26,6 +20,7 @@ NAMED = HANDLERS | {Kind.SEND_QUEUE, Kind.POLL, Kind.POLL_KEPT}
 """Kinds whose words leave out what a culprit on a network path is."""
 
 WORDS: dict[Kind, str] = {
+    Kind.OWN_TIMER: "the program set its timer too late",
     Kind.TIMER_LATE: "the timer's interrupt came late",
     Kind.INTERRUPTS_OFF: "interrupts were off",
     Kind.NO_SOFTWARE: "no software ran on the CPU",

@@ -9,20 +9,8 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.text import Text
 
-from rtgauge.explain.analysis.culprits import (
-    ExplainedStep,
-    Remedy,
-    explained_steps,
-    remedy_of,
-)
-from rtgauge.explain.analysis.explanation import (
-    Explanation,
-    headline,
-    part_words,
-    sentence,
-    sum_words,
-    us,
-)
+from rtgauge.explain.analysis.culprits import ExplainedStep, Remedy, explained_steps, remedy_of
+from rtgauge.explain.analysis.explanation import Explanation, headline, part_words, sentence, sum_words, us
 from rtgauge.explain.analysis.mechanisms import cause_words, mechanisms
 from rtgauge.explain.analysis.ranking import RankedCulprit, ranked_culprits
 from rtgauge.explain.page.moment_figure import figure_name, moment_figure

@@ -259,6 +259,8 @@ class Moment:
     """Whether the timers that end throttling are among the events."""
     process: int = 0
     """The thread's process, which a signal for the whole program names; 0 if unknown."""
+    timer_ns: int = 0
+    """When the program's timer expired, if it was set for later than the release; otherwise 0."""
     trigger: str = ""
     """What the recorder knows about its trigger; empty if it is none, or if nothing is known."""
 
@@ -310,5 +312,6 @@ def read_moment(formats: TraceFormats, document: Mapping[str, object]) -> Moment
         tuple(group for group in line.throttled if group.times > 0 and 0 < group.ns < LONGEST_NS),
         line.quota_timers,
         line.process,
+        line.timer_ns,
         line.trigger,
     )
