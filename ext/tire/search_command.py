@@ -26,7 +26,7 @@ from rtgauge.report.terminal import print_summary
 from rtgauge.runner.context import Interrupt
 from rtgauge.runner.run import RunOptions, start_run
 from rtgauge.study import registry
-from rtgauge.verdict.worst import exit_status
+from rtgauge.verdict.exit_status import exit_status
 from rtgauge_ext.tire.probe import TIRE_SEARCH
 
 

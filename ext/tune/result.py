@@ -26,8 +26,8 @@ from rtgauge.record.reader import Record
 from rtgauge.record.strict_model import Model
 from rtgauge.units import NS_PER_S, format_duration, format_span, plural
 from rtgauge.verdict.decision import judge
+from rtgauge.verdict.exit_status import worst
 from rtgauge.verdict.run_verdict import exposure_of
-from rtgauge.verdict.worst import worst
 from rtgauge_ext.audit.rules import tried_rules
 from rtgauge_ext.tune.costs import costs, isolated_in, of_the_rest
 from rtgauge_ext.tune.gain import format_gain

@@ -164,7 +164,7 @@ def decide(
     `log_ratios`: ln(candidate / baseline) of each pair, in the order of measurement; only the first
     `max_pairs` count. `larger_than`: the change that matters, 0.1 for 10 %; a smaller change passes even if
     it is significant. `error`: the chance of a false alarm over all looks. `rare`,
-    `before`: as in `first_pass`. `one_error`: each end of the interval has the error of the decision instead
+    `before`: as in `first_pass`. `same_error`: each end of the interval has the error of the decision instead
     of 2.5 %, so that both agree. Raises InputError for values that are not finite or beyond MOST_LOG_RATIO.
 
     To pass, the worst pair counts twice: if one side is worse only in some boots, the ratios are skewed, and
@@ -270,7 +270,7 @@ def _beyond(mean: float, bound: float) -> bool:
 
 
 def _short_of(target_mean: float, values: Doubles, critical: float) -> tuple[float, float]:
-    """Return how far the mean is below `wanted`, and the bound for it; the largest value counts twice."""
+    """Return how far the mean is below `target_mean`, and its bound; the largest value counts twice."""
     cautious = np.append(values, values.max())
     return target_mean - float(cautious.mean()), critical * float(cautious.std(ddof=1)) / math.sqrt(
         len(values)

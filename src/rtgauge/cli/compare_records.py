@@ -46,9 +46,9 @@ from rtgauge.report.record_view import RecordView
 from rtgauge.report.terminal import STYLE
 from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import printable
+from rtgauge.verdict.exit_status import exit_status
 from rtgauge.verdict.requirement import Requirement, parse_requirement
 from rtgauge.verdict.run_verdict import judge_run
-from rtgauge.verdict.worst import exit_status
 
 STYLES: dict[ComparisonFinding | None, str] = {
     ComparisonFinding.WORSE: "red",

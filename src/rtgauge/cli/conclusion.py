@@ -23,8 +23,8 @@ from rtgauge.report.terminal import print_summary
 from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import printable
 from rtgauge.units import NS_PER_S, format_span
+from rtgauge.verdict.exit_status import exit_status
 from rtgauge.verdict.requirement import parse_requirement
-from rtgauge.verdict.worst import exit_status
 
 if TYPE_CHECKING:
     from enum import StrEnum

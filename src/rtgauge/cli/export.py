@@ -74,7 +74,7 @@ def export(
     from rtgauge.cli.record_argument import open_record, with_one_step
     from rtgauge.exporters.record_export import GONE, formats
     from rtgauge.exporters.record_export import export as write
-    from rtgauge.verdict.worst import exit_status
+    from rtgauge.verdict.exit_status import exit_status
 
     if form in GONE:
         raise InputError(f"rtgauge cannot write {form} any more; use {GONE[form]}")

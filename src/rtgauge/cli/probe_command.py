@@ -243,7 +243,7 @@ def measure_probe(
         ):
             path, run, _ = start_run(plan, options, progress, interrupt, program=program)
         from rtgauge.cli.conclusion import finish, judged
-        from rtgauge.verdict.worst import exit_status
+        from rtgauge.verdict.exit_status import exit_status
 
         record = Record.open(path)
         if run.left_out:

@@ -156,7 +156,7 @@ def _show_answer(
     from rtgauge.cli.console import Console
     from rtgauge.cli.decided import decided, not_answered
     from rtgauge.report.terminal import print_conclusion, print_summary
-    from rtgauge.verdict.worst import exit_status
+    from rtgauge.verdict.exit_status import exit_status
 
     new_question = judge.require is not None or judge.allow_left_out
     answer = None if new_question else decided(record)

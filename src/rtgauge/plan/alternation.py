@@ -11,8 +11,8 @@ from itertools import product
 
 from rtgauge.errors import InputError
 from rtgauge.known_extensions import from_where
+from rtgauge.plan.matrix import MAX_STEPS
 from rtgauge.plan.plan import Overrides, Plan, make_plan, parse_setting, read_plan
-from rtgauge.plan.step_entry import MAX_STEPS
 from rtgauge.record.alternation import KEY, Alternation
 from rtgauge.record.model import Run, StepKey
 from rtgauge.record.pairs import BLOCK

@@ -17,8 +17,8 @@ from rtgauge import extension
 from rtgauge.errors import InputError
 from rtgauge.input_file import read_toml
 from rtgauge.known_extensions import from_where
+from rtgauge.plan.matrix import COMMAND_LINE, MAX_STEPS, SELF, step_entries, under_each
 from rtgauge.plan.plan_keys import CROSS_CHECK_TOOLS, PlanFile, plan_keys
-from rtgauge.plan.step_entry import COMMAND_LINE, MAX_STEPS, SELF, step_entries, under_each
 from rtgauge.probe import registry as probes
 from rtgauge.record.files import clean_name
 from rtgauge.record.model import COKERNELS, StepKey

@@ -21,7 +21,7 @@ from rtgauge.report.text import NONE, whole
 from rtgauge.units import format_bound, format_time
 from rtgauge.verdict.answer import late_share, missing_words
 from rtgauge.verdict.decision import judged_series
-from rtgauge.verdict.worst import worst
+from rtgauge.verdict.exit_status import worst
 
 MOST_OUTCOMES = 12
 """The page folds a table of outcomes with more rows than this."""

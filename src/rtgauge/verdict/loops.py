@@ -13,10 +13,10 @@ from rtgauge.record.watched_loop import WatchedLoop
 from rtgauge.record.windows import Windows
 from rtgauge.units import format_duration, format_time, plural
 from rtgauge.verdict.cannot_tell import cannot_tell
+from rtgauge.verdict.exit_status import worst
 from rtgauge.verdict.next_step import next_for_mark
 from rtgauge.verdict.requirement import Requirement
 from rtgauge.verdict.violations import Violations, count_violations, late_time
-from rtgauge.verdict.worst import worst
 
 MOST_NAMED = 4
 """The most threads that an answer lists."""

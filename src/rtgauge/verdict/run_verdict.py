@@ -23,9 +23,9 @@ from rtgauge.units import NS_PER_S, format_percentage, plural
 from rtgauge.verdict.answer import answer_words
 from rtgauge.verdict.coverage import condition_of, cpus_left_out, left_out_of, noun_of
 from rtgauge.verdict.decision import MARGIN, interval_remark, judge
+from rtgauge.verdict.exit_status import ORDER, worst
 from rtgauge.verdict.next_step import Blame, PastRun
 from rtgauge.verdict.requirement import Requirement
-from rtgauge.verdict.worst import ORDER, worst
 
 MOST_LEFT_OUT = 3
 """How many left-out parts of the plan are named."""

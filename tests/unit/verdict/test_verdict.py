@@ -14,11 +14,11 @@ from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
 from rtgauge.verdict.answer import answer_words
 from rtgauge.verdict.decision import LEAST_FOR_EVERY, judge
+from rtgauge.verdict.exit_status import exit_status, worst
 from rtgauge.verdict.next_step import PastRun
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge.verdict.run_verdict import judge_run
 from rtgauge.verdict.violations import count_violations
-from rtgauge.verdict.worst import exit_status, worst
 from tests.support.messages import missing
 from tests.unit.records import mark, run, step
 from tests.unit.windows import row, windows_of

@@ -18,9 +18,9 @@ from rtgauge.exporters.record_export import export
 from rtgauge.record.model import LeftOut, Mark, Severity, VerdictWord
 from rtgauge.record.reader import Record
 from rtgauge.report.record_view import RecordView
+from rtgauge.verdict.exit_status import exit_status
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge.verdict.run_verdict import judge_run
-from rtgauge.verdict.worst import exit_status
 
 if TYPE_CHECKING:
     from pathlib import Path
