@@ -168,7 +168,7 @@ class OperationsAndComparisons(Model):
 def compared_document(
     operations: BaseModel | None, comparisons: Sequence[Comparison], *, single: bool
 ) -> BaseModel:
-    """Return the document to print. `one`: whether a single comparison covers everything."""
+    """Return the document to print. `single`: whether a single comparison covers everything."""
     if operations is None:
         return comparisons[0] if single else ComparisonList(list(comparisons))
     if not comparisons:

@@ -159,25 +159,25 @@ MOST_LOG = 50.0
 
 
 def _difference(
-    low: float, high: float, error: float, freedom: float, baseline_ns: float | None
+    low: float, high: float, error: float, freedom: float, baseline_ns: Limits | None
 ) -> Difference:
     """Return the difference whose estimate lies between `low` and `high`, with this standard error.
 
-    `baseline_ns`: the baseline, if these are logarithms of the ratio to it; None if they are differences.
+    `baseline_ns`: what the baseline lies between, if these are logarithms of the ratio to it; otherwise None.
     """
 
     def limits(errors: float) -> Limits:
         ends = low - errors * error, high + errors * error
         if baseline_ns is None:
             return ends
-        below, above = (baseline_ns * math.expm1(min(end, MOST_LOG)) for end in ends)
-        return below, math.inf if ends[1] > MOST_LOG else above
+        below, above = ([math.expm1(min(end, MOST_LOG)) * ns for ns in baseline_ns] for end in ends)
+        return min(below), math.inf if ends[1] > MOST_LOG else max(above)
 
     return Difference(limits, freedom)
 
 
-def _baseline_ns(baseline: _Scaled, *, logarithms: bool) -> float | None:
-    return math.exp(float((baseline.low + baseline.high).mean()) / 2) if logarithms else None
+def _baseline_ns(baseline: _Scaled, *, logarithms: bool) -> Limits | None:
+    return (math.exp(baseline.low.mean()), math.exp(baseline.high.mean())) if logarithms else None
 
 
 def between_runs(side: RunFigures, baseline: RunFigures) -> Difference:

@@ -7,7 +7,7 @@ import math
 from fractions import Fraction
 
 import numpy as np
-from hypothesis import assume, given, settings
+from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
 from rtgauge.analysis import gate
@@ -90,10 +90,24 @@ def test_verdict_and_exposure(conditions: list[list[np.ndarray]], hardness: Frac
     assert printed_share(printed) >= share * (1 - 1e-6)
 
 
+FAR_BELOW = (
+    [np.full((1, 20), 22_026)] * 2,
+    [
+        np.array(
+            [
+                [362126, 137048, 7779, 103960, 191077, 688415, 3894, 49741, 149280, 91464],
+                [30351, 25403, 19403, 2401, 39442, 12207, 142865, 859968, 125600, 236688],
+            ]
+        )
+    ],
+)
+
+
 @settings(max_examples=60, deadline=None)
 @given(runs(), runs())
-def test_differences_of_a_comparison(item: list[np.ndarray], two: list[np.ndarray]):
-    sides = [side_of(name, values) for name, values in (("one", item), ("two", two))]
+@example(*FAR_BELOW)
+def test_differences_of_a_comparison(runs_of_side: list[np.ndarray], runs_of_baseline: list[np.ndarray]):
+    sides = [side_of("a", runs_of_side), side_of("b", runs_of_baseline)]
     for row in quantile_differences([(sides[0], sides[1])], ComparisonOptions()):
         if row.p_different is not None and row.difference_ns is not None:
             assert row.low_ns is None or row.low_ns <= row.difference_ns
