@@ -317,7 +317,7 @@ class Recording:
         self._on_trigger(trigger)
 
     def ask(self, trigger: Trigger, send: Callable[[str], bool]) -> None:
-        """Pull a trigger, and ask the engine for the events around it. `say`: sends the engine a line."""
+        """Pull a trigger, and ask the engine for the events around it. `send`: sends the engine a line."""
         if not self.requests.ask(trigger, send, self.clock().monotonic_ns):
             self.counts["triggers_without_events"] += 1
         self.trigger(trigger)

@@ -37,7 +37,7 @@ class Requests:
         self._waiting: dict[int, MomentRequest] = {}
 
     def ask(self, trigger: Trigger, send: Callable[[str], bool], now_ns: int) -> bool:
-        """Ask for the events around a trigger. `say`: sends the engine a line, and returns whether it could.
+        """Ask for the events around a trigger. `send`: sends the engine a line, and returns whether it could.
         Return False if the trigger cannot have events.
         """
         time_ns = trigger.time_ns or now_ns

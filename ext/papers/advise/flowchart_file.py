@@ -176,7 +176,7 @@ class Flowchart(ChartEntry):
 
 
 def _ends(chart: Chart, hardness: Hardness, at: str, before: tuple[str, ...], ending: set[str]) -> None:
-    """Raise ValueError if the chart has a cycle. `done`: the ways from which the chart is known to end."""
+    """Raise ValueError if the chart has a cycle. `ending`: the ways from which the chart is known to end."""
     if at in before:
         raise ValueError(f"chart {chart.id} runs in a circle: {' -> '.join([*before, at])}")
     if at == chart.off_the_map or at in ending:

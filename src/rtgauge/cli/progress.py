@@ -250,7 +250,7 @@ class LiveDisplay(Display):
 def make_display(*, later_s: LaterS | None = None, single_step: bool = False) -> Display:
     """Make a display: a bar if standard error is a terminal that can move its cursor, otherwise plain lines.
 
-    `later_s`: estimates in seconds how long a study's later steps will take (None if unknown). `one_step`:
+    `later_s`: estimates in seconds how long a study's later steps will take (None if unknown). `single_step`:
     whether the run has only one step; the error then says why it is left out.
     """
     from rtgauge.cli.console import Console

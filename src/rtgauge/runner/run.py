@@ -138,7 +138,7 @@ def resume_run(
 ) -> RunOutcome:
     """Resume a record whose name ends in `.partial`. Keep finished steps; measure the other steps, and the
     steps that `more` adds. With `complete`, a complete record continues too; `more` must then add steps.
-    `asks`: keys of the plan to replace, if the user allows more time than before.
+    `replaced_keys`: keys of the plan to replace, if the user allows more time than before.
 
     A step that continued on another machine, because only the connection or rtgauge ended, is continued.
     Raises as `start_run` does.

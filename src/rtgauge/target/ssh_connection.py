@@ -351,7 +351,7 @@ class SshConnection:
         self._asked = False
 
     def command(self, *, interactive: bool) -> list[str]:
-        """Return the ssh command line. `ask`: whether ssh may ask for a password or about a new host key."""
+        """Return the ssh command line. `interactive`: whether ssh may ask for a password or host key."""
         options = {
             "ControlMaster": "auto",
             "ControlPath": f"{self._folder}/c",

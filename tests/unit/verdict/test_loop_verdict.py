@@ -294,7 +294,7 @@ def test_a_poller_is_judged_by_its_gaps() -> None:
 
 
 def gaps_of_a_poller(gap_us: int, *, virtual: bool | None = False, **actual: bool | int | None) -> Verdict:
-    """Judge gap<=20us. `found`: what the engine counted; None: nothing counts it."""
+    """Judge gap<=20us. `actual`: what the engine counted; None: nothing counts it."""
     observed = {"interrupts_traced": True, "observed_ns": 10**10, "unknown_stops": 0, "smis": 0} | actual
     smis = observed.pop("smis")
     poller = Thread(latencies=[], responses=[], values={"kind": "poller", "activations": 0, **observed})
