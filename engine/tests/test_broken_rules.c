@@ -10,6 +10,7 @@
 
 #include <cmocka.h>
 
+#include <errno.h>
 #include <fcntl.h>
 #include <linux/futex.h>
 #include <sys/mman.h>
@@ -179,6 +180,24 @@ static void a_sleep_within_the_cycle_needs_a_limit_and_a_peer(void **state)
 	assert_string_equal(rules.list[1].by, "logger");
 }
 
+/* Whoever stops, continues or thaws the thread also wakes it. */
+static void nobody_ends_a_wait_that_times_out(void **state)
+{
+	struct wait received = made(SYS_recvfrom, 0, 5000), paused = made(SYS_clock_nanosleep, 0, 5000);
+	struct broken_rules rules = settled();
+
+	(void)state;
+	received.result = -EAGAIN;
+	calls(&rules, received, &lower);
+	broken_rules_call(&rules, getpid(), &received, true, &lower);
+	calls(&rules, paused, &lower);
+	assert_int_equal(broken(&rules, RULE_LOWER_WAKER), 0);
+	assert_int_equal(broken(&rules, RULE_NO_LIMIT), 0);
+	received.result = 1;
+	calls(&rules, received, &lower);
+	assert_int_equal(broken(&rules, RULE_LOWER_WAKER), 1);
+}
+
 static void the_wait_for_the_release_needs_only_a_peer(void **state)
 {
 	const struct wait wait = made(SYS_read, 0, 5000);
@@ -273,6 +292,7 @@ int main(void)
 		cmocka_unit_test(files_in_memory_do_not_count_and_others_do),
 		cmocka_unit_test(a_mount_shows_where_its_files_are),
 		cmocka_unit_test(a_sleep_within_the_cycle_needs_a_limit_and_a_peer),
+		cmocka_unit_test(nobody_ends_a_wait_that_times_out),
 		cmocka_unit_test(the_wait_for_the_release_needs_only_a_peer),
 		cmocka_unit_test(a_lock_is_a_futex_that_always_has_the_same_value),
 		cmocka_unit_test(start_up_and_end_do_not_count),

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "probes/watch/broken_rules.h"
 
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -198,6 +199,16 @@ static bool is_plain_lock(struct broken_rules *rules, const struct wait *wait)
 	return false;
 }
 
+/* Returns whether nobody ended the wait. A task may still have woken the thread, by stopping, continuing or
+ * thawing it. */
+static bool ended_by_time(const struct wait *wait)
+{
+	int64_t result = wait->result;
+
+	return result == -EAGAIN || result == -ETIMEDOUT || result == -ETIME ||
+	       blocking_call_is_pause(&wait->call);
+}
+
 /* Returns the number of the rule that the sleep breaks; -1: none. */
 static int judge_sleep(struct broken_rules *rules, const struct wait *wait, const char *call, bool release,
 		       bool plain_lock, const struct sleep_end *end)
@@ -209,9 +220,11 @@ static int judge_sleep(struct broken_rules *rules, const struct wait *wait, cons
 		return -1;
 	if (plain_lock && !release)
 		return add(rules, RULE_LOCK, call, end->by, lock, &slept);
+	if (ended_by_time(wait))
+		return -1;
 	if (end->lower)
 		return add(rules, RULE_LOWER_WAKER, call, end->by, 0, &slept);
-	if (!release && !wait->own.expiry_ns && !wait->fired_count && !blocking_call_is_pause(&wait->call))
+	if (!release && !wait->own.expiry_ns && !wait->fired_count)
 		return add(rules, RULE_NO_LIMIT, call, end->by, 0, &slept);
 	return -1;
 }
