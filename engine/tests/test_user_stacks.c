@@ -152,6 +152,7 @@ static void test_the_mappings_are_read_once_for_all_page_faults(void **state)
 	user_stacks_faults(&stacks, 0, false);
 	assert_int_equal(stacks.taken[0], PENDING);
 	assert_int_equal(read_files, 1);
+	forget(&stacks);
 }
 
 /* Opening a device may have an effect. */
