@@ -390,6 +390,22 @@ def test_culprits_of_one_kind_are_one_mechanism_with_their_names() -> None:
     assert cause_words(ranked, virtual=False) == "other tasks ran instead (98 %)"
 
 
+def test_a_task_that_ran_nearly_all_of_the_time_is_the_cause() -> None:
+    stories = [
+        Story()
+        .switch(-500, 1, MEASURED, (name, pid, 10), state=1)
+        .timer(0, 1)
+        .switch(latency, 1, (name, pid, 10), MEASURED, state=1)
+        for name, pid, latency in (("hog", 31, 3000), ("migration", 32, 30))
+    ]
+    ranked = ranked_culprits(
+        [explained(story, latency) for story, latency in zip(stories, (3000, 30), strict=True)]
+    )
+    words = cause_words(ranked, virtual=False)
+    assert words is not None
+    assert words.startswith("hog (pid 31")
+
+
 def test_tasks_that_delayed_a_lock_owner_name_the_lock() -> None:
     known = by_hog(300)
     parts = [

@@ -131,15 +131,16 @@ def cause_words(ranked: Sequence[RankedCulprit], *, virtual: bool) -> str | None
     if not large:
         return None
     first = large[0]
-    if first.words == WORDS[Kind.TASK] and len(first.culprits) == 1:
-        culprit = first.culprits[0].culprit
+    largest = max(first.culprits, key=lambda known: known.time_share)
+    if first.words == WORDS[Kind.TASK] and largest.time_share >= (1 - LEAST_SHARE) * first.time_share:
+        culprit = largest.culprit
         pid = "" if culprit.pid is None else f"pid {culprit.pid}"
         about = [pid, priority_words(culprit.priority), culprit.side]
         known = ", ".join(word for word in about if word)
         words = f"{culprit.name}{f' ({known})' if known else ''} ran instead"
-        if len(large) == 1 or first.time_share > 1 - LEAST_SHARE:
-            return f"{words}: {format_share(first.time_share)} of the late time"
-        return ", ".join([f"{words} ({format_share(first.time_share)})", *map(_with_share, large[1:])])
+        if len(large) == 1 or largest.time_share > 1 - LEAST_SHARE:
+            return f"{words}: {format_share(largest.time_share)} of the late time"
+        return ", ".join([f"{words} ({format_share(largest.time_share)})", *map(_with_share, large[1:])])
     return ", ".join(map(_with_share, large))
 
 
