@@ -176,7 +176,7 @@ def _headline(folder: RecorderFolder) -> str:
     ]
     worst = max(latencies, key=lambda figures: figures.max_ns or 0, default=None)
     if worst is None or worst.max_ns is None:
-        return "No activation has been recorded yet"
+        return "No activations are counted yet; the counts come once a minute"
     count = format_count(sum(figures.count for figures in latencies))
     return f"Worst latency {format_time(worst.max_ns)} of {one_line(worst.task)}, of {count} activations"
 
