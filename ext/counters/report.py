@@ -139,7 +139,7 @@ def print_report(found: WorkReport, console: Console) -> None:
     for thread in found.threads:
         print_labelled("", sentence(thread), console, width=0)
     lacks = {"cycles", "instructions"} & set(found.missing)
-    if lacks and any(thread.is_slower for thread in found.threads):
+    if lacks and any(thread.usual is not None and thread.causes is None for thread in found.threads):
         print_labelled("", NO_COUNTERS, console, width=0)
     rows = [row for thread in found.threads for row in _rows(thread)]
     if rows:

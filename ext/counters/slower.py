@@ -3,6 +3,7 @@
 
 Time = instructions x cycles per instruction / frequency, so each factor that grew is a cause. If the counters
 stand still during a system management interrupt (SMI), it looks like a lower frequency, so SMIs are counted.
+Page faults are counted without hardware, and are the cause if they can take all of the additional time.
 """
 
 from __future__ import annotations
@@ -10,14 +11,16 @@ from __future__ import annotations
 from enum import StrEnum
 from typing import NamedTuple
 
+from rtgauge.explain.analysis.attribution import QUICK_FAULT_NS
 from rtgauge.system.cpu_counters import MORE_MISSES, SLOWER, CpuWork
-from rtgauge.units import format_factor, plural
+from rtgauge.units import format_factor, format_time, plural
 from rtgauge_ext.counters.activation import WorkCounts
 
 
 class Why(StrEnum):
     """What made an activation work longer."""
 
+    PAGE_FAULTS = "page faults"
     MORE_WORK = "more work"
     MEMORY = "cache or memory bandwidth"
     STALLS = "other stalls"
@@ -39,14 +42,15 @@ def causes(slow: WorkCounts, usual: WorkCounts) -> list[Cause] | None:
     """
     if slow.cpu_ns < SLOWER * usual.cpu_ns:
         return []
+    faults = _page_faults(slow, usual)
     if not (slow.is_complete and usual.is_complete):
-        return None
+        return None if faults is None else [faults]
     now, before = _work(slow), _work(usual)
     smis = (slow.smi or 0) - (usual.smi or 0)
     found: list[Cause] = []
     if (more := now.instructions / before.instructions) >= SLOWER:
         words = f"it executed {format_factor(more)} times as many instructions"
-        found.append(Cause(Why.MORE_WORK, more, words))
+        found.append(faults or Cause(Why.MORE_WORK, more, words))
     if (stalls := now.cycles_each / before.cycles_each) >= SLOWER:
         found.append(_stalls(stalls, now, before))
     ghz, ghz_before = now.cycles / slow.cpu_ns, before.cycles / usual.cpu_ns
@@ -57,6 +61,16 @@ def causes(slow: WorkCounts, usual: WorkCounts) -> list[Cause] | None:
         words = f"the firmware interrupted the CPU ({plural(smis, 'SMI')})"
         found.append(Cause(Why.FIRMWARE, max(slowed, 1.0), words))
     return sorted(found, key=lambda cause: -cause.factor)
+
+
+def _page_faults(slow: WorkCounts, usual: WorkCounts) -> Cause | None:
+    """Return page faults as the cause if they can take all of the additional time, as in an explanation."""
+    more, additional_ns = slow.page_faults - usual.page_faults, slow.cpu_ns - usual.cpu_ns
+    if more <= 0 or additional_ns > more * QUICK_FAULT_NS:
+        return None
+    instead = f"it had {plural(slow.page_faults, 'page fault')} instead of {usual.page_faults}"
+    words = f"{instead} (at most {format_time(additional_ns / more)} each)"
+    return Cause(Why.PAGE_FAULTS, slow.cpu_ns / max(usual.cpu_ns, 1), words)
 
 
 def _work(counts: WorkCounts) -> CpuWork:

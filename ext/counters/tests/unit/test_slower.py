@@ -198,3 +198,22 @@ def test_the_engines_refusal_is_the_reason() -> None:
     refusal = b'{"type":"error","code":"no-program","message":"there is no process 9","status":2}'
     with pytest.raises(MeasureError, match="there is no process 9"):
         parse_work([refusal])
+
+
+@pytest.mark.parametrize(
+    ("faults", "more_ns", "actual"),
+    [(300, 583_000, [Why.PAGE_FAULTS]), (100, 583_000, None), (0, 583_000, None), (-5, 583_000, None)],
+)
+def test_page_faults_are_named_without_counters(faults: int, more_ns: int, actual: list[Why] | None) -> None:
+    usual = WorkCounts(cpu_ns=210_000, page_faults=5)
+    slow = WorkCounts(cpu_ns=210_000 + more_ns, page_faults=5 + faults)
+    named = causes(slow, usual)
+    assert (None if named is None else [cause.why for cause in named]) == actual
+
+
+def test_page_faults_execute_instructions() -> None:
+    """A lower frequency is not taken for page faults, even if they could take that long."""
+    usual = USUAL.run()
+    for machine, why in ((Machine(ghz=1.3), Why.FREQUENCY), (Machine(instructions=600_000), Why.PAGE_FAULTS)):
+        (cause,) = causes(machine.run().model_copy(update={"page_faults": 300}), usual) or []
+        assert cause.why is why
