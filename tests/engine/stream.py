@@ -50,6 +50,8 @@ def can_be_real_time() -> bool:
 
 REAL_TIME = can_be_real_time()
 POLICY = "fifo" if REAL_TIME else "other"
+FIFO = pytest.param("fifo", marks=pytest.mark.real_time)
+"""The policy as a parameter of tests, which are skipped if real-time policies are not permitted."""
 CPUS = sorted(os.sched_getaffinity(0))
 
 
@@ -231,8 +233,6 @@ def adds_up(stream: Stream) -> None:
 
 
 def duration_adds_up(engine: Path, probe: str, metric: str, policy: str) -> None:
-    if policy != "other" and not REAL_TIME:
-        pytest.skip("real-time scheduling is not permitted here")
     stream = measured(engine, probe, "--duration-ns=300000000", policy=policy)
     assert (stream.reason, stream.status) == ("duration", 0)
     assert {line["metric"] for line in stream.all("series")} == {metric}

@@ -9,6 +9,7 @@ import pytest
 
 from tests.engine.stream import (
     CPUS,
+    FIFO,
     adds_up,
     duration_adds_up,
     measured,
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 pytestmark = pytest.mark.engine
 
 
-@pytest.mark.parametrize("policy", ["fifo", "other"])
+@pytest.mark.parametrize("policy", [FIFO, "other"])
 def test_a_duration_is_measured_and_adds_up(engine: Path, policy: str) -> None:
     duration_adds_up(engine, "noise", "gap", policy)
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""A target for tests of loads: this machine, without the engine. Programs run in a session of their own."""
+"""A target for tests of loads: this machine, without a session of the engine. Programs run in a session of their own."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, BinaryIO
 
 from rtgauge.load.processes import STAT_GLOB, descendants, parse_all
 from rtgauge.target.file_batch import Files
+from rtgauge.target.local import read_local
 from rtgauge.target.target import Completed
-from tests.support.files import read_local
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

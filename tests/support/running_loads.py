@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.load.processes import STAT_GLOB, descendants, parse_all
-from tests.support.files import read_local
+from rtgauge.target.local import read_local
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -14,7 +14,7 @@ from rtgauge.load.network import traffic
 from rtgauge.load.processes import count_alive, descendants, parse_all, parse_stat, resident_bytes
 from rtgauge.load.scheduler import rounds
 from rtgauge.target.file_batch import Files
-from tests.support.files import read_local
+from rtgauge.target.local import read_local
 
 
 def stat(
@@ -40,7 +40,7 @@ def test_stat_of_a_process_with_a_nasty_name() -> None:
 
 
 def test_own_stat() -> None:
-    actual = parse_all(read_local(["/proc/self/stat"]))[os.getpid()]
+    actual = parse_all(read_local([f"/proc/{os.getpid()}/stat"]))[os.getpid()]
     assert actual.parent == os.getppid()
 
 

@@ -17,7 +17,7 @@ from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.load.load import Load, LoadContext, PartSpec
 from rtgauge.load.network import VETH_TRIAL
 from rtgauge.load.processes import STAT_GLOB, count_alive, descendants, parse_all
-from tests.support.files import read_local
+from rtgauge.target.local import read_local
 from tests.support.local_target import LocalHandle, LocalTarget
 from tests.support.running_loads import nothing_left
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from rtgauge.record.model import Changes, Severity
 from rtgauge.system.changes import CHANGE_PATHS, changes, marks
 from rtgauge.target.file_batch import Files
-from tests.support.files import read_local
+from rtgauge.target.local import read_local
 from tests.unit.system.machines import CLOCK, CPU, texts
 
 INTERRUPTS = """            CPU0       CPU2

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from rtgauge.system.facts import fact_paths, more_fact_paths
 from rtgauge.system.facts import facts as facts_of
 from rtgauge.target.file_batch import Files
-from tests.support.files import read_local
+from rtgauge.target.local import read_local
 from tests.unit.system import machines
 
 PREEMPT = "/sys/kernel/debug/sched/preempt"

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.engine.stream import (
     CPUS,
+    FIFO,
     POLICY,
     REAL_TIME,
     Live,
@@ -28,7 +29,7 @@ COSTS = {"switch": "switch", "preempt": "preemption", "semaphore": "hand-over"}
 METHODS = ["semaphore", "mutex", "condition", "eventfd", "pipe", "mqueue", "signal"]
 
 
-@pytest.mark.parametrize("policy", ["fifo", "other"])
+@pytest.mark.parametrize("policy", [FIFO, "other"])
 @pytest.mark.parametrize("probe", list(COSTS))
 def test_a_duration_is_measured_and_adds_up(engine: Path, probe: str, policy: str) -> None:
     duration_adds_up(engine, probe, COSTS[probe], policy)

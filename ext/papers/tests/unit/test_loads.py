@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
-from tests.support.files import read_local
 from tests.support.local_target import LocalTarget
 from tests.support.running_loads import measured_until, nothing_left
 
@@ -18,6 +17,7 @@ from rtgauge.load import registry
 from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.load.load import LoadContext
 from rtgauge.load.processes import STAT_GLOB, descendants, parse_all
+from rtgauge.target.local import read_local
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

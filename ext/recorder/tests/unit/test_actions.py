@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 LATE = Trigger("late", "control: latency 2 ms; $(touch forged)")
-as_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can make root's files")
 
 
 def program_of(path: Path, text: str) -> Path:
@@ -31,7 +30,7 @@ def program_of(path: Path, text: str) -> Path:
     return path
 
 
-@as_root
+@pytest.mark.root
 def test_a_command_gets_the_trigger_as_arguments_without_a_shell(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -78,7 +77,7 @@ def test_an_unknown_signal_is_refused() -> None:
         Actions(("signal:NONE",), 60, lambda _: None)
 
 
-@as_root
+@pytest.mark.root
 @pytest.mark.parametrize("mode", [0o777, 0o775])
 def test_a_command_that_others_can_change_is_refused(tmp_path: Path, mode: int) -> None:
     script = program_of(tmp_path / "alarm", "true")
@@ -87,7 +86,7 @@ def test_a_command_that_others_can_change_is_refused(tmp_path: Path, mode: int) 
         check_roots_file(script)
 
 
-@as_root
+@pytest.mark.root
 def test_a_command_of_another_user_or_in_their_folder_is_refused(tmp_path: Path) -> None:
     folder = tmp_path / "theirs"
     folder.mkdir()

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import os
 import subprocess
 import sys
 
@@ -27,7 +26,7 @@ NOT_REAL_TIME, NOT_LOCKED, LIMITED = "no thread has", "is not locked", "950000 u
 
 @pytest.mark.root
 @pytest.mark.real_time
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can lock memory and set real-time policies")
+@pytest.mark.root
 @pytest.mark.parametrize(
     ("words", "against"),
     [

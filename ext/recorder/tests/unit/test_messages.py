@@ -57,7 +57,7 @@ def test_the_program_pulls_the_trigger_with_one_line(messages: Messages, tmp_pat
     assert messages.read(own) == [] and messages.refused == 0
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become another user")
+@pytest.mark.root
 def test_another_users_program_cannot_forge_a_trigger(messages: Messages, tmp_path: Path) -> None:
     for folder in (tmp_path, *tmp_path.parents):
         if folder.stat().st_uid == 0 and folder.parts[1:2] == ("tmp",) and len(folder.parts) > 2:

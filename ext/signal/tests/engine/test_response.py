@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, Any, Self
 import pytest
 from tests.engine.stream import (
     CPUS,
+    FIFO,
     PATIENCE_S,
     POLICY,
-    REAL_TIME,
     Live,
     Stream,
     adds_up,
@@ -187,10 +187,8 @@ def test_the_same_seed_draws_the_same_intervals(engine: Path) -> None:
     assert seeds[1] != seeds[2]
 
 
-@pytest.mark.parametrize("policy", ["fifo", "rr", "other"])
+@pytest.mark.parametrize("policy", [FIFO, pytest.param("rr", marks=pytest.mark.real_time), "other"])
 def test_policies_and_cpus(engine: Path, policy: str) -> None:
-    if policy != "other" and not REAL_TIME:
-        pytest.skip("real-time scheduling is not permitted here")
     stream = response(
         engine,
         "--count=20",

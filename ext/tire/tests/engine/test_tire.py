@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
-from tests.engine.stream import CPUS, POLICY, REAL_TIME, Live, Stream, refusal, refused, run
+from tests.engine.stream import CPUS, FIFO, POLICY, Live, Stream, refusal, refused, run
 
 from ext.tire.tests.engine.tires import STEP_S, Tire, defaults, largest_eigenvalue, simulate
 from rtgauge.record.histogram import decode
@@ -132,10 +132,8 @@ def test_the_state_file_is_as_documented(engine: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("solver", SOLVERS)
-@pytest.mark.parametrize("policy", ["fifo", "other"])
+@pytest.mark.parametrize("policy", [FIFO, "other"])
 def test_real_fast_adds_up(engine: Path, solver: str, policy: str) -> None:
-    if policy == "fifo" and not REAL_TIME:
-        pytest.skip("real-time scheduling is not permitted here")
     threads = 1 if solver == "serial" else 3
     stream = tire(
         engine,
