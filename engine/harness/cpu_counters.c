@@ -9,9 +9,8 @@
 
 #include "base/clock.h"
 #include "base/memory.h"
+#include "base/perf.h"
 #include "base/stream.h"
-
-#define MSR "/sys/bus/event_source/devices/msr/"
 
 /* APERF counts a CPU's cycles, MPERF the cycles that it would have had at its nominal frequency, both only
  * while it is not idle. TSC counts the nominal cycles all the time. */
@@ -36,23 +35,9 @@ static struct {
 	int (*fds)[COUNTERS]; /* of each CPU; -1: not counted */
 } state;
 
-/* Returns false if the file has no such number. */
-static bool read_number(const char *path, const char *format, unsigned int *value)
-{
-	FILE *file = fopen(path, "re");
-	bool read = file && fscanf(file, format, value) == 1;
-
-	if (file)
-		fclose(file);
-	return read;
-}
-
 /* Finds perf's type and number of a counter. Returns false if there is none. */
 static bool find_event(enum counter counter, struct perf_event_attr *attr)
 {
-	char path[sizeof(MSR) + 16];
-	unsigned int event;
-
 	*attr = (struct perf_event_attr){
 		.size = sizeof(*attr),
 		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
@@ -62,11 +47,7 @@ static bool find_event(enum counter counter, struct perf_event_attr *attr)
 		attr->config = counters[counter].hardware;
 		return true;
 	}
-	snprintf(path, sizeof(path), MSR "events/%s", counters[counter].name);
-	if (!read_number(MSR "type", "%u", &attr->type) || !read_number(path, "event=%x", &event))
-		return false;
-	attr->config = event;
-	return true;
+	return perf_msr_event(counters[counter].name, attr);
 }
 
 /* Returns how many of the counters to open: on very many CPUs only the first, because a process may have only

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "base/memory.h"
+#include "base/perf.h"
 #include "base/stream.h"
 #include "base/tracefs.h"
 #include "probes/watch/blocking_calls.h"
@@ -265,27 +266,13 @@ static void take(struct user_stacks *stacks, const uint64_t *data, size_t count)
 void user_stacks_read(struct user_stacks *stacks)
 {
 	static uint64_t record[UINT16_MAX / sizeof(uint64_t) + 1];
-	struct perf_event_mmap_page *ring = stacks->ring;
-	uint64_t mask = RING_PAGES * stacks->page - 1, head, tail;
-	const char *data = (const char *)ring + stacks->page;
+	const struct perf_event_header *header = (const void *)record;
+	size_t size;
 
-	if (!ring)
-		return;
-	tail = ring->data_tail;
-	head = __atomic_load_n(&ring->data_head, __ATOMIC_ACQUIRE);
-	while (tail < head) {
-		const struct perf_event_header *header = (const void *)(data + (tail & mask));
-		size_t size = header->size;
-
-		if (size < sizeof(*header))
-			break;
-		for (size_t i = 0; i < size; i += sizeof(uint64_t))
-			memcpy((char *)record + i, data + ((tail + i) & mask), sizeof(uint64_t));
+	while (stacks->ring && (size = perf_ring_next(stacks->ring, record, sizeof(record))) > 0) {
 		if (header->type == PERF_RECORD_SAMPLE)
 			take(stacks, record + 1, size / sizeof(uint64_t) - 1);
-		tail += size;
 	}
-	__atomic_store_n(&ring->data_tail, head, __ATOMIC_RELEASE);
 }
 
 /* A mapping with code, of a file. */

@@ -18,13 +18,13 @@
 #include "base/error.h"
 #include "base/json.h"
 #include "base/options.h"
+#include "base/perf.h"
 #include "base/tracefs.h"
 #include "base/verbs.h"
 #include "ext/counters/engine/activations.h"
 #include "trace/instance.h"
 
 #define SWITCH_FORMAT "events/sched/sched_switch/format"
-#define MSR "/sys/bus/event_source/devices/msr/"
 #define PAGES 64 /* of each thread's ring; a power of two */
 #define RECORD_MAX 1024
 #define DRAIN_NS (NS_PER_S / 20)
@@ -91,21 +91,10 @@ static struct {
 	int64_t activations;
 } work;
 
-static bool read_number(const char *path, const char *format, unsigned int *value)
-{
-	FILE *file = fopen(path, "re");
-	bool read = file && fscanf(file, format, value) == 1;
-
-	if (file)
-		fclose(file);
-	return read;
-}
-
 /* Finds perf's numbers of the counters. Returns 0, or the exit status after an `error` line. */
 static int find_counters(void)
 {
 	char format[TRACE_TEXT_MAX];
-	unsigned int type, event;
 	int root = tracefs_open();
 	bool read;
 
@@ -128,10 +117,7 @@ static int find_counters(void)
 		};
 		if (counters[i].type != PERF_TYPE_MAX)
 			continue;
-		work.known[i] = read_number(MSR "type", "%u", &type) &&
-				read_number(MSR "events/smi", "event=%x", &event);
-		work.attrs[i].type = work.known[i] ? type : PERF_TYPE_MAX;
-		work.attrs[i].config = work.known[i] ? event : 0;
+		work.known[i] = perf_msr_event(counters[i].name, &work.attrs[i]);
 	}
 	work.attrs[0].config = trace_event_id(format);
 	work.attrs[0].sample_period = 1;
@@ -186,37 +172,19 @@ static void write_activation(const struct thread *thread, const struct activatio
 	json_line(j);
 }
 
-/* Copies what may wrap around the end of the ring. */
-static void copy(const unsigned char *data, uint64_t at, unsigned char *to, size_t len)
-{
-	const size_t size = (size_t)PAGES * (size_t)sysconf(_SC_PAGESIZE);
-	size_t offset = (size_t)(at % size), first = len < size - offset ? len : size - offset;
-
-	memcpy(to, data + offset, first);
-	memcpy(to + first, data, len - first);
-}
-
 static void drain(struct thread *thread, struct json *j)
 {
-	const unsigned char *data = (const unsigned char *)thread->ring + thread->ring->data_offset;
-	uint64_t head = __atomic_load_n(&thread->ring->data_head, __ATOMIC_ACQUIRE);
-	uint64_t at = thread->ring->data_tail;
 	unsigned char record[RECORD_MAX];
-	struct perf_event_header header;
 	struct activation ended;
+	size_t size;
 
-	while (head - at >= sizeof(header) && work.activations < ACTIVATIONS_MAX) {
-		copy(data, at, (unsigned char *)&header, sizeof(header));
-		if (header.size < sizeof(header) || header.size > sizeof(record) || header.size > head - at)
-			break;
-		copy(data, at, record, header.size);
-		at += header.size;
-		if (!activations_take(&thread->all, record, header.size, &ended))
+	while (work.activations < ACTIVATIONS_MAX &&
+	       (size = perf_ring_next(thread->ring, record, sizeof(record))) > 0) {
+		if (!activations_take(&thread->all, record, size, &ended))
 			continue;
 		work.activations++;
 		write_activation(thread, &ended, j);
 	}
-	__atomic_store_n(&thread->ring->data_tail, at, __ATOMIC_RELEASE);
 }
 
 static void write_begin(struct json *j)
