@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from rtgauge.input_file import MIB, open_regular
 from rtgauge.record.model import Result, Step
-from rtgauge.report.broken_rules_table import WORDS
+from rtgauge.report.broken_rules_table import rule_words
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.terminal_table import print_tables
@@ -297,7 +297,7 @@ def stacks_table(results: Iterable[Result]) -> Table | None:
     rows = [
         [
             each.task,
-            WORDS.get(each.rule, f"{each.rule}: {{call}}").format(call=each.call),
+            rule_words(each.rule, each.call),
             each.where,
             format_count(each.stacks),
         ]

@@ -23,12 +23,17 @@ WORDS = {
 """Rule -> how a thread broke it."""
 
 
+def rule_words(rule: str, call: str) -> str:
+    """Return how a thread broke a rule, also one that this version does not know."""
+    return WORDS.get(rule, f"{rule}: {{call}}").format(call=call)
+
+
 def broken_rules_table(rules: Iterable[BrokenRule]) -> Table | None:
     """Return a row for each rule that a thread broke; None if no rule was broken."""
     rows = [
         [
             each.task,
-            WORDS.get(each.rule, f"{each.rule}: {{call}}").format(call=each.call),
+            rule_words(each.rule, each.call),
             each.by,
             format_count(each.count),
             "" if each.longest_ns is None else us(each.longest_ns),
