@@ -4,10 +4,13 @@
 from __future__ import annotations
 
 import json
+from array import array
 from collections.abc import Iterable
-from statistics import median_low
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
+import numpy as np
+import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError
 
 from rtgauge.errors import MeasureError
@@ -52,18 +55,14 @@ class WorkCounts(_Line):
         return bool(self.cycles and self.instructions and self.cpu_ns and self.llc_misses is not None)
 
 
-class CountedActivation(WorkCounts):
-    """An activation: from when its thread woke up until it slept again, without the time between.
-
-    `switches`: how often it was switched out; more than once if others ran in between. `whole`: every counter
-    had its register all the time.
+class _Activation(WorkCounts):
+    """An activation: from when its thread woke up until it slept again, without the time between. `whole`:
+    every counter had its register all the time.
     """
 
     type: Literal["activation"]
-    tid: int
-    end_ns: int
+    tid: Count
     whole: bool
-    switches: Count
 
 
 class CountEnd(_Line):
@@ -75,41 +74,53 @@ class CountEnd(_Line):
     full: bool
 
 
-class Work(_Line):
-    """All lines of one measurement."""
+COUNTERS = tuple(WorkCounts.model_fields)
+MISSING = -1
+
+
+@dataclass(frozen=True)
+class Work:
+    """All lines of one measurement. `activations`: a row for each, with `tid`, `whole` and the COUNTERS, null
+    if this machine has no such counter.
+    """
 
     begin: CountBegin
-    activations: list[CountedActivation]
+    activations: pl.DataFrame
     end: CountEnd
 
 
-LINES: TypeAdapter[CountBegin | CountedActivation | CountEnd] = TypeAdapter(
-    Annotated[CountBegin | CountedActivation | CountEnd, Field(discriminator="type")]
+LINES: TypeAdapter[CountBegin | _Activation | CountEnd] = TypeAdapter(
+    Annotated[CountBegin | _Activation | CountEnd, Field(discriminator="type")]
 )
 
 
 def parse_work(lines: Iterable[bytes]) -> Work:
-    """Parse the output of the engine's verb `work`.
+    """Parse the output of the engine's verb `work`, which has up to a million activations.
 
     Raises MeasureError with the engine's message if it refused, or if lines are missing or damaged.
     """
     begin: CountBegin | None = None
-    activations: list[CountedActivation] = []
     end: CountEnd | None = None
+    columns = {name: array("q") for name in ("tid", "whole", *COUNTERS)}
     for line in lines:
         try:
             found = LINES.validate_json(line)
         except ValidationError:
             raise MeasureError(_refusal(line)) from None
-        if isinstance(found, CountBegin):
-            begin = found
-        elif isinstance(found, CountedActivation):
-            activations.append(found)
-        else:
-            end = found
+        match found:
+            case CountBegin():
+                begin = found
+            case CountEnd():
+                end = found
+            case _:
+                for name, column in columns.items():
+                    value = getattr(found, name)
+                    column.append(MISSING if value is None else value)
     if begin is None or end is None:
         raise MeasureError("the engine's count of the work is incomplete; measure again")
-    return Work(begin=begin, activations=activations, end=end)
+    table = pl.DataFrame({name: np.asarray(column) for name, column in columns.items()})
+    counted = [pl.when(pl.col(name) != MISSING).then(pl.col(name)).alias(name) for name in COUNTERS]
+    return Work(begin, table.with_columns(pl.col("whole").cast(pl.Boolean), *counted), end)
 
 
 def _refusal(line: bytes) -> str:
@@ -120,12 +131,12 @@ def _refusal(line: bytes) -> str:
         return "the engine's count of the work is damaged; measure again"
 
 
-def typical(activations: Iterable[WorkCounts]) -> WorkCounts:
-    """Return the median of each counter; None if an activation lacks it. At least one activation."""
-    all_ = list(activations)
-    found: dict[str, int | None] = {}
-    for name in WorkCounts.model_fields:
-        values = [getattr(each, name) for each in all_]
-        # Of an even number, the lower one: a count cannot be between two.
-        found[name] = None if None in values else median_low(values)
-    return WorkCounts.model_validate(found)
+def typical(activations: pl.DataFrame) -> WorkCounts:
+    """Return the median of each of the COUNTERS; None if an activation lacks it. At least one activation."""
+    # Of an even number, the lower one: a count cannot be between two.
+    middle = (activations.height - 1) // 2
+    medians = {
+        name: None if activations[name].null_count() else activations[name].sort()[middle]
+        for name in COUNTERS
+    }
+    return WorkCounts.model_validate(medians)

@@ -3,8 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
+import polars as pl
 from pydantic import Field
 from rich.console import Console
 
@@ -16,8 +15,8 @@ from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import NONE
 from rtgauge.system.cpu_counters import SLOWER
 from rtgauge.units import format_count, format_factor, format_time, plural
-from rtgauge_ext.counters.activation import CountedActivation, Work, WorkCounts, typical
-from rtgauge_ext.counters.slower import Cause, Why, causes
+from rtgauge_ext.counters.activation import CountedThread, Work, WorkCounts, typical
+from rtgauge_ext.counters.slower import Cause, causes
 
 LEAST = 20
 """With fewer activations, none is called slow."""
@@ -29,14 +28,6 @@ NO_COUNTERS = (
 )
 
 
-class CauseFound(Model):
-    """A cause, by which factor it made the work longer, and a clause that says so."""
-
-    why: Why
-    factor: float
-    words: str
-
-
 class ThreadWork(Model):
     """The activations of one thread."""
 
@@ -46,7 +37,7 @@ class ThreadWork(Model):
     left_out: int = Field(description="activations whose counters had to share registers")
     usual: WorkCounts | None = Field(description="the median of each counter; null: too few activations")
     slowest: WorkCounts | None = Field(description="the median of the slowest 1 %, at least one activation")
-    causes: list[CauseFound] | None = Field(
+    causes: list[Cause] | None = Field(
         description="why the slowest needed more CPU time, the largest factor first; null: cannot tell"
     )
 
@@ -80,36 +71,33 @@ DOCUMENT = Document("what rtgauge work --json prints", (WorkReport,))
 
 def report(work: Work) -> WorkReport:
     """Return the report of a measurement."""
-    by_thread: dict[int, list[CountedActivation]] = {}
-    for activation in work.activations:
-        by_thread.setdefault(activation.tid, []).append(activation)
-    threads = [
-        _of_thread(thread.name, thread.tid, by_thread.get(thread.tid, [])) for thread in work.begin.threads
-    ]
     return WorkReport(
         missing=work.begin.missing,
         lost=work.end.lost,
         threads_left_out=work.begin.left_out,
         full=work.end.full,
-        threads=threads,
+        threads=[
+            _of_thread(thread, work.activations.filter(pl.col("tid") == thread.tid))
+            for thread in work.begin.threads
+        ],
     )
 
 
-def _of_thread(name: str, tid: int, activations: Sequence[CountedActivation]) -> ThreadWork:
-    whole = sorted((each for each in activations if each.whole), key=lambda each: -each.cpu_ns)
-    usual = slowest = None
-    found: list[Cause] | None = None
-    if len(whole) >= LEAST:
-        usual, slowest = typical(whole), typical(whole[: max(len(whole) // PART, 1)])
+def _of_thread(thread: CountedThread, activations: pl.DataFrame) -> ThreadWork:
+    whole = activations.filter("whole")
+    usual = slowest = found = None
+    if whole.height >= LEAST:
+        usual = typical(whole)
+        slowest = typical(whole.top_k(max(whole.height // PART, 1), by="cpu_ns"))
         found = causes(slowest, usual)
     return ThreadWork(
-        thread=name,
-        tid=tid,
-        activations=len(whole),
-        left_out=len(activations) - len(whole),
+        thread=thread.name,
+        tid=thread.tid,
+        activations=whole.height,
+        left_out=activations.height - whole.height,
         usual=usual,
         slowest=slowest,
-        causes=None if found is None else [CauseFound(**cause._asdict()) for cause in found],
+        causes=found,
     )
 
 

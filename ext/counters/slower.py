@@ -9,9 +9,9 @@ Page faults are counted without hardware, and are the cause if they can take all
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import NamedTuple
 
 from rtgauge.explain.analysis.attribution import QUICK_FAULT_NS
+from rtgauge.record.model import Model
 from rtgauge.system.cpu_counters import MORE_MISSES, SLOWER, CpuWork
 from rtgauge.units import format_factor, format_time, plural
 from rtgauge_ext.counters.activation import WorkCounts
@@ -28,7 +28,7 @@ class Why(StrEnum):
     FIRMWARE = "firmware (SMI)"
 
 
-class Cause(NamedTuple):
+class Cause(Model):
     """A cause, by which factor it made the work longer, and a clause that says so."""
 
     why: Why
@@ -50,16 +50,16 @@ def causes(slow: WorkCounts, usual: WorkCounts) -> list[Cause] | None:
     found: list[Cause] = []
     if (more := now.instructions / before.instructions) >= SLOWER:
         words = f"it executed {format_factor(more)} times as many instructions"
-        found.append(faults or Cause(Why.MORE_WORK, more, words))
+        found.append(faults or Cause(why=Why.MORE_WORK, factor=more, words=words))
     if (stalls := now.cycles_each / before.cycles_each) >= SLOWER:
         found.append(_stalls(stalls, now, before))
     ghz, ghz_before = now.cycles / slow.cpu_ns, before.cycles / usual.cpu_ns
     if (slowed := ghz_before / ghz) >= SLOWER and smis <= 0:
         words = f"the CPU ran at {ghz:.2f} instead of {ghz_before:.2f} GHz"
-        found.append(Cause(Why.FREQUENCY, slowed, words))
+        found.append(Cause(why=Why.FREQUENCY, factor=slowed, words=words))
     if smis > 0:
         words = f"the firmware interrupted the CPU ({plural(smis, 'SMI')})"
-        found.append(Cause(Why.FIRMWARE, max(slowed, 1.0), words))
+        found.append(Cause(why=Why.FIRMWARE, factor=max(slowed, 1.0), words=words))
     return sorted(found, key=lambda cause: -cause.factor)
 
 
@@ -70,7 +70,7 @@ def _page_faults(slow: WorkCounts, usual: WorkCounts) -> Cause | None:
         return None
     instead = f"it had {plural(slow.page_faults, 'page fault')} instead of {usual.page_faults}"
     words = f"{instead} (at most {format_time(additional_ns / more)} each)"
-    return Cause(Why.PAGE_FAULTS, slow.cpu_ns / max(usual.cpu_ns, 1), words)
+    return Cause(why=Why.PAGE_FAULTS, factor=slow.cpu_ns / max(usual.cpu_ns, 1), words=words)
 
 
 def _work(counts: WorkCounts) -> CpuWork:
@@ -84,6 +84,6 @@ def _stalls(factor: float, now: CpuWork, before: CpuWork) -> Cause:
             f"with {before.misses_per_1000:.1f} → {now.misses_per_1000:.1f} last-level misses per 1,000 "
             "instructions: cache or memory bandwidth"
         )
-        return Cause(Why.MEMORY, factor, words)
+        return Cause(why=Why.MEMORY, factor=factor, words=words)
     words += "without more last-level misses: other instructions, or a busy sibling (SMT)"
-    return Cause(Why.STALLS, factor, words)
+    return Cause(why=Why.STALLS, factor=factor, words=words)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -37,14 +38,16 @@ def test_the_cpu_time_of_activations_is_the_programs_own(engine: Path, tmp_path:
             words = [str(engine), "work", "--pid", str(program.pid), "--duration-ns", str(2 * 10**9)]
             with subprocess.Popen(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as counting:
                 assert counting.stdout is not None
-                actual = parse_work(counting.stdout)
+                printed = [*counting.stdout]
         finally:
             program.kill()
     own_ns = sorted(map(int, log.read_text().split()[1:]))
-    counted_ns = sorted(each.cpu_ns for each in actual.activations)
+    actual = parse_work(printed)
+    counted_ns = actual.activations["cpu_ns"].sort().to_list()
     assert actual.end.lost == 0
     assert 10 < len(counted_ns) <= len(own_ns)
-    assert all(each.whole and each.switches >= 1 for each in actual.activations)
+    assert actual.activations["whole"].all()
+    assert all(json.loads(line)["switches"] >= 1 for line in printed[1:-1])
     for share in (0.5, 1):
         own, counted = (values[int(len(values) * share) - 1] for values in (own_ns, counted_ns))
         assert counted == pytest.approx(own, rel=0.25)

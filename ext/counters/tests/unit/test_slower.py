@@ -4,8 +4,10 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from dataclasses import dataclass, replace
 from io import StringIO
+from itertools import chain, repeat
 from typing import Any, cast
 
 import pytest
@@ -175,8 +177,24 @@ def test_no_work_is_not_slower() -> None:
 
 
 def test_the_median_of_the_largest_counts() -> None:
-    most = WorkCounts(cpu_ns=2**63 - 1)
-    assert typical([most, most]) == most
+    begin, one, two, *_, end = map(json.loads, lines(USUAL))
+    most = {"cpu_ns": 2**63 - 1, "cycles": 2**63 - 1}
+    work = parse_work(json.dumps(line).encode() for line in (begin, one | most, two | most, end))
+    assert typical(work.activations).model_dump(include={*most}) == most
+
+
+def test_an_activation_takes_little_memory() -> None:
+    """The engine counts up to a million of them."""
+    begin, one, *_, end = lines(USUAL)
+    number = 20_000
+    tracemalloc.start()
+    try:
+        work = parse_work(chain([begin], repeat(one, number), [end]))
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert work.activations.height == number
+    assert most < 150 * number
 
 
 def test_few_activations_are_too_few() -> None:
