@@ -130,8 +130,6 @@ ALLOWED = {
     # Into the folder of the step that is measured.
     "ext/instrument/measurers/instrument.py": {"whole_file"},
     "ext/instrument/measurers/instrument_latmon.py": {"open"},
-    # A stream.
-    "ext/fleet/archive.py": {"open"},
     # Fixed places below /etc.
     "ext/tune/installing.py": {"mkdir", "symlink_to", "unlink", "write_whole"},
     # Fixed places below /etc and /var/lib, the kernel's files, and a recorder's own open folder.

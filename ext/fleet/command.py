@@ -38,8 +38,8 @@ def fleet(
       0    every requirement holds; every gate says not worse
       1    a requirement fails, or a gate says worse
       2    wrong input
-      3    a board was put aside, a record is not in the store or archive, or
-           another fleet is running in the folder
+      3    a board was put aside, a record is not in the store, or another
+           fleet is running in the folder
       4    a job cannot tell
       130  interrupted; the same command continues
     """

@@ -43,7 +43,6 @@ from rtgauge.record.reader import PARTIAL, Record, read_run, record_folders
 from rtgauge.units import format_span, plural
 from rtgauge.verdict.coverage import left_out_of
 from rtgauge.verdict.gate_result import GateResult
-from rtgauge_ext.fleet.archive import archive_of, send
 from rtgauge_ext.fleet.plan import ASIDE, Board, BoardImage, BoardTask, FleetPlan, Job
 from rtgauge_ext.store.adding import GivenLabels, add
 from rtgauge_ext.store.store import Store
@@ -263,14 +262,13 @@ class Fleet:
         return state
 
     def _keep(self, folder: OwnFolder, task: BoardTask, state: JobState) -> None:
-        """Put a job's records into the store and the archive. If that fails, `state.said` says so."""
-        for keep, where in ((self._store, "store"), (self._archive, "archive")):
-            try:
-                keep(task, folder)
-            except RtgaugeError as error:
-                with self._lock:
-                    self.unstored[str(folder.path)] = str(error)
-                state.said += f"; not in the {where}: {error}"
+        """Put a job's records into the store. If that fails, `state.said` says so."""
+        try:
+            self._store(task, folder)
+        except RtgaugeError as error:
+            with self._lock:
+                self.unstored[str(folder.path)] = str(error)
+            state.said += f"; not in the store: {error}"
 
     @staticmethod
     def _outlived(job: Job, folder: OwnFolder) -> int | None:
@@ -327,12 +325,6 @@ class Fleet:
                     GivenLabels(labels=labels, machines={"": task.board.name}),
                     in_batch=True,
                 )
-
-    def _archive(self, _task: BoardTask, folder: OwnFolder) -> None:
-        if self.plan.archive is None:
-            return
-        for record in _complete(folder):
-            send(record, archive_of(self.plan.archive))
 
 
 def _records(folder: OwnFolder) -> list[Path]:

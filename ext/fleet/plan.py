@@ -14,7 +14,6 @@ from rtgauge.errors import InputError
 from rtgauge.input_file import read_toml
 from rtgauge.record.pairs import BLOCK, MOST_PAIRS
 from rtgauge.validation import explain
-from rtgauge_ext.fleet.archive import archive_of
 from rtgauge_ext.store.database import place_of
 
 Name = Annotated[str, Field(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]{0,63}$")]
@@ -119,15 +118,12 @@ class BoardTask:
 class FleetPlan(_Part):
     """The contents of a plan. `tries`: the number of failures in a row after which a board is put aside.
     `site`: the folder of pages.
-
-    `archive`: a folder, or one over SSH, to which records are sent.
     """
 
     boards: list[Board] = Field(min_length=1, max_length=10_000)
     jobs: list[Job] = Field(min_length=1, max_length=1000)
     images: list[BoardImage] = Field(default_factory=list[BoardImage], max_length=1000)
     store: str | None = None
-    archive: str | None = None
     site: str | None = None
     at_once: int = Field(default=4, ge=1, le=256)
     tries: int = Field(default=3, ge=1, le=100)
@@ -157,8 +153,6 @@ class FleetPlan(_Part):
                 raise InputError(f"{path}: two {what}s are called {twice[0]}; rename one of them")
         if plan.store is not None:
             place_of(plan.store)
-        if plan.archive is not None:
-            archive_of(plan.archive)
         known = {image.name for image in plan.images}
         for who, named in (
             *((f"board {board.name}", [board.image] if board.image else []) for board in plan.boards),

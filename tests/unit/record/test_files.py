@@ -263,8 +263,6 @@ ALLOWED = {
     "ext/importers/other_tool.py", "load/lifecycle.py", "target/ssh.py",
     # An unreadable store is moved aside under its own name.
     "ext/store/adding.py",
-    # A tar stream into the pipe of a shell that puts the record aside and renames it.
-    "ext/fleet/archive.py",
     # The options of a trace instance, which are files of the kernel.
     "ext/recorder/markers.py",
     # The board's own drive.

@@ -372,22 +372,6 @@ def test_a_board_does_its_jobs_with_each_image(tmp_path: Path) -> None:
     assert any("left)" in line for line in printed)
 
 
-def test_records_are_sent_and_sent_again_by_the_next_start(tmp_path: Path) -> None:
-    path = write_plan(tmp_path, ["b1"])
-    path.write_text(f'archive = "{tmp_path}/archive"\n{path.read_text()}')
-    (tmp_path / "archive").touch()
-    first, printed = fleet(path)
-    assert first.run() == 3
-    assert "not in the archive: " in printed[0]
-    assert stored(tmp_path) == ["name:b1", "name:b1"]
-    (tmp_path / "archive").unlink()
-    again, _ = fleet(path)
-    assert again.run() == 0
-    kept = sorted(each.name for each in (tmp_path / "archive").iterdir())
-    assert kept == sorted(each.parent.name for each in (tmp_path / "plan").glob("b1/*/*/run.json"))
-    assert len(kept) == 2
-
-
 @pytest.mark.parametrize(
     ("jobs", "expected_text"),
     [
