@@ -12,7 +12,7 @@ from tests.support.explained import add_moments, real_formats, real_moment
 from tests.support.records import Shape, write_record
 from tests.support.traces import lines_of, slices
 from tests.unit.explain.made_events import HIGHER, IDLE, MEASURED, Story
-from tests.unit.explain.made_pages import event, extend, formats, handler, page, waking
+from tests.unit.explain.trace.made_pages import event, extend, formats, handler, page, waking
 
 from rtgauge.errors import InputError
 from rtgauge.explain.analysis.culprits import explained_steps

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from rtgauge.errors import RecordError
 from rtgauge.explain.trace.formats import TraceFormats
 from rtgauge.explain.trace.moment import MISSED_EVENTS, MISSED_STORED, read_moment, read_pages
-from tests.unit.explain.made_pages import (
+from tests.unit.explain.trace.made_pages import (
     HEADER_EVENT,
     HEADER_PAGE,
     WAKING,
