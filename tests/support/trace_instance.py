@@ -75,18 +75,35 @@ class TraceInstance:
 @contextmanager
 def trace_instance(tmp_path: Path, name: str | None = None) -> Generator[TraceInstance]:
     """A new instance, which is removed in the end."""
-    root = tmp_path / "tracefs"
-    root.mkdir()
-    subprocess.run(["mount", "-t", "tracefs", "tracefs", root], check=True)
-    folder = root / "instances" / (name or f"rtgauge-test-{os.getpid()}")
-    try:
+    with tracefs(tmp_path) as root:
+        folder = root / "instances" / (name or f"rtgauge-test-{os.getpid()}")
         folder.mkdir()
         try:
             yield TraceInstance(folder)
         finally:
             folder.rmdir()
+
+
+@contextmanager
+def tracefs(tmp_path: Path) -> Generator[Path]:
+    """A mount of tracefs that only this process's descriptor holds: it is gone even after kill -9."""
+    place = tmp_path / "tracefs"
+    place.mkdir()
+    subprocess.run(["mount", "-t", "tracefs", "tracefs", place], check=True)
+    try:
+        held = os.open(place, os.O_PATH | os.O_DIRECTORY)
     finally:
-        subprocess.run(["umount", root], check=True)
+        subprocess.run(["umount", "--lazy", place], check=True)
+    try:
+        yield Path(f"/proc/{os.getpid()}/fd/{held}")
+    finally:
+        os.close(held)
+
+
+def recording(root: Path) -> list[str]:
+    """The instances in which an event is on; "the kernel's own" is the ring without an instance."""
+    folders = {"the kernel's own": root} | {each.name: each for each in (root / "instances").iterdir()}
+    return [name for name, folder in folders.items() if (folder / "events/enable").read_text()[0] != "0"]
 
 
 def instances() -> list[str]:
