@@ -28,12 +28,12 @@ from tests.support.repeated_runs import side_of, windows_of
 from tests.unit.records import run as empty_run
 from tests.unit.records import step as drawn_step
 
-from rtgauge.analysis import gate
+from rtgauge.analysis import gate_test
 from rtgauge.analysis.comparison import ComparisonOptions, quantile_differences
 from rtgauge.analysis.confidence import Counted, design_effect, upper_bound
 from rtgauge.analysis.median_of_runs import median_interval
 from rtgauge.analysis.quantile_difference import RunFigures, between_pairs, between_runs
-from rtgauge.plan.alternation import first_sides
+from rtgauge.plan.alternating_plan import first_sides
 from rtgauge.record.model import Step, Verdict, VerdictWord
 from rtgauge.record.windows import Windows
 from rtgauge.verdict.decision import judge
@@ -238,7 +238,7 @@ def pairs(kind: str, generator: np.random.Generator) -> dict[str, bool]:
     order = [side for block in range(2) for side in first_sides(seed, block)]
     two = levels.reshape(12, 2)
     ratios = np.where(np.array(order) == 0, two[:, 1] - two[:, 0], two[:, 0] - two[:, 1])
-    decision = gate.decide(ratios.tolist(), larger_than=0.1, max_pairs=12)
+    decision = gate_test.decide(ratios.tolist(), larger_than=0.1, max_pairs=12)
     assert decision.low is not None and decision.high is not None
     return {"gate and tune, interval of 12 pairs": decision.low <= 0 <= decision.high}
 

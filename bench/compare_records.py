@@ -36,9 +36,10 @@ main()
 def make(folder: Path, number: int) -> Path:
     """Writes one record as a run leaves it: its windows, and the figures that follow from them."""
     from rtgauge.record.histogram import bin_of
+    from rtgauge.record.merged_windows import merge
     from rtgauge.record.model import LoadReport, Run, SeriesSummary, Step, StepKey, WarmUp
     from rtgauge.record.summary import distribution, filled_distribution
-    from rtgauge.record.windows import Windows, merge
+    from rtgauge.record.windows import Windows
     from rtgauge.record.windows_file import write_windows
 
     rng = np.random.default_rng(number)

@@ -20,11 +20,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from rtgauge.analysis import gate
-from rtgauge.analysis.gate import decide, looks
+from rtgauge.analysis import gate_test
 from rtgauge.analysis.gate_rate import PairCounts, SideCounts, decide_rate
-from rtgauge.plan.alternation import first_sides
-from rtgauge.record.pairs import BLOCK
+from rtgauge.analysis.gate_test import decide, looks
+from rtgauge.plan.alternating_plan import first_sides
+from rtgauge.record.alternation import BLOCK
 
 LARGER_THAN = 0.1
 SPREADS = (0.02, 0.04, 0.08, 0.2)
@@ -214,15 +214,15 @@ def share_table(decisions: int, generator: np.random.Generator) -> None:
             part * mean * drawn[kind]((decisions, most)), bursts=False, generator=generator
         )
         breaks = float((part * drawn[kind]((1, 1_000_000)) > 1).mean())
-        first = gate.first_pass(most, 0.1 if most == 48 else None)
-        level = gate.OVERLOOK / len(looks(most))
+        first = gate_test.first_pass(most, 0.1 if most == 48 else None)
+        level = gate_test.OVERLOOK / len(looks(most))
         allowed, every = mean / ACTIVATIONS, np.full(most, float(ACTIVATIONS))
         all_said = all_wrong = 0
         for row, spread in zip(late.astype(float), variances, strict=True):
             for n in (pairs for pairs in looks(most) if pairs >= first):
                 if SideCounts(row[:n], row[:n], spread[:n], every[:n]).meets(allowed, 1 - level):
                     all_said += 1
-                    all_wrong += breaks > gate.rarest_shown(n)
+                    all_wrong += breaks > gate_test.rarest_shown(n)
                     break
         return all_said / decisions * 100, all_wrong / decisions * 100
 

@@ -18,9 +18,9 @@ from pathlib import Path
 
 import numpy as np
 
-from rtgauge.analysis.gate import TRIED, Outcome, decide
-from rtgauge.plan.alternation import first_sides
-from rtgauge.record.pairs import BLOCK, DEFAULT_PAIRS, most_measured
+from rtgauge.analysis.gate_test import TRIED, Outcome, decide
+from rtgauge.plan.alternating_plan import first_sides
+from rtgauge.record.alternation import BLOCK, DEFAULT_PAIRS, most_measured
 from rtgauge.record.reader import Record
 from rtgauge.verdict.gate_pairs import stolen_ns, taken_alike
 

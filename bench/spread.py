@@ -18,10 +18,10 @@ from pathlib import Path
 
 import numpy as np
 
-from rtgauge.analysis.gate import Outcome, decide, detectable
+from rtgauge.analysis.gate_test import Outcome, decide, detectable
+from rtgauge.record.alternation import BLOCK
 from rtgauge.record.histogram import upper_ns
 from rtgauge.record.model import Step
-from rtgauge.record.pairs import BLOCK
 from rtgauge.record.reader import Record
 from rtgauge.record.windows import Windows
 

@@ -15,7 +15,7 @@ sys.path.insert(0, "src")
 
 from rtgauge.errors import InputError
 from rtgauge.extension import registered
-from rtgauge.probe.registry import PROBES
+from rtgauge.probe.probe_registry import PROBES
 from rtgauge.report.presenter import presenters_of
 
 

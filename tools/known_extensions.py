@@ -12,8 +12,8 @@ from typing import cast, get_args
 if __name__ == "__main__":
     sys.path.insert(0, "src")
 
-from rtgauge.cli.added_options import AddedOptions
-from rtgauge.cli.options import option_names
+from rtgauge.cli.extension_options import AddedOptions
+from rtgauge.cli.shared_options import option_names
 from rtgauge.extension import Extension, extensions, imported
 from rtgauge.known_extensions import FILE, AddedKind
 from rtgauge.record.marks import MarkKindBase

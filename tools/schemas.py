@@ -12,7 +12,7 @@ from pydantic import BaseModel, TypeAdapter
 from pydantic.json_schema import models_json_schema
 
 from rtgauge.analysis.comparison_document import Comparison, ComparisonList, OperationsAndComparisons
-from rtgauge.explain.page.document import ExplainDocument
+from rtgauge.explain.page.explained_document import ExplainDocument
 from rtgauge.extension import Document, load, registered
 from rtgauge.record.model import Run, RunDocument, Step
 from rtgauge.record.stream import LINE

@@ -6,7 +6,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Callable
 
-from rtgauge.cli.added_options import AddedOptions
+from rtgauge.cli.extension_options import AddedOptions
 
 
 class Audited(AddedOptions):

@@ -6,7 +6,7 @@ from __future__ import annotations
 from functools import cache
 
 from rtgauge.record.facts import AuditSummary, Facts
-from rtgauge.system.deployment.auditor import Auditor, AuditRule
+from rtgauge.system.deployment.extension_auditor import Auditor, AuditRule
 from rtgauge.target.file_batch import Files
 from rtgauge_ext.audit import interface_facts
 from rtgauge_ext.audit.audit import audit, summarise

@@ -10,13 +10,13 @@ import typer
 from rich.text import Text
 
 from rtgauge import __version__
-from rtgauge.cli.added_options import AddedValues
 from rtgauge.cli.console import Console
-from rtgauge.cli.options import Json, Target, grouped
+from rtgauge.cli.extension_options import AddedValues
+from rtgauge.cli.shared_options import Json, Target, grouped
 from rtgauge.errors import InputError
+from rtgauge.nearest_name import nearest
 from rtgauge.report.fact_rows import groups
-from rtgauge.suggest import nearest
-from rtgauge.system.facts import read_facts
+from rtgauge.system.collect_facts import read_facts
 from rtgauge_ext.audit.added_check import Audited
 from rtgauge_ext.audit.audit import audit as check_rules
 from rtgauge_ext.audit.audit import exit_status

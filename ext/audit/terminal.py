@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.text import Text
 
 from rtgauge.record.facts import UNKNOWN
-from rtgauge.report.prose import prose_width
+from rtgauge.report.labelled_lines import prose_width
 from rtgauge.report.table import Cell, Column, Table, Tone, texts
 from rtgauge.report.terminal_table import print_text, rich_table
 from rtgauge.report.text import printable

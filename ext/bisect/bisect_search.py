@@ -14,23 +14,23 @@ from pathlib import Path
 import typer
 from pydantic import AliasChoices, Field, ValidationError
 
-from rtgauge.analysis.gate import looks
 from rtgauge.analysis.gate_options import GateOptions
-from rtgauge.cli.options import MeasuringOptions
+from rtgauge.analysis.gate_test import looks
+from rtgauge.cli.extension_resumer import ResumeOptions, Resumer
 from rtgauge.cli.progress import make_display
 from rtgauge.cli.question import gate_question
-from rtgauge.cli.resumer import ResumeOptions, Resumer
+from rtgauge.cli.shared_options import MeasuringOptions
 from rtgauge.errors import InputError, MeasureError, RecordError
 from rtgauge.extension import Document
 from rtgauge.input_file import MOST_JSON, parse_json, real_path
-from rtgauge.plan.plan import Overrides, Plan, load_plan
+from rtgauge.plan.make_plan import Overrides, Plan, load_plan
 from rtgauge.record.files import clear_errors
 from rtgauge.record.own_folder import OwnFolder
 from rtgauge.record.reader import Record
 from rtgauge.record.strict_model import Model
 from rtgauge.report.text import printable
 from rtgauge.runner.context import Interrupt
-from rtgauge.runner.run import RunOptions, start_run
+from rtgauge.runner.measure_run import RunOptions, start_run
 from rtgauge.units import plural
 from rtgauge.verdict.gate_pairs import CannotGate, run_value, series_names
 from rtgauge_ext.bisect.bisected_commits import BisectedCommits

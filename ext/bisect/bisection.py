@@ -15,10 +15,10 @@ from typing import Protocol
 
 from pydantic import Field
 
-from rtgauge.analysis.gate import Decision, Outcome, decide, pairs_to_measure
+from rtgauge.analysis.gate_test import Decision, Outcome, decide, pairs_to_measure
 from rtgauge.errors import EXIT_CANNOT_TELL, RtgaugeError
-from rtgauge.plan.alternation import first_side
-from rtgauge.record.pairs import DEFAULT_PAIRS
+from rtgauge.plan.alternating_plan import first_side
+from rtgauge.record.alternation import DEFAULT_PAIRS
 from rtgauge.record.strict_model import Model
 from rtgauge.units import format_change, format_time
 from rtgauge_ext.bisect.placing import Placement, Round, error_of_each, place

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from rtgauge.cli.options import Deciding, Json, MeasuringOptions, WaitForLock, grouped, wait_s
+from rtgauge.cli.shared_options import Deciding, Json, MeasuringOptions, WaitForLock, grouped, wait_s
 from rtgauge.errors import InputError
 
 

@@ -15,7 +15,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rtgauge.analysis.gate import ALARM, RESOLUTION
+from rtgauge.analysis.gate_test import ALARM, RESOLUTION
 
 ERROR = 0.02
 """The chance that the search names the wrong commit, if a single commit made the change."""

@@ -11,8 +11,8 @@ from rtgauge.probe.calibrate import AFTER, BEFORE, GRAVITY, PROBE
 from rtgauge.record.model import Result, Step
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.record_view import RecordView
+from rtgauge.report.step_tables import series_table
 from rtgauge.report.table import Table, numbers, texts
-from rtgauge.report.tables import series_table
 from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import us, whole
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 
-from rtgauge.system.kernel_modules import DISABLED, LIST
+from rtgauge.system.loadable_modules import DISABLED, LIST
 from rtgauge.system.runtime import Need
 from rtgauge.target.file_batch import Files
 from rtgauge_ext.cokernel import cobalt_facts, rtai_facts

@@ -16,7 +16,7 @@ from rtgauge_ext.cokernel.rtai_modules import PIPELINE, calibration_for, check_l
 from rtgauge_ext.cokernel.rtai_programs import modules_of
 
 if TYPE_CHECKING:
-    from rtgauge.target.target import Target
+    from rtgauge.target.target_protocol import Target
 
 
 class Rtai(Runtime):

@@ -8,11 +8,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from rtgauge.record.facts import Facts
-from rtgauge.system.kernel_modules import LIST, ModuleKernel, NoModules
+from rtgauge.system.loadable_modules import LIST, ModuleKernel, NoModules
 from rtgauge_ext.cokernel.rtai_facts import SCHEDULER, loaded_calibration
 
 if TYPE_CHECKING:
-    from rtgauge.target.target import Target
+    from rtgauge.target.target_protocol import Target
 
 
 NEEDED = ("rtai_hal", "rtai_sched")

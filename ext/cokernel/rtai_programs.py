@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from rtgauge_ext.cokernel.rtai_modules import module_folders
 
 if TYPE_CHECKING:
-    from rtgauge.target.target import Target
+    from rtgauge.target.target_protocol import Target
 
 LATENCY, SWITCHES = "rtai-latency", "rtai-switches"
 RTAIS = {LATENCY: "latency", SWITCHES: "switches"}

@@ -7,14 +7,14 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rtgauge.cli.options import Json, Target, WaitForLock, wait_s
+from rtgauge.cli.shared_options import Json, Target, WaitForLock, wait_s
 from rtgauge.errors import EXIT_CANNOT_TELL
 from rtgauge.units import NS_PER_S, parse_duration_ns
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from rtgauge.target.target import Target as Machine
+    from rtgauge.target.target_protocol import Target as Machine
 
 SILENCE_S = 60.0
 """How long the engine may print nothing, in addition to the duration."""

@@ -9,7 +9,7 @@ from rich.console import Console
 
 from rtgauge.extension import Document
 from rtgauge.record.model import Model
-from rtgauge.report.prose import print_labelled
+from rtgauge.report.labelled_lines import print_labelled
 from rtgauge.report.table import Column, Table, numbers
 from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import NONE

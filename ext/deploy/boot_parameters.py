@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING
 from rtgauge.errors import InputError
 from rtgauge.record.facts import Processors
 from rtgauge.system.cpus import CPU
-from rtgauge.system.deployment.auditor import audit_rules
 from rtgauge.system.deployment.definition import (
     ALL,
     Cannot,
@@ -23,6 +22,7 @@ from rtgauge.system.deployment.definition import (
     kept_cpus,
     smt_cannot,
 )
+from rtgauge.system.deployment.extension_auditor import audit_rules
 from rtgauge.units import format_cpu_list, format_cpu_mask, name_cpus, plural
 
 if TYPE_CHECKING:

@@ -10,15 +10,15 @@ import typer
 
 from rtgauge.cli.console import Console
 from rtgauge.cli.lazy_group import ListedGroup
-from rtgauge.cli.options import Target, target_option
+from rtgauge.cli.shared_options import Target, target_option
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.record.facts import UNKNOWN
+from rtgauge.system.collect_facts import facts_by
 from rtgauge.system.deployment.apply import Refused, read_machine
 from rtgauge.system.deployment.apply import apply as apply_deployment
 from rtgauge.system.deployment.current import read_held, run_id
 from rtgauge.system.deployment.definition import AS_IS, NAMED, parse_deployment, why_not
 from rtgauge.system.deployment.stages import preview
-from rtgauge.system.facts import facts_by
 from rtgauge.target.open_target import open_target, reader
 from rtgauge_ext.deploy.boot_parameters import command_line, knows_nohz_full, not_by_boot
 from rtgauge_ext.deploy.terminal import print_applied, print_deployments, print_settings

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rtgauge.cli.added_options import ForExport
+from rtgauge.cli.extension_options import ForExport
 from rtgauge.errors import InputError
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rtgauge.errors import InputError
 from rtgauge.input_file import read_toml
-from rtgauge.record.pairs import BLOCK, MOST_PAIRS
+from rtgauge.record.alternation import BLOCK, MOST_PAIRS
 from rtgauge.validation import explain
 from rtgauge_ext.store.database import place_of
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from rtgauge.cli.resumer import ResumeOptions, Resumer
+from rtgauge.cli.extension_resumer import ResumeOptions, Resumer
 
 
 def _resume(plan: Path, options: ResumeOptions) -> None:  # noqa: ARG001 - a fleet takes none

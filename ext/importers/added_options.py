@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rtgauge.cli.added_options import ChangesPlan
+from rtgauge.cli.extension_options import ChangesPlan
 
 if TYPE_CHECKING:
-    from rtgauge.plan.plan import Overrides
+    from rtgauge.plan.make_plan import Overrides
 
 
 @dataclass(frozen=True)

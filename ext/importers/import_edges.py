@@ -13,7 +13,7 @@ from typing import Any
 from rtgauge.errors import InputError
 from rtgauge.record.facts import Facts
 from rtgauge.record.model import LoadReport, Mark, Step, StepKey
-from rtgauge.record.parameters import OpenParameters
+from rtgauge.record.probe_parameters import OpenParameters
 from rtgauge.record.stream import SeriesLine
 from rtgauge.record.summary import summarise_step
 from rtgauge.record.window_table import WindowTable

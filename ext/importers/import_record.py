@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 from typer.core import TyperGroup
 
-from rtgauge.cli.options import Details, Json, Out, Require, duration_option
+from rtgauge.cli.shared_options import Details, Json, Out, Require, duration_option
 from rtgauge.errors import InputError
 from rtgauge.escape import one_line
 from rtgauge.record.records_folder import RECORDS
@@ -87,7 +87,7 @@ def files(
       rtgauge import timerlat.txt summary.xml oslat.json
       rtgauge import --as list
     """
-    from rtgauge.cli.conclusion import check_requirement, finish, with_requirement
+    from rtgauge.cli.command_end import check_requirement, finish, with_requirement
     from rtgauge.record.reader import Record
     from rtgauge_ext.importers.imported_record import import_file
     from rtgauge_ext.importers.registry import by_name
@@ -195,7 +195,7 @@ def edges(
       rtgauge import edges capture.vcd --stimulus D0 --answer D1 --edges rising
       rtgauge import edges levels.csv --stimulus CH1 --period 30ms
     """
-    from rtgauge.cli.conclusion import check_requirement, finish, with_requirement
+    from rtgauge.cli.command_end import check_requirement, finish, with_requirement
     from rtgauge.record.reader import Record
     from rtgauge_ext.importers.file_progress import file_progress
     from rtgauge_ext.importers.import_edges import EdgeOptions, import_edges

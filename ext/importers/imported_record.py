@@ -12,7 +12,7 @@ from rtgauge.errors import InputError
 from rtgauge.record.facts import Facts, Kernel, Preemption, Virtualization
 from rtgauge.record.files import clean_name
 from rtgauge.record.model import LoadReport, Run, StepKey
-from rtgauge.record.parameters import OpenParameters
+from rtgauge.record.probe_parameters import OpenParameters
 from rtgauge.record.writer import RecordWriter
 from rtgauge.units import NS_PER_S, format_duration
 from rtgauge_ext.importers.imported_step import StepAndWindows, imported_step

@@ -18,12 +18,12 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from rtgauge.errors import InputError, RecordError
-from rtgauge.record.histogram import bin_of, signed_bin_of
+from rtgauge.record.histogram import add_bins, bin_of, signed_bin_of
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import LoadReport, Mark, Step, StepKey
 from rtgauge.record.stream import SeriesLine
 from rtgauge.record.summary import StepSummary, summarise_step
-from rtgauge.record.windows import Windows, add_bins
+from rtgauge.record.windows import Windows
 from rtgauge.record.windows_file import check_windows
 from rtgauge.units import NS_PER_S, format_duration, format_span, format_time, plural
 from rtgauge_ext.importers.foreign_file import MAX_COUNT, MAX_VALUE_NS, damaged

@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError, MeasureError
-from rtgauge.probe import registry as probes
+from rtgauge.probe import probe_registry as probes
 from rtgauge.probe import wakeup
 from rtgauge.record.model import LeftOut, Mark, StepKey
 from rtgauge.runner.context import Abandoned, StepContext, StepInProgress, now_utc
 from rtgauge.runner.put_together import EndedStep, StepResult, load_marks
 from rtgauge.runner.scope import with_loaded
-from rtgauge.system.changes import marks as change_marks
-from rtgauge.target.target import Target
+from rtgauge.system.step_changes import marks as change_marks
+from rtgauge.target.target_protocol import Target
 from rtgauge.units import NS_PER_S, NS_PER_UNIT, format_cpu_list, format_duration, parse_cpu_list
 from rtgauge_ext.cokernel.needs import XENOMAI_PREFIXES
 from rtgauge_ext.cokernel.rtai import RTAI

@@ -9,7 +9,7 @@ from typing import cast
 
 from rtgauge import extension
 from rtgauge.errors import InputError
-from rtgauge.suggest import nearest
+from rtgauge.nearest_name import nearest
 from rtgauge_ext.importers.foreign_file import head
 from rtgauge_ext.importers.measurement import Hints, Importer, Measurement
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from rtgauge.cli.lazy_group import ListedGroup
-from rtgauge.cli.options import Json
+from rtgauge.cli.shared_options import Json
 from rtgauge.errors import InputError, MeasureError
 
 if TYPE_CHECKING:

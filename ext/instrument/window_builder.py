@@ -8,10 +8,10 @@ from typing import Literal
 
 import numpy as np
 
-from rtgauge.record.histogram import encode_bins, signed_bin_of
+from rtgauge.record.histogram import NO_BINS, NO_INTEGERS, Histogram, Integers, encode_bins, signed_bin_of
+from rtgauge.record.merged_windows import merge_moments
 from rtgauge.record.model import Outlier, ThreadCounts, WarmUp
 from rtgauge.record.stream import Summary, Window
-from rtgauge.record.windows import NO_BINS, NO_INTEGERS, Histogram, Integers, merge_moments
 from rtgauge.units import NS_PER_S
 
 Phase = Literal["warm-up", "measure"]

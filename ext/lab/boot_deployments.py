@@ -12,6 +12,7 @@ from rtgauge.record.facts import UNKNOWN, Facts
 from rtgauge.record.model import LeftOut, StepKey
 from rtgauge.runner.context import Abandoned, InForce, Interrupt, Possible, abandon
 from rtgauge.runner.deployments import as_left_out, cpus_not_given
+from rtgauge.system.collect_facts import facts_by
 from rtgauge.system.deployment.apply import Refused, apply, read_machine
 from rtgauge.system.deployment.current import read_held
 from rtgauge.system.deployment.definition import (
@@ -22,7 +23,6 @@ from rtgauge.system.deployment.definition import (
     parse_deployment,
 )
 from rtgauge.system.deployment.machine_state import Machine
-from rtgauge.system.facts import facts_by
 from rtgauge.target.engine_path import installed_engines
 from rtgauge.target.kind import BOOT_S, name_in_scheme
 from rtgauge.target.open_target import where_now
@@ -38,8 +38,8 @@ from rtgauge_ext.deploy.boot_parameters import (
 from rtgauge_ext.lab.boot_guest import GuestReboots
 
 if TYPE_CHECKING:
-    from rtgauge.target.ssh import SshTarget
     from rtgauge.target.ssh_address import SshAddress
+    from rtgauge.target.ssh_target import SshTarget
 
 PLAIN = "no deployment"
 

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from rtgauge.errors import MeasureError
-from rtgauge.system.kernel_modules import OWN, NoModules
+from rtgauge.system.loadable_modules import OWN, NoModules
 from rtgauge_ext.lab.guest import find_guest
 from rtgauge_ext.lab.headers import headers_tree
 from rtgauge_ext.lab.packages import DEBIAN

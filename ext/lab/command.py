@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from rtgauge.cli.lazy_group import ListedGroup
-from rtgauge.cli.options import Json
+from rtgauge.cli.shared_options import Json
 from rtgauge.errors import InputError
 from rtgauge_ext.lab.boot_guest import boot as boot_guest
 from rtgauge_ext.lab.guest import Guest, check_name, find_guest, guests, of_version

@@ -12,8 +12,8 @@ from pathlib import Path
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rtgauge.errors import InputError, MeasureError
+from rtgauge.nearest_name import nearest
 from rtgauge.record.files import write_whole
-from rtgauge.suggest import nearest
 from rtgauge.user_cache import private_folder
 from rtgauge_ext.lab import paths
 from rtgauge_ext.lab.kernel_image import Architecture, architecture_of

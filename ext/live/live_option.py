@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rtgauge.cli.added_options import WhileMeasuring
+from rtgauge.cli.extension_options import WhileMeasuring
 
 if TYPE_CHECKING:
     from rtgauge.cli.progress import Display

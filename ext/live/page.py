@@ -78,7 +78,7 @@ def _moving(key: StepKey) -> Moving | None:
 
     A remote target keeps the engine's output in a file, which frames would fill.
     """
-    from rtgauge.probe import registry as probes
+    from rtgauge.probe import probe_registry as probes
     from rtgauge.target.address import LOCAL
     from rtgauge_ext.live.live_state import Moving
 
@@ -90,7 +90,7 @@ def _moving(key: StepKey) -> Moving | None:
 
 def _views() -> list[str]:
     """Return the scripts of all probes that simulate something."""
-    from rtgauge.probe.registry import PROBES
+    from rtgauge.probe.probe_registry import PROBES
 
     places = [probe.motion.script.split("/", 1) for probe in PROBES.values() if probe.motion is not None]
     return [resources.files(package).joinpath(file).read_text("utf-8") for package, file in places]

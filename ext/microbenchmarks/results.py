@@ -11,7 +11,7 @@ from pydantic import Field
 
 from rtgauge.analysis.record_names import system_names
 from rtgauge.extension import Document
-from rtgauge.probe.registry import PROBES, operation_of, probe_of
+from rtgauge.probe.probe_registry import PROBES, operation_of, probe_of
 from rtgauge.record.model import Model, Severity, Step, worst_severity
 from rtgauge.record.reader import Record, reading
 from rtgauge.report.noise_table import NoiseAnswer, Place, noise_answers, place_of

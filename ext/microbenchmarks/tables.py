@@ -7,7 +7,7 @@ from collections.abc import Container, Sequence
 
 from rich.console import Console
 
-from rtgauge.probe.registry import PROBES
+from rtgauge.probe.probe_registry import PROBES
 from rtgauge.record.marks import Severity, is_doubt
 from rtgauge.record.model import Step
 from rtgauge.record.reader import Record

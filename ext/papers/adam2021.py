@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from rtgauge.errors import InputError
-from rtgauge.plan.plan import Overrides, Plan
-from rtgauge.probe import registry as probes
+from rtgauge.plan.make_plan import Overrides, Plan
+from rtgauge.probe import probe_registry as probes
 from rtgauge.probe.descriptor import key_names
 from rtgauge.record.model import StepKey
 from rtgauge.record.reader import Record

@@ -13,9 +13,8 @@ import numpy as np
 import numpy.typing as npt
 from pydantic import Field
 
-from rtgauge.record.histogram import lower_ns
+from rtgauge.record.histogram import Histogram, Integers, add_bins, lower_ns
 from rtgauge.record.strict_model import Model
-from rtgauge.record.windows import Histogram, Integers, add_bins
 
 BIN_NS = 1_000
 """The bin width of the papers."""

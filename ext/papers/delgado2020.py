@@ -10,7 +10,7 @@ from dataclasses import replace
 from typing import Any
 
 from rtgauge.errors import InputError, MeasureError
-from rtgauge.plan.plan import Overrides, Plan, make_plan
+from rtgauge.plan.make_plan import Overrides, Plan, make_plan
 from rtgauge.record.model import StepKey
 from rtgauge.record.reader import Record
 from rtgauge.system.deployment.definition import NAMED

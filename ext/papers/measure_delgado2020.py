@@ -13,19 +13,19 @@ from pydantic import BaseModel
 
 from rtgauge.analysis.comparison_document import Comparison
 from rtgauge.analysis.sides import Side
-from rtgauge.cli.added_options import AddedValues
-from rtgauge.cli.conclusion import document_of, print_head, settle, status
+from rtgauge.cli.command_end import document_of, print_head, settle, status
 from rtgauge.cli.console import Console
+from rtgauge.cli.extension_options import AddedValues
 from rtgauge.cli.progress import Display, make_display
-from rtgauge.cli.run import DisplayOptions, Start
+from rtgauge.cli.run_command import DisplayOptions, Start
 from rtgauge.errors import MeasureError
 from rtgauge.record.model import Run, RunDocument, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import write_page
-from rtgauge.report.compare.figures import comparison_figures
-from rtgauge.report.compare.page import ComparisonChapter, chapter_of, comparison_grids, html
-from rtgauge.report.compare.tables import grids
-from rtgauge.report.terminal import print_summary
+from rtgauge.report.compare.comparison_figures import comparison_figures
+from rtgauge.report.compare.comparison_page import ComparisonChapter, chapter_of, comparison_grids, html
+from rtgauge.report.compare.comparison_tables import grids
+from rtgauge.report.terminal_summary import print_summary
 from rtgauge.report.terminal_table import print_tables
 from rtgauge.runner.context import Interrupt
 from rtgauge.study.adaptive import AdaptiveStudy

@@ -12,12 +12,12 @@ from dataclasses import replace
 from typing import Any
 
 from rtgauge.errors import InputError
-from rtgauge.plan.plan import Overrides, Plan, make_plan
-from rtgauge.probe import registry as probes
+from rtgauge.nearest_name import nearest
+from rtgauge.plan.make_plan import Overrides, Plan, make_plan
+from rtgauge.probe import probe_registry as probes
 from rtgauge.probe.descriptor import Pace
 from rtgauge.record.model import Step, StepKey
 from rtgauge.record.reader import Record
-from rtgauge.suggest import nearest
 from rtgauge.units import format_duration, parse_duration_ns
 from rtgauge_ext.papers.frequency.sustained import RESOLUTION, next_period, point_of, repeat_result
 from rtgauge_ext.signal.period_searches import period_series

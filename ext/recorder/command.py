@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rtgauge.cli.options import Details, Json, Out, Require, Target, duration_option, grouped
+from rtgauge.cli.shared_options import Details, Json, Out, Require, Target, duration_option, grouped
 from rtgauge.errors import InputError
 from rtgauge.record.records_folder import RECORDS
 from rtgauge.units import NS_PER_S
@@ -370,7 +370,7 @@ def import_folder(
       rtgauge recorder import /var/lib/rtgauge/recorder/control \\
           --target ssh://root@board
     """
-    from rtgauge.cli.conclusion import check_requirement, finish, with_requirement
+    from rtgauge.cli.command_end import check_requirement, finish, with_requirement
     from rtgauge.record.reader import Record
     from rtgauge_ext.recorder.folder import RecorderFolder
     from rtgauge_ext.recorder.record import make_record

@@ -11,10 +11,11 @@ from typing import Annotated, Literal
 from pydantic import Field, TypeAdapter
 
 from rtgauge.record.histogram import encode_bins
+from rtgauge.record.merged_windows import merge
 from rtgauge.record.model import Mark, Result
 from rtgauge.record.stream import Window
 from rtgauge.record.strict_model import Model
-from rtgauge.record.windows import Windows, merge
+from rtgauge.record.windows import Windows
 
 Time = Annotated[int, Field(ge=-(2**63), lt=2**63)]
 """A clock in ns."""

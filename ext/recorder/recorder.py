@@ -73,7 +73,7 @@ class RunningEngine(NamedTuple):
 
 
 def _facts() -> bytes:
-    from rtgauge.system.facts import read_facts
+    from rtgauge.system.collect_facts import read_facts
 
     try:
         return read_facts("local").facts.model_dump_json().encode()

@@ -171,7 +171,7 @@ def install(target: str, name: str, options: Options, settings: Settings) -> lis
 
 
 def _has_ring(connection: SshConnection, installed: InstalledEngine) -> bool:
-    from rtgauge.target.ssh import read_files
+    from rtgauge.target.ssh_target import read_files
 
     paths = [str(folder / RING / "last_boot_info") for folder in INSTANCES]
     files = read_files(connection, installed.engine, paths).files

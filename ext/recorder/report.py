@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 from rtgauge.errors import RecordError
 from rtgauge.escape import one_line
 from rtgauge.record.broken_rules import broken_rules
+from rtgauge.record.merged_windows import merge
 from rtgauge.record.stream import Window
 from rtgauge.record.summary import distribution
-from rtgauge.record.windows import Windows, merge
+from rtgauge.record.windows import Windows
 from rtgauge.report.broken_rules_table import broken_rules_table
 from rtgauge.report.table import Column, Table, numbers, texts
 from rtgauge.report.text import us

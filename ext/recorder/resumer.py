@@ -9,7 +9,7 @@ from pathlib import Path
 
 import typer
 
-from rtgauge.cli.resumer import ResumeOptions, Resumer
+from rtgauge.cli.extension_resumer import ResumeOptions, Resumer
 from rtgauge.errors import InputError, RecordError
 from rtgauge.escape import one_line
 

@@ -350,7 +350,7 @@ def played(spool: Spool, name: str, facts: bytes = b"") -> Generator[RecorderFol
 @contextmanager
 def played_from(target: str, path: Path) -> Generator[RecorderFolder]:
     """Yield the same for the spool in a folder of a target. Raises InputError or MeasureError."""
-    from rtgauge.system.facts import facts_by
+    from rtgauge.system.collect_facts import facts_by
     from rtgauge.target.open_target import reader
 
     with reader(target) as (machine, read):

@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from rtgauge.cli.added_options import InsteadOfWatching
+from rtgauge.cli.extension_options import InsteadOfWatching
 from rtgauge.errors import InputError
 
 OF_THE_PROGRAM = ("program", "pid", "threads", "cycle", "require")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rtgauge.cli.options import Json
+from rtgauge.cli.shared_options import Json
 from rtgauge.errors import EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK
 
 if TYPE_CHECKING:
@@ -55,7 +55,7 @@ def sched(
 
     Exit status: 0 schedulable, 1 not, 2 wrong input, 4 cannot tell.
     """
-    from rtgauge.report.figures.files import figure_form
+    from rtgauge.report.figures.figure_files import figure_form
 
     if figure is not None:
         figure_form(figure)
@@ -67,7 +67,7 @@ def _analyse_file(
 ) -> int:
     from rtgauge.cli.console import Console
     from rtgauge.cli.record_argument import open_record
-    from rtgauge.report.figures.files import write_figure
+    from rtgauge.report.figures.figure_files import write_figure
     from rtgauge_ext.schedulability.analysis.analyse import analyse
     from rtgauge_ext.schedulability.analysis.measured_set import execution_from_record, jitter_from_record
     from rtgauge_ext.schedulability.page.analysis_terminal import conclusion_words, print_set

@@ -15,7 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from rtgauge.errors import InputError
 from rtgauge.input_file import read_toml
-from rtgauge.suggest import nearest
+from rtgauge.nearest_name import nearest
 from rtgauge.units import MAX_CPU, format_duration
 from rtgauge.validation import DurationNs, between, explain
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rtgauge.cli.options import JsonAlone, Out, Target, WaitForLock, wait_s
+from rtgauge.cli.shared_options import JsonAlone, Out, Target, WaitForLock, wait_s
 from rtgauge.errors import EXIT_CANNOT_TELL, EXIT_FAILS, EXIT_OK, MeasureError
 from rtgauge.record.records_folder import RECORDS
 
@@ -93,11 +93,11 @@ def selftest(
       4    the machine was too busy to tell
       130  interrupted
     """
-    from rtgauge.cli.conclusion import settle, status
+    from rtgauge.cli.command_end import settle, status
     from rtgauge.cli.console import Console
     from rtgauge.cli.progress import make_display
     from rtgauge.runner.context import Interrupt
-    from rtgauge.runner.run import RunOptions, start_run
+    from rtgauge.runner.measure_run import RunOptions, start_run
     from rtgauge.target.kind import name_in_scheme
     from rtgauge_ext.selftest.document import selftest_document
     from rtgauge_ext.selftest.judge import self_test

@@ -19,7 +19,7 @@ from rtgauge.explain.analysis.explanation import Culprit, Explanation, Kind, cul
 from rtgauge.explain.analysis.ranking import general
 from rtgauge.explain.trace.contexts import CALLED_BY
 from rtgauge.input_file import MIB
-from rtgauge.probe.registry import probe_of
+from rtgauge.probe.probe_registry import probe_of
 from rtgauge.record.marks import MarkKind, is_doubt
 from rtgauge.record.model import Severity, Step
 from rtgauge.record.reader import Record

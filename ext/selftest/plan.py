@@ -8,8 +8,8 @@ from __future__ import annotations
 import os
 
 from rtgauge.errors import InputError
-from rtgauge.plan.plan import Overrides, Plan, make_plan
-from rtgauge.suggest import nearest
+from rtgauge.nearest_name import nearest
+from rtgauge.plan.make_plan import Overrides, Plan, make_plan
 from rtgauge.target.address import parse_address
 from rtgauge.target.kind import GuestKind, guest_kind
 from rtgauge.units import parse_duration_ns

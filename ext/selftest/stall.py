@@ -10,8 +10,8 @@ from typing import ClassVar
 
 from rtgauge.errors import InputError
 from rtgauge.load.load import Load, LoadContext, LoadTarget, PartSpec
+from rtgauge.nearest_name import nearest
 from rtgauge.record.model import LeftOut
-from rtgauge.suggest import nearest
 
 KINDS = {
     "hog": "rtgauge-hog",

@@ -11,7 +11,7 @@ from rtgauge.errors import MeasureError
 from rtgauge.record.stream import Armed
 from rtgauge.runner.context import Abandoned, Interrupt
 from rtgauge.runner.engine import SILENCE_S, EngineStream, as_exception
-from rtgauge.target.target import Guarded, Target
+from rtgauge.target.target_protocol import Guarded, Target
 
 LOOK_EVERY_S = 0.1
 END_S = 10.0

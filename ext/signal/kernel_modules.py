@@ -14,13 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 import rtgauge
-from rtgauge.system.kernel_modules import OWN, ModuleKernel, NoModules
+from rtgauge.system.loadable_modules import OWN, ModuleKernel, NoModules
 from rtgauge.target.kind import guest_kind, name_in_scheme
 from rtgauge.user_cache import cache_folder, check_private, private_folder
 from rtgauge_ext.signal.module_file import STRIP, module_content, module_information
 
 if TYPE_CHECKING:
-    from rtgauge.target.target import Target
+    from rtgauge.target.target_protocol import Target
 
 PACKAGE = Path(rtgauge.__file__).resolve().parent
 ABI = "1"

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, NamedTuple,
 from pydantic import AfterValidator, Field, model_validator
 
 from rtgauge.errors import InputError, MeasureError
-from rtgauge.probe import registry as probes
+from rtgauge.probe import probe_registry as probes
 from rtgauge.probe.common_parameters import (
     LONGEST,
     SPACE,
@@ -34,7 +34,7 @@ from rtgauge.validation import CpuList, DurationNs, between
 from rtgauge_ext.signal.instrument_address import check_address, is_latmon
 
 if TYPE_CHECKING:
-    from rtgauge.target.target import Target
+    from rtgauge.target.target_protocol import Target
 
 ON_COKERNELS = "loop:mqueue"
 """A path that keeps user-space tasks on the co-kernel. Linux has it too."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from rtgauge.probe.registry import probe_of
+from rtgauge.probe.probe_registry import probe_of
 from rtgauge.record.model import Step
 from rtgauge.record.reader import Record
 

@@ -15,7 +15,7 @@ from rtgauge.record.windows import Windows
 from rtgauge.runner.context import StepContext, StepInProgress, step_files
 from rtgauge.runner.engine import STREAM, EngineStream, arm_and_stop, follow
 from rtgauge.runner.put_together import EngineMeasurement
-from rtgauge.target.target import Guarded, Target
+from rtgauge.target.target_protocol import Guarded, Target
 from rtgauge_ext.signal.background_engine import BackgroundEngine
 from rtgauge_ext.signal.clock_offset import ClockOffset, clock_offset
 from rtgauge_ext.signal.marks import SignalMarkKind

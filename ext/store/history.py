@@ -13,15 +13,15 @@ import numpy as np
 from pydantic import Field
 from sqlalchemy import select
 
-from rtgauge.analysis import gate
+from rtgauge.analysis import gate_test
 from rtgauge.analysis.median_of_runs import LEAST_RUNS, median_interval
 from rtgauge.errors import InputError
 from rtgauge.extension import Document
+from rtgauge.nearest_name import nearest
+from rtgauge.record.alternation import DEFAULT_PAIRS
 from rtgauge.record.marks import is_doubt
 from rtgauge.record.model import Model
-from rtgauge.record.pairs import DEFAULT_PAIRS
 from rtgauge.record.quantiles import NAMES, field_of, times_longer
-from rtgauge.suggest import nearest
 from rtgauge_ext.store import queries
 from rtgauge_ext.store.change_points import LENGTHS, change_points
 from rtgauge_ext.store.database import clear_problems
@@ -215,7 +215,7 @@ def _resolution(boots: Sequence[Sequence[SeriesPoint]], quantile: str) -> list[f
     step_ns = 1
     while all(value % (10 * step_ns) == 0 for of_boot in values for value in of_boot):
         step_ns *= 10
-    return [max(gate.RESOLUTION, step_ns / min(of_boot)) for of_boot in values]
+    return [max(gate_test.RESOLUTION, step_ns / min(of_boot)) for of_boot in values]
 
 
 def _boots(points: Sequence[SeriesPoint], quantile: str) -> list[list[SeriesPoint]]:
@@ -252,7 +252,7 @@ def _history(
     boots = _boots(points, quantile)
     levels = _levels(boots, quantile)
     resolution = _resolution(boots, quantile) if boots else 0.0
-    places = change_points(levels, resolution, least=math.log1p(gate.LEAST_CHANGE))
+    places = change_points(levels, resolution, least=math.log1p(gate_test.LEAST_CHANGE))
     parts = [levels[a:b] for a, b in zip([0, *places], [*places, len(levels)], strict=True)]
     between = _pooled_spread(parts)
     group_of = known.group_of(by)
@@ -274,7 +274,7 @@ def _history(
         ),
         machines=1,
         spread_between_machines=None,
-        detectable=None if between is None else gate.detectable(between, DEFAULT_PAIRS),
+        detectable=None if between is None else gate_test.detectable(between, DEFAULT_PAIRS),
         changes=[
             _change(place, boots[place - 1][-1], boots[place][0], (part, following), known)
             for place, part, following in zip(places, parts, parts[1:], strict=False)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from rtgauge.plan.plan import Overrides, Plan
+from rtgauge.plan.make_plan import Overrides, Plan
 from rtgauge.record.model import Step, StepKey
 from rtgauge.record.reader import Record
 from rtgauge_ext.tire.analysis.aims import GARRE2014, Aims, aims_of_study, searched_policies

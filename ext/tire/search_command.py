@@ -12,20 +12,20 @@ import typer
 from pydantic import BaseModel, Field, SerializeAsAny
 
 from rtgauge.cli.console import Console
-from rtgauge.cli.options import wait_s
 from rtgauge.cli.progress import make_display
+from rtgauge.cli.shared_options import wait_s
 from rtgauge.errors import EXIT_INTERRUPTED, InputError
-from rtgauge.plan.plan import Overrides
+from rtgauge.plan.make_plan import Overrides
 from rtgauge.record.facts import Facts
 from rtgauge.record.model import Run
 from rtgauge.record.reader import Record
-from rtgauge.report.conclusion import conclude
 from rtgauge.report.presenter import presenters
+from rtgauge.report.record_conclusion import conclude
 from rtgauge.report.record_view import RecordView
-from rtgauge.report.terminal import print_summary
+from rtgauge.report.terminal_summary import print_summary
 from rtgauge.runner.context import Interrupt
-from rtgauge.runner.run import RunOptions, start_run
-from rtgauge.study import registry
+from rtgauge.runner.measure_run import RunOptions, start_run
+from rtgauge.study import study_registry
 from rtgauge.verdict.exit_status import exit_status
 from rtgauge_ext.tire.probe import TIRE_SEARCH
 
@@ -64,7 +64,7 @@ def run_search(parameters: dict[str, Any], given: Mapping[str, Any]) -> int:
     overrides = Overrides(
         parameters=parameters, loads=[given["load"]], repeats=given["repeats"], targets=[given["target"]]
     )
-    study = registry.adaptive_study(TIRE_SEARCH, overrides)
+    study = study_registry.adaptive_study(TIRE_SEARCH, overrides)
     plan = study.plan()
     display = make_display(later_s=study.later_s)
     with tempfile.TemporaryDirectory(prefix=".rtgauge-") as folder:

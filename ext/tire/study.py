@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from rtgauge.plan.plan import Overrides, Plan, make_plan
+from rtgauge.plan.make_plan import Overrides, Plan, make_plan
 from rtgauge.record.model import StepKey
 from rtgauge.record.reader import Record
 from rtgauge.units import format_duration

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from rtgauge.cli.added_options import MoreOf
+from rtgauge.cli.extension_options import MoreOf
 from rtgauge_ext.audit.added_check import Audited
 
 

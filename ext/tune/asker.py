@@ -10,9 +10,9 @@ from rtgauge.cli.decided import Asker
 from rtgauge_ext.tune.answer import TuneAnswer
 
 if TYPE_CHECKING:
-    from rtgauge.cli.added_options import AddedValues
+    from rtgauge.cli.extension_options import AddedValues
     from rtgauge.record.model import Run
-    from rtgauge.runner.run import RunOptions
+    from rtgauge.runner.measure_run import RunOptions
 
 
 def _question(run: Run) -> str:

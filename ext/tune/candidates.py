@@ -9,13 +9,13 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 
 from rtgauge.errors import InputError
+from rtgauge.nearest_name import nearest
 from rtgauge.record.facts import UNKNOWN, Facts
-from rtgauge.suggest import nearest
+from rtgauge.system.collect_facts import facts_by
 from rtgauge.system.deployment.apply import read_machine
 from rtgauge.system.deployment.daemons import FOUGHT_BY, running
 from rtgauge.system.deployment.definition import kept_cpus, parse_deployment, why_not
 from rtgauge.system.deployment.machine_state import Machine
-from rtgauge.system.facts import facts_by
 from rtgauge.target.file_batch import Files
 from rtgauge.target.open_target import reader
 from rtgauge.units import format_cpu_list, name_cpus, parse_cpu_list, plural

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Annotated, Any, NoReturn
 import typer
 from typer.core import TyperGroup
 
-from rtgauge.cli.options import Json, Out, Seed, Target, WaitForLock, duration_option, wait_s
+from rtgauge.cli.shared_options import Json, Out, Seed, Target, WaitForLock, duration_option, wait_s
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.record.records_folder import RECORDS
 from rtgauge.target.address import LOCAL
@@ -23,9 +23,9 @@ from rtgauge.units import format_cpu_list, parse_cpu_list, parse_percent, plural
 from rtgauge_ext.tune.candidates import AllowedSettings, read_offer
 
 if TYPE_CHECKING:
-    from rtgauge.plan.plan import Plan
+    from rtgauge.plan.make_plan import Plan
     from rtgauge.record.reader import Record
-    from rtgauge.runner.run import RunOptions
+    from rtgauge.runner.measure_run import RunOptions
     from rtgauge.target.kind import GuestKind
     from rtgauge_ext.tune.candidates import Offer
     from rtgauge_ext.tune.result import TuneResult
@@ -310,7 +310,7 @@ def _program(command: list[str], watched: int | None, target: str) -> Generator[
     if not command:
         yield watched
         return
-    from rtgauge.cli.watch import started
+    from rtgauge.cli.watch_command import started
 
     with started(command, target, None) as pid:
         yield pid
@@ -363,10 +363,10 @@ def _used_interface(interface: str | None, path: str | None) -> str | None:
         return interface
     from pydantic import ValidationError
 
-    from rtgauge.probe import registry
+    from rtgauge.probe import probe_registry
     from rtgauge.validation import explain
 
-    probe = registry.get("path")
+    probe = probe_registry.get("path")
     try:
         return probe.peer(probe.parameters.model_validate({"path": path}))
     except ValidationError as error:
@@ -375,12 +375,12 @@ def _used_interface(interface: str | None, path: str | None) -> str | None:
 
 def _loads(option: str, text: str) -> list[str]:
     """Return the names of the loads. Raises InputError if one is unknown."""
-    from rtgauge.load import registry
+    from rtgauge.load import load_registry
 
     names = names_option(option, text)
     for name in names:
         try:
-            registry.get(name)
+            load_registry.get(name)
         except InputError as error:
             raise InputError(f"{option}: {error}") from None
     return names
@@ -431,8 +431,8 @@ def _plan(
 
 
 def _begun(plan: Plan, duration_ns: int, out: Path, waits_s: float) -> Record:
-    from rtgauge.cli.gate import measured_record
-    from rtgauge.runner.run import RunOptions, start_run
+    from rtgauge.cli.gate_command import measured_record
+    from rtgauge.runner.measure_run import RunOptions, start_run
     from rtgauge_ext.tune.study import next_runs
     from rtgauge_ext.tune.tuning_options import KEY, TuningOptions, resolution
 
@@ -444,9 +444,9 @@ def _begun(plan: Plan, duration_ns: int, out: Path, waits_s: float) -> Record:
 
 def resumed_tuning(folder: Path, options: RunOptions, budget: str | None) -> Record:
     """Continue a tuning unless it is complete, and return its record. `budget`: a larger one, or None."""
-    from rtgauge.cli.gate import measured_record
+    from rtgauge.cli.gate_command import measured_record
     from rtgauge.record.reader import Record
-    from rtgauge.runner.run import resume_run
+    from rtgauge.runner.measure_run import resume_run
     from rtgauge_ext.tune.study import next_runs, with_more_budget
 
     record = Record.open(folder)
@@ -462,11 +462,11 @@ def _after_boot(record: Record, options: RunOptions) -> Record:
     """Measure a confirmation that waited for a reboot; a lab guest is rebooted here. If none waits, or the
     machine has not been rebooted, return the record unchanged.
     """
-    from rtgauge.cli.gate import measured_record
+    from rtgauge.cli.gate_command import measured_record
     from rtgauge.record.writer import RecordWriter
-    from rtgauge.runner.run import resume_run
+    from rtgauge.runner.measure_run import resume_run
     from rtgauge.target.open_target import reader
-    from rtgauge.target.target import BOOT_ID
+    from rtgauge.target.target_protocol import BOOT_ID
     from rtgauge_ext.tune.study import next_runs, play
 
     (target,) = record.run.targets

@@ -40,7 +40,7 @@ from rtgauge_ext.tune.writable import CPUS
 
 if TYPE_CHECKING:
     from rtgauge.record.record_folder import RecordFolder
-    from rtgauge.target.target import Target
+    from rtgauge.target.target_protocol import Target
 
 RUN = f"deploy-{NAME}"
 """The name of the run in the journal."""

@@ -8,9 +8,9 @@ from contextlib import suppress
 from pathlib import Path
 
 from rtgauge.errors import InputError, RecordError
+from rtgauge.nearest_name import nearest
 from rtgauge.record.reader import Record
 from rtgauge.report.table import Column, Table
-from rtgauge.suggest import nearest
 from rtgauge_ext.audit.rules import Rule, read_rules
 from rtgauge_ext.tune.gain import format_gain, format_gains
 from rtgauge_ext.tune.result import TestFigures, TuneResult

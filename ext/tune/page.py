@@ -5,11 +5,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rtgauge.report.compare.page import AnswerBox, ComparisonChapter, Tone, html
-from rtgauge.report.conclusion import reason_text
+from rtgauge.report.compare.comparison_page import AnswerBox, ComparisonChapter, Tone, html
 from rtgauge.report.figure_data import CpuHistograms, measured
 from rtgauge.report.figures.exceedance import corner_note, named_chart
 from rtgauge.report.figures.vega import Figure
+from rtgauge.report.record_conclusion import reason_text
 from rtgauge.report.record_view import RequiredBound
 from rtgauge.report.table import Cell, Column, Table, numbers, texts
 from rtgauge.report.text import NONE

@@ -11,7 +11,7 @@ from enum import StrEnum
 from pydantic import Field
 
 from rtgauge.analysis import change_words
-from rtgauge.analysis.gate import detectable
+from rtgauge.analysis.gate_test import detectable
 from rtgauge.errors import (
     EXIT_CANNOT_MEASURE,
     EXIT_CANNOT_TELL,
@@ -20,8 +20,8 @@ from rtgauge.errors import (
     EXIT_OK,
 )
 from rtgauge.explain.analysis.mechanisms import mechanisms
+from rtgauge.record.alternation import BLOCK
 from rtgauge.record.model import Step, Verdict, VerdictWord
-from rtgauge.record.pairs import BLOCK
 from rtgauge.record.reader import Record
 from rtgauge.record.strict_model import Model
 from rtgauge.units import NS_PER_S, format_duration, format_span, plural

@@ -4,7 +4,7 @@ itself.
 
 It first tests the culprits' remedies, then everything together, then halves, until each remaining setting has
 a test of its own. A test is a group sequential test on pairs of runs, in random balanced order
-(`analysis/gate.py`). All tests that can keep a setting share one error level (Bonferroni).
+(`analysis/gate_test.py`). All tests that can keep a setting share one error level (Bonferroni).
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from rtgauge.analysis import change_words
-from rtgauge.analysis.gate import Decision, Outcome, decide
-from rtgauge.plan.alternation import first_sides
-from rtgauge.record.pairs import BLOCK, DEFAULT_PAIRS, most_measured
+from rtgauge.analysis.gate_test import Decision, Outcome, decide
+from rtgauge.plan.alternating_plan import first_sides
+from rtgauge.record.alternation import BLOCK, DEFAULT_PAIRS, most_measured
 
 FALSE_KEEP = 0.01
 """The probability that a whole tuning keeps a setting that does not help."""

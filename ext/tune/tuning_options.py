@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from pydantic import Field, ValidationError
 
 from rtgauge.errors import InputError, RecordError
-from rtgauge.plan.plan import Overrides, Plan, make_plan
+from rtgauge.plan.make_plan import Overrides, Plan, make_plan
+from rtgauge.record.alternation import BLOCK
 from rtgauge.record.model import Run, StepKey
-from rtgauge.record.pairs import BLOCK
 from rtgauge.record.strict_model import Model
 from rtgauge.runner.step_loop import expected_s
 from rtgauge.target.kind import BOOT_S, guest_kind

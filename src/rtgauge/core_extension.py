@@ -18,32 +18,40 @@ EXTENSION = Extension(
     name="core",
     line="Measures, watches, explains and judges.",
     commands={
-        "run": Command(MEASURE, "Measure this machine or others, by a plan.", "rtgauge.cli.run:run"),
+        "run": Command(MEASURE, "Measure this machine or others, by a plan.", "rtgauge.cli.run_command:run"),
         "watch": Command(
-            MEASURE, "Watch your own program: does it keep its period?", "rtgauge.cli.watch:watch"
+            MEASURE, "Watch your own program: does it keep its period?", "rtgauge.cli.watch_command:watch"
         ),
-        "probe": Command(MEASURE, "Measure with one probe and all its parameters.", "rtgauge.cli.probe:app"),
+        "probe": Command(
+            MEASURE, "Measure with one probe and all its parameters.", "rtgauge.cli.probe_group:app"
+        ),
         "show": Command(
-            UNDERSTAND, "Show a record: answer, tables, page and causes.", "rtgauge.cli.show:show"
+            UNDERSTAND, "Show a record: answer, tables, page and causes.", "rtgauge.cli.show_command:show"
         ),
-        "list": Command(UNDERSTAND, "List the records, oldest first.", "rtgauge.cli.show:list_records"),
+        "list": Command(
+            UNDERSTAND, "List the records, oldest first.", "rtgauge.cli.show_command:list_records"
+        ),
         "compare": Command(
-            UNDERSTAND, "Compare records, or the loads or deployments of one.", "rtgauge.cli.compare:compare"
+            UNDERSTAND,
+            "Compare records, or the loads or deployments of one.",
+            "rtgauge.cli.compare_command:compare",
         ),
         "gate": Command(
-            DECIDE, "Tell whether a candidate is worse than its baseline.", "rtgauge.cli.gate:gate"
+            DECIDE, "Tell whether a candidate is worse than its baseline.", "rtgauge.cli.gate_command:gate"
         ),
         "restore": Command(
-            DECIDE, "Put back everything that rtgauge changed.", "rtgauge.cli.restore:restore"
+            DECIDE, "Put back everything that rtgauge changed.", "rtgauge.cli.restore_command:restore"
         ),
         "export": Command(
-            KEEP, "Export the statistics of a record for other tools.", "rtgauge.cli.export:export"
+            KEEP, "Export the statistics of a record for other tools.", "rtgauge.cli.export_command:export"
         ),
         "resume": Command(
-            HIDDEN, "Continue an interrupted run, or give a search more time.", "rtgauge.cli.resume:resume"
+            HIDDEN,
+            "Continue an interrupted run, or give a search more time.",
+            "rtgauge.cli.resume_command:resume",
         ),
         "marks": Command(
-            HIDDEN, "Explain marks: what each means, and what to do.", "rtgauge.cli.marks:marks"
+            HIDDEN, "Explain marks: what each means, and what to do.", "rtgauge.cli.marks_command:marks"
         ),
     },
     probes={

@@ -124,7 +124,7 @@ class Extension:
     files: Mapping[str, str] = field(default_factory=_none)
     """Kind of file that users write -> a mapping of its tables to their models, for the reference."""
     resumers: Mapping[str, str] = field(default_factory=_none)
-    """Suffix of a file, or file in a folder -> the rtgauge.cli.resumer.Resumer that continues it."""
+    """Suffix of a file, or file in a folder -> its rtgauge.cli.extension_resumer.Resumer."""
     askers: Mapping[str, str] = field(default_factory=_none)
     """Key in a record's plan -> the rtgauge.cli.decided.Asker that answers its question."""
     keepers: Mapping[str, str] = field(default_factory=_none)
@@ -138,10 +138,10 @@ class Extension:
     marks: Mapping[str, str] = field(default_factory=_none)
     """Any name -> its marks, a subclass of rtgauge.record.marks.MarkKindBase."""
     auditors: Mapping[str, str] = field(default_factory=_none)
-    """Any name -> the rtgauge.system.deployment.auditor.Auditor that summarises a machine's settings."""
+    """Any name -> the rtgauge.system.deployment.extension_auditor.Auditor of a machine's settings."""
     options: Mapping[str, str] = field(default_factory=_none)
     """Command of the core -> a dataclass of options that it adds there, a class below
-    rtgauge.cli.added_options.AddedOptions.
+    rtgauge.cli.extension_options.AddedOptions.
     """
     optional_values: Mapping[str, str] = field(default_factory=_none)
     """Option whose value may be left out -> a pattern. Any other word after the option is not its value."""

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, BeforeValidator, ConfigDict, ValidationError
 
 from rtgauge.errors import InputError
-from rtgauge.suggest import nearest
+from rtgauge.nearest_name import nearest
 from rtgauge.units import format_cpu_list, format_duration, parse_cpu_list, parse_duration_ns
 
 

@@ -13,7 +13,7 @@ from selenium.webdriver.common.keys import Keys
 from selenium.webdriver.support.ui import Select, WebDriverWait
 
 from rtgauge.record.reader import Record
-from rtgauge.report.page import render
+from rtgauge.report.record_page import render
 from tests.browser.driver import browser, console, scheme, viewport
 from tests.support.records import Shape, write_record
 

@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rtgauge.cli.progress import Display
-from rtgauge.plan.plan import Overrides, make_plan
+from rtgauge.plan.make_plan import Overrides, make_plan
 from rtgauge.record.reader import Record
 from rtgauge.runner.context import Interrupt
-from rtgauge.runner.run import RunOptions, resume_run, start_run
+from rtgauge.runner.measure_run import RunOptions, resume_run, start_run
 from rtgauge.study.adaptive import AdaptiveStudy
 from tests.support.cli import PATIENCE_S
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
-    from rtgauge.plan.plan import Plan
+    from rtgauge.plan.make_plan import Plan
     from rtgauge.record.model import StepKey
 
 pytestmark = [pytest.mark.engine, pytest.mark.root]

@@ -184,7 +184,7 @@ def test_watch_starts_a_program_and_names_its_preempter(tmp_path: Path) -> None:
 def test_watch_waits_for_the_named_threads_it_starts(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("rtgauge.cli.watch.SETTLE_S", 0.0)
+    monkeypatch.setattr("rtgauge.cli.watch_command.SETTLE_S", 0.0)
     program = "sleep 0.3; printf late >/proc/$$/comm; while :; do sleep 0.01; done"
     words = ("--threads", "late", "--duration", "300ms", "--no-explain", "--", "sh", "-c", program)
     assert "task late" in good(invoke("watch", *words)).stdout

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
-from rtgauge.plan.plan import MAX_STEPS, Overrides, load_plan, make_plan, presets
+from rtgauge.plan.make_plan import MAX_STEPS, Overrides, load_plan, make_plan, presets
 from tests.support.cli import error_line, invoke
 
 WRONG = [

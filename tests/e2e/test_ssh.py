@@ -14,7 +14,7 @@ import pytest
 from rtgauge.errors import MeasureError
 from rtgauge.target.engine_path import engine_path
 from rtgauge.target.open_target import open_target
-from rtgauge.target.ssh import SshTarget
+from rtgauge.target.ssh_target import SshTarget
 from tests.support.cli import PATIENCE_S, end, error_line, good, invoke, start, wait_until
 from tests.support.machine import Machine, client
 from tests.support.over_ssh import left_on, over_ssh
@@ -326,7 +326,7 @@ def test_a_program_is_started_there_watched_and_ended(board: Machine) -> None:
     assert f"task {name[:15]}" in completed.stdout
     late = "sleep 0.3; printf late >/proc/$$/comm; while :; do sleep 0.01; done"
     words = ("--threads", "late", "--duration", "300ms", "--no-explain", "--", "sh", "-c", late)
-    with mock.patch("rtgauge.cli.watch.SETTLE_S", 0.0):
+    with mock.patch("rtgauge.cli.watch_command.SETTLE_S", 0.0):
         assert "task late" in good(over_ssh(board, "watch", "--target", board.target, *words)).stdout
     assert "begun" in completed.stderr
     assert board.run(f"cat /proc/[0-9]*/comm 2>/dev/null | grep -x '{name[:15]}'; rm /tmp/{name}") == ""

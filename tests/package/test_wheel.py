@@ -119,7 +119,7 @@ def test_pages_need_no_package_that_draws_figure_files(installed: dict[str, str]
         "import sys; sys.modules['vl_convert'] = None\n"
         "from rtgauge.report.page_frame import drawing_code\n"
         "print('vegaEmbed' in drawing_code())\n"
-        "from rtgauge.report.figures.files import _converter\n"
+        "from rtgauge.report.figures.figure_files import _converter\n"
         "_converter()"
     )
     completed = subprocess.run(

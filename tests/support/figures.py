@@ -6,8 +6,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rtgauge.report.fact_rows import system_lines
-from rtgauge.report.figures.files import FORMATS, write_figures
-from rtgauge.report.page import Drawn
+from rtgauge.report.figures.figure_files import FORMATS, write_figures
+from rtgauge.report.record_page import Drawn
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

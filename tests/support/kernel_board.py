@@ -7,7 +7,7 @@ import subprocess
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.target.file_batch import Files
-from rtgauge.target.target import Completed
+from rtgauge.target.target_protocol import Completed
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, BinaryIO
 from rtgauge.load.processes import STAT_GLOB, descendants, parse_all
 from rtgauge.target.file_batch import Files
 from rtgauge.target.local import read_local
-from rtgauge.target.target import Completed
+from rtgauge.target.target_protocol import Completed
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -18,10 +18,11 @@ from scipy.special import ndtr
 
 from rtgauge.analysis.sides import Side
 from rtgauge.record.histogram import bin_of
+from rtgauge.record.merged_windows import merge
 from rtgauge.record.model import Run, Step, StepKey
-from rtgauge.record.parameters import OpenParameters
+from rtgauge.record.probe_parameters import OpenParameters
 from rtgauge.record.reader import Record
-from rtgauge.record.windows import NO_WINDOWS, Bins, Windows, merge
+from rtgauge.record.windows import NO_WINDOWS, Bins, Windows
 
 MEDIAN_NS = 20_000
 TRAITS = {

@@ -24,7 +24,7 @@ from rtgauge.exporters.record_export import export
 from rtgauge.record.facts import Facts
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
-from rtgauge.report.page import html
+from rtgauge.report.record_page import html
 from tests.support.figures import save_figures
 from tests.unit.records import run, step
 

@@ -20,9 +20,9 @@ from rtgauge.errors import InputError
 from rtgauge.extension import commands as commands_of_rtgauge
 from rtgauge.extension import extensions
 from rtgauge.known_extensions import known, missing
-from rtgauge.plan.alternation import alternating_plan
-from rtgauge.plan.plan import Overrides
-from rtgauge.probe.registry import requirement_metrics
+from rtgauge.plan.alternating_plan import alternating_plan
+from rtgauge.plan.make_plan import Overrides
+from rtgauge.probe.probe_registry import requirement_metrics
 from rtgauge.record.alternation import Alternation
 from rtgauge.verdict.requirement import parse_requirement
 from tests.support.command_line import parse
@@ -85,7 +85,7 @@ def test_its_values_are_taken(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr("rtgauge.target.open_target.TargetOpener.open", reached)
     monkeypatch.setattr("rtgauge.target.open_target.located", reached)
-    monkeypatch.setattr("rtgauge.runner.run.hold_places", reached)
+    monkeypatch.setattr("rtgauge.runner.measure_run.hold_places", reached)
     monkeypatch.setattr("os.geteuid", lambda: 0)
     result = CliRunner().invoke(app, rewritten(shlex.split(command)[1:]))
     if isinstance(result.exception, ReachedError) or result.exit_code == 0:

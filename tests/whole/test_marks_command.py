@@ -8,7 +8,7 @@ import re
 import pytest
 from tools import reference
 
-from rtgauge.cli.marks import marks
+from rtgauge.cli.marks_command import marks
 from rtgauge.errors import InputError
 from rtgauge.record.marks import mark_kinds
 

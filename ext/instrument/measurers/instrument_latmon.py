@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from rtgauge.errors import MeasureError
-from rtgauge.record.histogram import bin_of
+from rtgauge.record.histogram import add_bins, bin_of
 from rtgauge.record.model import ExactFigures, InstrumentReport, LeftOut, Mark, StepKey
-from rtgauge.record.windows import Windows, add_bins
+from rtgauge.record.windows import Windows
 from rtgauge.runner.context import StepContext, StepInProgress
 from rtgauge.runner.put_together import EngineMeasurement
-from rtgauge.target.target import Target
+from rtgauge.target.target_protocol import Target
 from rtgauge.units import plural
 from rtgauge_ext.instrument.latmon import MAX_CELLS, Bulk, Cells, LatmonSession
 from rtgauge_ext.instrument.marks import InstrumentMarkKind

@@ -27,7 +27,7 @@ from rtgauge.record.stream import Summary
 from rtgauge.record.window_table import WindowTable
 from rtgauge.runner.context import StepContext, StepInProgress
 from rtgauge.runner.put_together import EngineMeasurement
-from rtgauge.target.target import Target
+from rtgauge.target.target_protocol import Target
 from rtgauge.units import NS_PER_S, plural
 from rtgauge_ext.instrument.configuration import configuration_of
 from rtgauge_ext.instrument.edges import DistanceFollower, ResponseFollower, Times

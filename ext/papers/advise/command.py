@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from rtgauge.cli.options import Json
+from rtgauge.cli.shared_options import Json
 from rtgauge.errors import InputError
 from rtgauge.input_file import real_path
 

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_valida
 
 from rtgauge.errors import InputError
 from rtgauge.input_file import MOST_TOML, read_regular, toml_of
-from rtgauge.suggest import nearest
+from rtgauge.nearest_name import nearest
 from rtgauge.validation import DASHED, explain
 
 Id = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]

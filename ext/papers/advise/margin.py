@@ -10,9 +10,9 @@ from typing import NamedTuple
 from pydantic import Field
 
 from rtgauge.record.facts import Facts
+from rtgauge.record.merged_windows import merge
 from rtgauge.record.model import Model, Step, VerdictWord
 from rtgauge.record.reader import Record
-from rtgauge.record.windows import merge
 from rtgauge.verdict.decision import judge, judged_series
 from rtgauge.verdict.next_step import PastRun
 from rtgauge.verdict.requirement import Requirement

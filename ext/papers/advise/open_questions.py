@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from rtgauge.probe.registry import preset_of
+from rtgauge.probe.probe_registry import preset_of
 from rtgauge.record.model import Model
 from rtgauge.record.reader import Record
 from rtgauge.units import format_duration, format_time

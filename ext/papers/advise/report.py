@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 from rich.text import Text
 
-from rtgauge.report.prose import print_labelled
+from rtgauge.report.labelled_lines import print_labelled
 from rtgauge.report.terminal_table import print_text
 from rtgauge.report.text import printable
 from rtgauge.units import format_multiple, plural

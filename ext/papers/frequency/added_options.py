@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rtgauge.cli.added_options import ComparesMore, OnPages, ShownPart
+from rtgauge.cli.extension_options import ComparesMore, OnPages, ShownPart
 from rtgauge.errors import InputError
 from rtgauge_ext.papers.frequency.frequency_options import FrequencyOptions, check_fraction
 

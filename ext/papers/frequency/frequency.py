@@ -18,7 +18,7 @@ from pydantic import Field
 from rtgauge.analysis.comparison_scope import timing_scopes
 from rtgauge.analysis.dependent_quantile import cautious_error_of_sum
 from rtgauge.analysis.sides import Scope, Side, sides_of
-from rtgauge.probe.registry import PROBES
+from rtgauge.probe.probe_registry import PROBES
 from rtgauge.record.model import Model, Severity
 from rtgauge.record.reader import Record
 from rtgauge.record.summary import nearest_rank

@@ -13,9 +13,9 @@ from fractions import Fraction
 import numpy as np
 import numpy.typing as npt
 
-from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, lower_ns, signed_bin_of, upper_ns
+from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, add_bins, lower_ns, signed_bin_of, upper_ns
+from rtgauge.record.merged_windows import Merged
 from rtgauge.record.summary import nearest_rank
-from rtgauge.record.windows import Merged, add_bins
 from rtgauge_ext.papers.scipy_functions import binomial_quantile
 
 IntArray = npt.NDArray[np.int64]

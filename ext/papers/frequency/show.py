@@ -36,7 +36,7 @@ def show(
     from rich.text import Text
 
     from rtgauge.cli.console import Console
-    from rtgauge.report.compare.page import timing_chapter, write
+    from rtgauge.report.compare.comparison_page import timing_chapter, write
     from rtgauge.report.terminal_table import print_tables
     from rtgauge.report.text import printable
     from rtgauge_ext.papers.frequency.frequency import FrequencyDocument, gather

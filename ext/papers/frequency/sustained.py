@@ -15,9 +15,9 @@ import numpy as np
 from pydantic import Field
 
 from rtgauge.analysis.confidence import Counted, design_effect, range_coverage, upper_bound
+from rtgauge.record.merged_windows import merge
 from rtgauge.record.model import Model, Severity, Step
 from rtgauge.record.reader import Record
-from rtgauge.record.windows import merge
 from rtgauge_ext.papers.frequency.order_statistics import ranked
 from rtgauge_ext.signal.period_searches import period_of, period_series
 

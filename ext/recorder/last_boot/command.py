@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rtgauge.cli.options import Details, Json, Out, Target, target_option
+from rtgauge.cli.shared_options import Details, Json, Out, Target, target_option
 from rtgauge.errors import EXIT_CANNOT_TELL, InputError
 from rtgauge.record.records_folder import RECORDS
 
@@ -100,7 +100,7 @@ def last_boot(
 
 def _recorded(kept: KeptBoot, end: BootEnd, target: str, out: Path) -> Path:
     """Make a record. Raises InputError and the errors of RecordWriter."""
-    from rtgauge.system.facts import facts_by
+    from rtgauge.system.collect_facts import facts_by
     from rtgauge.target.open_target import reader
     from rtgauge_ext.recorder.last_boot.boot_record import make_boot_record
 

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 from rich.console import Console
 
-from rtgauge.report.prose import print_labelled
+from rtgauge.report.labelled_lines import print_labelled
 from rtgauge.report.table import Column, Table, texts
 from rtgauge.report.terminal_table import print_tables
 from rtgauge.units import NS_PER_S, format_time, plural

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from rtgauge.record.histogram import bin_of, encode_bins
-from rtgauge.record.windows import add_bins
+from rtgauge.record.histogram import add_bins, bin_of, encode_bins
 from rtgauge_ext.recorder.clocks import Times
 from rtgauge_ext.recorder.folder import RecorderFolder, Settings
 from rtgauge_ext.recorder.recording import Recording

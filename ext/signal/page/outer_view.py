@@ -8,17 +8,17 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from rtgauge.probe.registry import plural_of, probe_of
+from rtgauge.probe.probe_registry import plural_of, probe_of
+from rtgauge.record.histogram import NO_BINS, Histogram
 from rtgauge.record.model import SEGMENT, ClockDriftReport, InstrumentReport, SeriesSummary, Step
 from rtgauge.record.quantiles import TITLES, times_longer
-from rtgauge.record.windows import NO_BINS, Histogram
 from rtgauge.report.figure_data import Curve, exceedance, measured
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.exceedance import share_layers
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.record_view import RecordView
+from rtgauge.report.step_tables import has_longer
 from rtgauge.report.table import Table, numbers, texts
-from rtgauge.report.tables import has_longer
 from rtgauge.report.text import LONGER_WORDS, NONE, capital, figure_cell, us, whole
 
 OUTER = "from outside"

@@ -15,7 +15,7 @@ from pathlib import Path
 import numpy as np
 from scipy.signal import lfilter
 
-from rtgauge.analysis.gate import LEAST_CHANGE
+from rtgauge.analysis.gate_test import LEAST_CHANGE
 from rtgauge_ext.store.change_points import LENGTHS, change_points, largest, ranks, statistics
 
 SLOW = {"AR(1), 0.9": 0.9, "season": 0.0, "drift of two spreads": 0.0}

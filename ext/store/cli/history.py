@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from rtgauge.cli.options import Json
+from rtgauge.cli.shared_options import Json
 from rtgauge.errors import InputError
 from rtgauge_ext.store.cli.options import (
     DEFAULT,

@@ -119,7 +119,7 @@ def print_rows(
 def print_sentence(text: str, *, err: bool = False) -> None:
     """Print a sentence, wrapped between words. `err`: to standard error."""
     from rtgauge.cli.console import Console
-    from rtgauge.report.prose import prose_width
+    from rtgauge.report.labelled_lines import prose_width
 
     shown = fill(text, prose_width(Console()), break_long_words=False, break_on_hyphens=False)
     typer.echo(shown, err=err)

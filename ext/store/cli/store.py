@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 from rtgauge.cli import completion
 from rtgauge.cli.lazy_group import ListedGroup
-from rtgauge.cli.options import Json
+from rtgauge.cli.shared_options import Json
 from rtgauge.errors import InputError, RecordError, RtgaugeError
 from rtgauge.units import format_count, plural
 from rtgauge_ext.store.cli.history import history, site

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from rtgauge.analysis.median_of_runs import LEAST_RUNS
-from rtgauge.record.pairs import DEFAULT_PAIRS
+from rtgauge.record.alternation import DEFAULT_PAIRS
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.table import Table, numbers, ranked, texts

@@ -17,7 +17,7 @@ from urllib.parse import quote
 
 from rtgauge.record.files import clean_name, clear_errors, open_folder, write_whole
 from rtgauge.record.reader import PAGE
-from rtgauge.report.figures.files import as_svg
+from rtgauge.report.figures.figure_files import as_svg
 from rtgauge.report.figures.vega import Figure, Theme
 from rtgauge.report.page_frame import page_text
 from rtgauge.report.table import SPARK, Cell, Table, Tone, numbers, ranked, texts

@@ -8,13 +8,13 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import InputError
-from rtgauge.suggest import nearest
+from rtgauge.nearest_name import nearest
 from rtgauge.units import format_duration, parse_duration_ns
 from rtgauge_ext.tire.analysis.runs import SOLVERS
 from rtgauge_ext.tire.probe import MOST_NODES, THREAD_WORDS, TIRE_SEARCH
 
 if TYPE_CHECKING:
-    from rtgauge.plan.plan import Overrides
+    from rtgauge.plan.make_plan import Overrides
 
 FAST_SHARE = 5
 """How much shorter a real-fast run is than a paced one: it only needs a mean, not every late step."""

@@ -8,7 +8,7 @@ import math
 import struct
 from typing import TYPE_CHECKING, Any
 
-from rtgauge.probe import registry as probes
+from rtgauge.probe import probe_registry as probes
 from rtgauge.probe.descriptor import normalise
 from rtgauge.record.model import LoadReport, Mark, Result, Run, Severity, Step, StepKey
 from rtgauge_ext.tire.analysis.frontier_search import DeadlineCounts, FrontierSearch, state_of
@@ -211,7 +211,7 @@ def write_study(
 
 
 def _search_runs(folder: Path, machine: Machine, number: int) -> list[Step]:
-    from rtgauge.plan.plan import Overrides
+    from rtgauge.plan.make_plan import Overrides
     from rtgauge.record.reader import Record
     from rtgauge_ext.tire.analysis.aims import GARRE2014, aims_of_study
     from rtgauge_ext.tire.analysis.searches import searches, states

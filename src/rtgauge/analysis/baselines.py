@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from rtgauge.analysis.sides import Side
 from rtgauge.errors import InputError
+from rtgauge.nearest_name import nearest
 from rtgauge.record.reader import Record
-from rtgauge.suggest import nearest
 
 USER_SPACE = "user space"
 UNIPROCESSOR = "Single"

@@ -13,8 +13,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from rtgauge.analysis.comparison_document import ComparisonFinding, QuantileDifference
-from rtgauge.record.alternation import alternation_of
-from rtgauge.record.pairs import BLOCK
+from rtgauge.record.alternation import BLOCK, alternation_of
 from rtgauge.record.reader import Record
 from rtgauge.units import format_size, format_time, plural
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from rtgauge.analysis.sides import EVERYTHING, Scope
 from rtgauge.errors import InputError
-from rtgauge.probe.registry import PROBES, operation_of, probe_of
+from rtgauge.probe.probe_registry import PROBES, operation_of, probe_of
 from rtgauge.record.model import SEGMENT, Step
 from rtgauge.record.reader import Record
 

@@ -25,8 +25,9 @@ from rtgauge.record.quantiles import LEAST_BEYOND
 from rtgauge.units import plural
 
 if TYPE_CHECKING:
+    from rtgauge.record.histogram import Integers
     from rtgauge.record.model import Distribution
-    from rtgauge.record.windows import Integers, Windows
+    from rtgauge.record.windows import Windows
 
 IntArray = npt.NDArray[np.int64]
 

@@ -15,15 +15,16 @@ from rtgauge.analysis.dependent_quantile import WindowCounts, values_ns, window_
 from rtgauge.analysis.record_names import record_names
 from rtgauge.analysis.side_labels import EMULATED, different_parameters, labels_of, traits_of
 from rtgauge.errors import InputError
-from rtgauge.probe.registry import operation_of
+from rtgauge.probe.probe_registry import operation_of
 from rtgauge.record.alternation import Alternation, alternation_of, pair_of, side_of
-from rtgauge.record.histogram import lower_ns, signed_bin_of
+from rtgauge.record.histogram import Histogram, Integers, add_bins, lower_ns, signed_bin_of
+from rtgauge.record.merged_windows import Merged, merge
 from rtgauge.record.model import SEGMENT, Distribution, SeriesSummary, Severity, Step, worst_severity
-from rtgauge.record.parameters import LIMITS
+from rtgauge.record.probe_parameters import LIMITS
 from rtgauge.record.reader import Record
 from rtgauge.record.summary import distribution, filled_distribution
 from rtgauge.record.watched_loop import definitions_of
-from rtgauge.record.windows import UNKNOWN, Histogram, Integers, Merged, Windows, add_bins, merge
+from rtgauge.record.windows import UNKNOWN, Windows
 from rtgauge.units import format_duration
 
 

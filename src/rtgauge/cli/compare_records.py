@@ -19,17 +19,16 @@ from rtgauge.analysis.comparison_document import Comparison, ComparisonFinding, 
 from rtgauge.analysis.comparison_scope import scopes_of
 from rtgauge.analysis.record_names import record_names
 from rtgauge.analysis.sides import EVERYTHING, Scope, Side, sides_of
-from rtgauge.cli.added_options import AddedValues, ComparesMore
-from rtgauge.cli.conclusion import print_head
+from rtgauge.cli.command_end import print_head
 from rtgauge.cli.console import Console
-from rtgauge.cli.options import ComparedSides, ComparisonStatistics, PrintedComparison, duration_option
+from rtgauge.cli.extension_options import AddedValues, ComparesMore
 from rtgauge.cli.record_argument import open_records
+from rtgauge.cli.shared_options import ComparedSides, ComparisonStatistics, PrintedComparison, duration_option
 from rtgauge.errors import EXIT_CANNOT_TELL, EXIT_FAILS, InputError
 from rtgauge.explain.analysis.culprits import blame_of
 from rtgauge.record.model import Verdict
 from rtgauge.record.reader import Record
-from rtgauge.report.compare.operations import Operations, operations_of
-from rtgauge.report.compare.page import (
+from rtgauge.report.compare.comparison_page import (
     ComparisonChapter,
     chapter_of,
     comparison_grids,
@@ -37,13 +36,14 @@ from rtgauge.report.compare.page import (
     timing_chapter,
     write,
 )
+from rtgauge.report.compare.comparison_tables import SETTINGS, doubtful_sides, first_settings, folded_notes
+from rtgauge.report.compare.operations import Operations, operations_of
 from rtgauge.report.compare.part import PartMaker, with_parts
-from rtgauge.report.compare.tables import SETTINGS, doubtful_sides, first_settings, folded_notes
-from rtgauge.report.conclusion import reason_text
 from rtgauge.report.how_often import how_often
-from rtgauge.report.prose import print_labelled
+from rtgauge.report.labelled_lines import print_labelled
+from rtgauge.report.record_conclusion import reason_text
 from rtgauge.report.record_view import RecordView
-from rtgauge.report.terminal import STYLE
+from rtgauge.report.terminal_summary import STYLE
 from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import printable
 from rtgauge.verdict.exit_status import exit_status

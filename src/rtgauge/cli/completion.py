@@ -24,15 +24,15 @@ def _files(incomplete: str, pattern: str = "*") -> list[str]:
 
 def plans(incomplete: str) -> list[str]:
     """Complete a preset, a study, or a file."""
-    from rtgauge.plan.plan import presets
-    from rtgauge.study.registry import studies
+    from rtgauge.plan.make_plan import presets
+    from rtgauge.study.study_registry import studies
 
     return _starting(incomplete, (*presets(), *studies())) + _files(incomplete)
 
 
 def loads(incomplete: str) -> list[str]:
     """Complete the last load of a list with commas."""
-    from rtgauge.load.registry import names
+    from rtgauge.load.load_registry import names
 
     before, comma, last = incomplete.rpartition(",")
     return [f"{before}{comma}{name}" for name in _starting(last, names())]

@@ -10,16 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
 from rtgauge.analysis.gate_options import options_of
-from rtgauge.cli.conclusion import Answer
+from rtgauge.cli.command_end import Answer
 from rtgauge.extension import load, registered
 from rtgauge.known_extensions import from_where
 from rtgauge.record.reader import PAGE, Record
 
 if TYPE_CHECKING:
-    from rtgauge.cli.added_options import AddedValues
+    from rtgauge.cli.extension_options import AddedValues
     from rtgauge.record.model import Run
     from rtgauge.report.table import Table
-    from rtgauge.runner.run import RunOptions
+    from rtgauge.runner.measure_run import RunOptions
     from rtgauge.verdict.gate_result import GateResult
 
 STYLES = {0: "green", 1: "red"}
@@ -147,7 +147,7 @@ def print_decided(
     brief: bool,
 ) -> None:
     """Print an answer with its basis and tables, or only the answer (`brief`). `values`: what it rests on."""
-    from rtgauge.cli.conclusion import print_answer, print_head
+    from rtgauge.cli.command_end import print_answer, print_head
     from rtgauge.cli.console import Console
 
     style = STYLES.get(result.status, "yellow")

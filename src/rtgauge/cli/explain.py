@@ -22,10 +22,10 @@ def show_explained(record: Record, step: str | None, *, json: bool) -> None:
     from rtgauge.cli.console import Console
     from rtgauge.cli.record_argument import with_one_step
     from rtgauge.explain.analysis.culprits import explained_steps
-    from rtgauge.explain.page.document import explained_document
+    from rtgauge.explain.page.explained_document import explained_document
     from rtgauge.explain.page.presenter import print_latencies
     from rtgauge.report.record_view import RecordView
-    from rtgauge.report.terminal import print_conclusion
+    from rtgauge.report.terminal_summary import print_conclusion
 
     explained = explained_steps(record, with_one_step(record, step).steps)
     if not explained:

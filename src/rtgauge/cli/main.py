@@ -168,13 +168,13 @@ def _instead(error: Any, command: str, message: str) -> str:
     nowhere.
     """
     from rtgauge.cli import hints
-    from rtgauge.cli.resume import question_of_record
+    from rtgauge.cli.resume_command import question_of_record
     from rtgauge.known_extensions import from_where
-    from rtgauge.plan.plan import presets
+    from rtgauge.plan.make_plan import presets
     from rtgauge.probe.descriptor import key_names
-    from rtgauge.probe.registry import PROBES
+    from rtgauge.probe.probe_registry import PROBES
     from rtgauge.record.records_folder import RECORDS
-    from rtgauge.study.registry import studies
+    from rtgauge.study.study_registry import studies
 
     unknown = re.search(r"^no such (command|option):? '?(-{0,2}[A-Za-z0-9._-]+)", message, re.IGNORECASE)
     if unknown is None:

@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Annotated, Any, cast
 import typer
 from annotated_types import Ge, Le
 
-from rtgauge.cli.added_options import AddedValues, added_to
 from rtgauge.cli.arguments import given_command
-from rtgauge.cli.options import Details, Target, WaitForLock, parameters_of, wait_s
+from rtgauge.cli.extension_options import AddedValues, added_to
+from rtgauge.cli.shared_options import Details, Target, WaitForLock, parameters_of, wait_s
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError
 from rtgauge.extension import imported
-from rtgauge.load.registry import names as load_names
+from rtgauge.load.load_registry import names as load_names
 from rtgauge.probe.notation import SAMPLES, metavar_of, written
 from rtgauge.record.reader import Record
 from rtgauge.record.records_folder import RECORDS
@@ -28,7 +28,7 @@ from rtgauge.units import format_duration
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-    from rtgauge.probe.registry import AnyProbe
+    from rtgauge.probe.probe_registry import AnyProbe
 
 ADDED_TO = "probe"
 """The command, for extensions that add options to the commands of probes."""
@@ -196,9 +196,9 @@ def measure_probe(
     `given`: the values of the options that `with_options` makes; `program`: starts the watched program.
     """
     from rtgauge.cli.progress import make_display
-    from rtgauge.plan.plan import Overrides, make_plan
+    from rtgauge.plan.make_plan import Overrides, make_plan
     from rtgauge.runner.context import Interrupt
-    from rtgauge.runner.run import RunOptions, start_run
+    from rtgauge.runner.measure_run import RunOptions, start_run
 
     require, kept, as_json, details = given.get("require"), given["save"], given["json"], given["details"]
     requirement = None
@@ -242,7 +242,7 @@ def measure_probe(
             AddedValues.given(ADDED_TO, given).listening(display, require) as progress,
         ):
             path, run, _ = start_run(plan, options, progress, interrupt, program=program)
-        from rtgauge.cli.conclusion import finish, judged
+        from rtgauge.cli.command_end import finish, judged
         from rtgauge.verdict.exit_status import exit_status
 
         record = Record.open(path)
@@ -276,7 +276,7 @@ def _check_files(files: Mapping[str, Path]) -> None:
 
 def _export_files(record: Record, files: Mapping[str, Path], notify: Callable[[str], None]) -> None:
     """Write the files that the user asks for, and print their paths. Raises the errors of the exporters."""
-    from rtgauge.probe import registry as probes
+    from rtgauge.probe import probe_registry as probes
 
     (step, *_) = record.steps
     for name, path in files.items():
@@ -293,11 +293,11 @@ def _export_files(record: Record, files: Mapping[str, Path], notify: Callable[[s
 
 
 def _print(record: Record, probe: AnyProbe, *, as_json: bool, details: bool) -> None:
-    from rtgauge.cli.conclusion import document_of
+    from rtgauge.cli.command_end import document_of
     from rtgauge.cli.console import Console
     from rtgauge.report.presenter import presenters
     from rtgauge.report.record_view import RecordView
-    from rtgauge.report.terminal import print_conclusion, print_summary
+    from rtgauge.report.terminal_summary import print_conclusion, print_summary
 
     if as_json:
         typer.echo(document_of(record, kept=False).model_dump_json(indent=1))

@@ -46,10 +46,10 @@ def gate_question(options: GateOptions, planned: Sequence[StepKey]) -> str:
 
 def measured(planned: Sequence[StepKey]) -> str:
     """Return what steps measure, and under which loads: "wakeup latency under idle, cpu"."""
-    from rtgauge.probe import registry
+    from rtgauge.probe import probe_registry
 
     names: list[str] = []
-    for probe in map(registry.get, dict.fromkeys(key.probe for key in planned)):
+    for probe in map(probe_registry.get, dict.fromkeys(key.probe for key in planned)):
         metrics = [metric.name for metric in probe.metrics]
         names.append(
             f"{probe.name} {'latency' if 'latency' in metrics else metrics[0]}" if metrics else probe.name

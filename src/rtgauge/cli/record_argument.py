@@ -9,8 +9,8 @@ from pathlib import Path
 
 from rtgauge.errors import InputError
 from rtgauge.input_file import real_path
+from rtgauge.nearest_name import nearest
 from rtgauge.record.reader import Record, find_record
-from rtgauge.suggest import nearest
 
 
 def open_record(named: Path) -> Record:

@@ -29,7 +29,7 @@ from rtgauge.load.processes import (
 from rtgauge.load.resources import make_context
 from rtgauge.record.model import LoadPart, LoadReport
 from rtgauge.target.log_bound import KEPT_LOG, append_only, bound_log
-from rtgauge.target.target import ProgramPlace
+from rtgauge.target.target_protocol import ProgramPlace
 from rtgauge.units import NS_PER_S
 
 

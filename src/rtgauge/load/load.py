@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, ClassVar, Protocol
 from rtgauge.load.processes import ProcessStat
 from rtgauge.record.model import LeftOut
 from rtgauge.target.file_batch import Files
-from rtgauge.target.target import Completed, ProgramPlace
+from rtgauge.target.target_protocol import Completed, ProgramPlace
 
 
 class Handle(Protocol):

@@ -10,14 +10,14 @@ from functools import cached_property
 from typing import cast
 
 from rtgauge.errors import InputError
-from rtgauge.load import registry as loads
+from rtgauge.load import load_registry as loads
+from rtgauge.nearest_name import nearest
 from rtgauge.plan.plan_keys import STEP_KEYS, PlanFile
-from rtgauge.probe import registry as probes
+from rtgauge.probe import probe_registry as probes
 from rtgauge.probe.descriptor import key_names, normalise
 from rtgauge.probe.explain_parameters import KEYS as EXPLAIN_KEYS
-from rtgauge.probe.registry import AnyProbe
+from rtgauge.probe.probe_registry import AnyProbe
 from rtgauge.record.model import StepKey
-from rtgauge.suggest import nearest
 from rtgauge.system.deployment.definition import AS_IS, Deployment, parse_deployment
 from rtgauge.target.address import LOCAL
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from rtgauge.errors import InputError, RecordError
-from rtgauge.plan.plan import Overrides, Plan
+from rtgauge.plan.make_plan import Overrides, Plan
 from rtgauge.record.model import Model, Run, kept_in_plan
 from rtgauge.record.reader import Record
 

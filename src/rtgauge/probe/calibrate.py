@@ -14,7 +14,7 @@ from pydantic import Field, model_validator
 from rtgauge.probe import wakeup
 from rtgauge.probe.descriptor import CommandTrait, Metric, Probe, Shown, normalise
 from rtgauge.record.model import StepKey
-from rtgauge.record.parameters import Parameters
+from rtgauge.record.probe_parameters import Parameters
 from rtgauge.validation import CpuList, DurationNs, between
 
 GRAVITY = "/proc/xenomai/clock/coreclk"

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Field, ValidationInfo, model_validator
 
-from rtgauge.record.parameters import Parameters
+from rtgauge.record.probe_parameters import Parameters
 from rtgauge.units import format_duration, parse_duration_ns
 from rtgauge.validation import CpuList, DurationNs, between
 

@@ -21,13 +21,13 @@ from pydantic import ValidationError
 
 from rtgauge.errors import RecordError
 from rtgauge.record.model import StepKey
-from rtgauge.record.parameters import Parameters
+from rtgauge.record.probe_parameters import Parameters
 from rtgauge.record.record_folder import Source
 from rtgauge.validation import explain
 
 if TYPE_CHECKING:
     from rtgauge.record.stream import Frame
-    from rtgauge.target.target import Target
+    from rtgauge.target.target_protocol import Target
 
 TRACE_INSTANCE = f"rtgauge-{secrets.token_hex(4)}"
 """The tracefs instance in which the kernel records for a probe. The runner makes and removes it. Each process

@@ -9,7 +9,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field
 
 from rtgauge.probe.descriptor import TRACE_INSTANCE
-from rtgauge.record.parameters import Parameters
+from rtgauge.record.probe_parameters import Parameters
 from rtgauge.units import NS_PER_S
 from rtgauge.validation import DurationNs, between
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Names the two sides of a record that measured them alternately.
+"""The two sides of a record that measured them alternately, in pairs of runs.
 
 Drift of the machine, and aftereffects of one run on the next, then affect both sides alike. A run of a side
 measures every step of the plan once. All its steps have the same `repeat`: 1 and 2 are the first pair, and
@@ -13,6 +13,14 @@ from rtgauge.record.strict_model import Model
 
 KEY = "alternate"
 """The key in the plan of run.json that holds the two sides."""
+BLOCK = 6
+"""In a block of this many consecutive pairs, each side comes first equally often."""
+DEFAULT_PAIRS = 2 * BLOCK
+"""The most pairs of a gate, or of a test of a tuning, if the user says nothing."""
+MOST_PAIRS = 33 * BLOCK
+"""The most pairs that the user can ask for."""
+PAIRS_PER_EXTRA = 3
+"""One extra pair may be measured for this many, to replace a pair that does not count."""
 
 
 class Alternation(Model):
@@ -44,3 +52,8 @@ def pair_of(repeat: int) -> int:
 def alternation_of(run: Run) -> Alternation | None:
     """Return the sides of a record, or None if it did not alternate. Raises RecordError for damaged sides."""
     return kept_in_plan(run, KEY, Alternation, "which sides it alternates")
+
+
+def most_measured(max_pairs: int) -> int:
+    """Return how many pairs may be measured so that `max_pairs` count."""
+    return max_pairs + max_pairs // PAIRS_PER_EXTRA

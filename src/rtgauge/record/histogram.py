@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The histogram's bins (docs/formats/histogram.md) and the Base64 VLQ numbers of the engine's stream
+"""Histograms, their bins (docs/formats/histogram.md), and the Base64 VLQ numbers of the engine's stream
 (docs/formats/stream.md).
 
 A bin below 200 ns has a single value. From there to 10 s, the width of a bin is at most 1 % of its smallest
@@ -16,6 +16,8 @@ import numpy.typing as npt
 
 from rtgauge.errors import RecordError
 
+Integers = npt.NDArray[np.int64]
+
 # The (first value, width) of each segment in ns. A segment ends where the next one begins.
 SEGMENTS = (
     (0, 1), (200, 2), (500, 5),
@@ -30,7 +32,7 @@ OVERFLOW_NS = 10_000_000_000
 
 _ENDS = (*(first for first, _ in SEGMENTS[1:]), OVERFLOW_NS)
 
-EDGES_NS: npt.NDArray[np.int64] = np.concatenate(
+EDGES_NS: Integers = np.concatenate(
     [
         np.arange(first, end, width, dtype=np.int64)
         for (first, width), end in zip(SEGMENTS, _ENDS, strict=True)
@@ -40,9 +42,37 @@ EDGES_NS: npt.NDArray[np.int64] = np.concatenate(
 """The lower edge of every bin, with the overflow bin last; shape (12101,), ns."""
 
 OVERFLOW_BIN = len(EDGES_NS) - 1
+NO_INTEGERS: Integers = np.empty(0, dtype=np.int64)
 
 
-def bin_of(values_ns: npt.ArrayLike) -> npt.NDArray[np.int64]:
+class Histogram(NamedTuple):
+    """The filled bins (docs/formats/histogram.md) in ascending order, and their counts."""
+
+    bins: Integers
+    counts: Integers
+
+    @property
+    def total(self) -> int:
+        """The number of values in the histogram."""
+        return int(self.counts.sum())
+
+    def plus(self, other: Histogram) -> Histogram:
+        """Return the sum of both histograms."""
+        return add_bins(np.concatenate([self.bins, other.bins]), np.concatenate([self.counts, other.counts]))
+
+
+NO_BINS = Histogram(NO_INTEGERS, NO_INTEGERS)
+
+
+def add_bins(bins: npt.ArrayLike, counts: npt.ArrayLike) -> Histogram:
+    """Return the histogram of these bins and their counts. A bin may occur several times, in any order."""
+    unique, where = np.unique(np.asarray(bins, dtype=np.int64), return_inverse=True)
+    total = np.zeros(len(unique), dtype=np.int64)
+    np.add.at(total, where, np.asarray(counts, dtype=np.int64))
+    return Histogram(unique[total > 0], total[total > 0])
+
+
+def bin_of(values_ns: npt.ArrayLike) -> Integers:
     """Return the bin of each value (ns), in the same shape. Raises ValueError for a negative value."""
     values = np.asarray(values_ns, dtype=np.int64)
     if np.any(values < 0):
@@ -50,17 +80,17 @@ def bin_of(values_ns: npt.ArrayLike) -> npt.NDArray[np.int64]:
     return _bin(values)
 
 
-def signed_bin_of(values_ns: npt.ArrayLike) -> npt.NDArray[np.int64]:
+def signed_bin_of(values_ns: npt.ArrayLike) -> Integers:
     """Return the bin of each value (ns). A negative value gets -b if its magnitude is in bin b."""
     values = np.asarray(values_ns, dtype=np.int64)
     return np.sign(values) * _bin(np.abs(values))
 
 
-def _bin(values: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _bin(values: Integers) -> Integers:
     return np.searchsorted(EDGES_NS, values, side="right").astype(np.int64) - 1
 
 
-def upper_ns(bins: npt.ArrayLike) -> npt.NDArray[np.int64]:
+def upper_ns(bins: npt.ArrayLike) -> Integers:
     """Return the largest value (ns) of each bin; for the overflow bin, its lower edge. Bin -b holds the
     negatives of bin b.
     """
@@ -68,17 +98,17 @@ def upper_ns(bins: npt.ArrayLike) -> npt.NDArray[np.int64]:
     return np.where(index < 0, -_lowest(-index), _highest(index))
 
 
-def lower_ns(bins: npt.ArrayLike) -> npt.NDArray[np.int64]:
+def lower_ns(bins: npt.ArrayLike) -> Integers:
     """Return the smallest value (ns) of each bin; for the negative overflow bin, its edge, an upper bound."""
     index = np.asarray(bins, dtype=np.int64)
     return np.where(index < 0, -_highest(-index), _lowest(index))
 
 
-def _lowest(index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _lowest(index: Integers) -> Integers:
     return EDGES_NS[np.clip(index, 0, OVERFLOW_BIN)]
 
 
-def _highest(index: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
+def _highest(index: Integers) -> Integers:
     return np.where(index >= OVERFLOW_BIN, OVERFLOW_NS, EDGES_NS[np.clip(index + 1, 0, OVERFLOW_BIN)] - 1)
 
 
@@ -96,7 +126,7 @@ class Decoded(NamedTuple):
     """All numbers in one array, and the count of numbers in each text."""
 
     numbers: npt.NDArray[np.int64 | np.int32]
-    lengths: npt.NDArray[np.int64]
+    lengths: Integers
 
 
 def decode(texts: Sequence[str]) -> Decoded:
@@ -131,7 +161,7 @@ def decode(texts: Sequence[str]) -> Decoded:
     return Decoded(values, numbers)
 
 
-def encode_bins(bins: npt.NDArray[np.int64], counts: npt.NDArray[np.int64]) -> str:
+def encode_bins(bins: Integers, counts: Integers) -> str:
     """Encode a window's bins and counts: each bin as its distance from the previous one, then its count."""
     return encode(np.stack([np.diff(bins, prepend=0), counts], axis=1).ravel().tolist())
 

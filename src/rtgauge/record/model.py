@@ -21,7 +21,7 @@ from pydantic import (
 from rtgauge.errors import RecordError
 from rtgauge.record.facts import Calibration, Facts
 from rtgauge.record.marks import Mark, MarkKind, Severity, worst_severity
-from rtgauge.record.parameters import OpenParameters, Parameters, check_clock, check_parameters
+from rtgauge.record.probe_parameters import OpenParameters, Parameters, check_clock, check_parameters
 from rtgauge.record.strict_model import Model
 
 SCHEMA_VERSION = 1

@@ -17,7 +17,7 @@ from rtgauge.input_file import MOST_JSON, parse_json
 from rtgauge.record.facts import Facts
 from rtgauge.record.files import check_name, clean_name
 from rtgauge.record.model import SCHEMA_VERSION, ModelT, Run, RunDocument, Step
-from rtgauge.record.parameters import FROM_A_FILE
+from rtgauge.record.probe_parameters import FROM_A_FILE
 from rtgauge.record.record_folder import RecordFile, RecordFolder, damaged, identity_of
 from rtgauge.record.records_folder import RECORDS
 from rtgauge.units import plural

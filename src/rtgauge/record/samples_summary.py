@@ -23,12 +23,13 @@ import numpy as np
 import numpy.typing as npt
 
 from rtgauge.errors import RecordError
+from rtgauge.record.histogram import Integers
+from rtgauge.record.merged_windows import Moments, merge_moments
 from rtgauge.record.model import Distribution, SeriesSummary, WarmUp
 from rtgauge.record.quantiles import QUANTILES
 from rtgauge.record.record_folder import Source
 from rtgauge.record.samples import CHUNK, SamplesHeader, chunks, pieces, read_header
 from rtgauge.record.summary import EMPTY, nearest_rank, standard_deviation
-from rtgauge.record.windows import Integers, Moments, merge_moments
 from rtgauge.units import NS_PER_S
 
 FINE_BITS = (17, 21)

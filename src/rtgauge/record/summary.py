@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 import numpy.typing as npt
 
-from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, bin_of, upper_ns
+from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, add_bins, bin_of, upper_ns
 from rtgauge.record.marks import MarkKind
+from rtgauge.record.merged_windows import Merged, Moments, merge
 from rtgauge.record.model import Distribution, Mark, SeriesSummary, ThreadCounts, WarmUp
 from rtgauge.record.quantiles import QUANTILES, TITLES
-from rtgauge.record.windows import Merged, Moments, Windows, add_bins, largest, merge
+from rtgauge.record.windows import Windows, largest
 
 if TYPE_CHECKING:
     from rtgauge.record.stream import SeriesLine, Summary

@@ -3,9 +3,10 @@
 
 from __future__ import annotations
 
+from rtgauge.record.merged_windows import merge
 from rtgauge.record.model import RunSegment, SeriesSummary, TaskCounts
 from rtgauge.record.stream import StreamResult
-from rtgauge.record.windows import Windows, merge
+from rtgauge.record.windows import Windows
 
 
 def task_counts(series: list[SeriesSummary], windows: Windows) -> list[TaskCounts]:

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from rtgauge.record.files import whole_file
-from rtgauge.record.windows import NO_WINDOWS, UNKNOWN, Bins, Integers, Windows
+from rtgauge.record.histogram import Integers
+from rtgauge.record.windows import NO_WINDOWS, UNKNOWN, Bins, Windows
 
 if TYPE_CHECKING:
     from rtgauge.record.stream import Window

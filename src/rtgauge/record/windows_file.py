@@ -19,10 +19,10 @@ from polars.io.plugins import register_io_source
 from rtgauge.errors import RecordError
 from rtgauge.input_file import open_regular
 from rtgauge.record.files import for_polars
-from rtgauge.record.histogram import OVERFLOW_BIN, lower_ns, upper_ns
+from rtgauge.record.histogram import OVERFLOW_BIN, Integers, lower_ns, upper_ns
 from rtgauge.record.parquet_check import check_parquet
 from rtgauge.record.record_folder import RecordFile, damaged
-from rtgauge.record.windows import HISTOGRAMS, INTEGERS, UNKNOWN, Bins, Integers, Windows
+from rtgauge.record.windows import HISTOGRAMS, INTEGERS, UNKNOWN, Bins, Windows
 
 SCHEMA = {
     "series": pl.UInt32,

@@ -9,17 +9,17 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from rtgauge.probe.registry import probe_of
+from rtgauge.probe.probe_registry import probe_of
 from rtgauge.record.model import PART as PART_OF_PROGRAM
 from rtgauge.record.model import Distribution, Mark, SeriesSummary, Step, Verdict, VerdictWord
 from rtgauge.record.quantiles import times_longer
 from rtgauge.record.watched_loop import loops_of
 from rtgauge.report.record_view import Condition, RecordView, has_distribution, quantity_of, series_name
+from rtgauge.report.step_tables import missed_cell
 from rtgauge.report.table import PART, Cell, Column, Table, Tone
-from rtgauge.report.tables import missed_cell
 from rtgauge.report.text import NONE, whole
 from rtgauge.units import format_bound, format_time
-from rtgauge.verdict.answer import late_share, missing_words
+from rtgauge.verdict.answer_words import late_share, missing_words
 from rtgauge.verdict.decision import judged_series
 from rtgauge.verdict.exit_status import worst
 

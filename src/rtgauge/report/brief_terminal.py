@@ -11,15 +11,15 @@ from rich.segment import Segments
 from rich.text import Text
 
 from rtgauge.errors import RecordError
-from rtgauge.probe.registry import probe_of
+from rtgauge.probe.probe_registry import probe_of
 from rtgauge.record.marks import is_doubt
 from rtgauge.record.model import Severity
 from rtgauge.record.reader import BLOCKS, WINDOWS
-from rtgauge.report.conclusion import cross_check_lines, repeat_lines
+from rtgauge.report.labelled_lines import labelled, prose_width
 from rtgauge.report.marks import GatheredMark, gathered_marks
 from rtgauge.report.method import cokernel_lines
 from rtgauge.report.presenter import own_lines, presenters
-from rtgauge.report.prose import labelled, prose_width
+from rtgauge.report.record_conclusion import cross_check_lines, repeat_lines
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Table
 from rtgauge.report.terminal_table import fitted, rich_table

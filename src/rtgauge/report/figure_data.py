@@ -12,10 +12,11 @@ from typing import Generic, NamedTuple, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from rtgauge.record.histogram import OVERFLOW_BIN, lower_ns, upper_ns
+from rtgauge.record.histogram import NO_BINS, OVERFLOW_BIN, Histogram, Integers, lower_ns, upper_ns
+from rtgauge.record.merged_windows import merge
 from rtgauge.record.model import Step
 from rtgauge.record.reader import Record
-from rtgauge.record.windows import NO_BINS, UNKNOWN, Histogram, Integers, Windows, merge
+from rtgauge.record.windows import UNKNOWN, Windows
 from rtgauge.report.record_view import (
     Condition,
     RecordView,

@@ -4,11 +4,11 @@
 from __future__ import annotations
 
 from rtgauge.record.reader import Record
-from rtgauge.report.compare.page import AnswerBox, ComparisonChapter, Tone, html
-from rtgauge.report.conclusion import exposure_text
+from rtgauge.report.compare.comparison_page import AnswerBox, ComparisonChapter, Tone, html
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.factors import factor_axis
 from rtgauge.report.figures.vega import Figure
+from rtgauge.report.record_conclusion import exposure_text
 from rtgauge.report.table import Column, Table, numbers, ranked, texts
 from rtgauge.report.text import NONE, printable
 from rtgauge.units import format_change, format_changes, format_count, format_time, plural

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from rtgauge.record.model import Step, TableLine
 from rtgauge.report.table import Column, Table, numbers, ranked
 from rtgauge.report.text import NONE, whole
-from rtgauge.system.changes import IPIS, RESCHEDULING
 from rtgauge.system.cpu_counters import CpuWork, cpu_frequencies, cpu_work, why_slower
+from rtgauge.system.step_changes import IPIS, RESCHEDULING
 from rtgauge.units import plural
 
 MOST_CPUS = 16

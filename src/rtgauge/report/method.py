@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 
-from rtgauge.probe.registry import PROBES
+from rtgauge.probe.probe_registry import PROBES
 from rtgauge.record.facts import Calibration
 from rtgauge.record.model import COKERNELS, Step, StepKey
 from rtgauge.report.record_view import RecordView

@@ -18,7 +18,7 @@ from rich.console import Console
 from rtgauge import extension
 from rtgauge.analysis.spikes import step_words
 from rtgauge.known_extensions import from_where
-from rtgauge.probe.registry import probe_of
+from rtgauge.probe.probe_registry import probe_of
 from rtgauge.record.model import Step
 from rtgauge.record.reader import Record
 from rtgauge.report.figures.vega import Figure

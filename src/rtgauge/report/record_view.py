@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
-from rtgauge.probe.registry import DEFAULT, PROBES, probe_of, requirement_metrics
+from rtgauge.probe.probe_registry import DEFAULT, PROBES, probe_of, requirement_metrics
 from rtgauge.record.model import COKERNELS, SeriesSummary, Severity, Step, StepKey, worst_severity
 from rtgauge.record.reader import Record
 from rtgauge.report.text import quantity, words

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.padding import Padding
 from rich.text import Text
 
-from rtgauge.report.prose import prose_width
+from rtgauge.report.labelled_lines import prose_width
 from rtgauge.report.table import PART, Column, Table, marks_of, tone_of
 from rtgauge.report.text import printable
 

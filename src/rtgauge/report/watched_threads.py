@@ -20,8 +20,8 @@ from rtgauge.report.figures.exceedance import corner_note, named_chart
 from rtgauge.report.figures.vega import Figure
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.record_view import RecordView
+from rtgauge.report.step_tables import series_table
 from rtgauge.report.table import Table
-from rtgauge.report.tables import series_table
 from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import capital, us
 from rtgauge.units import format_count, format_share, format_time, plural

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rtgauge.record.histogram import OVERFLOW_BIN, upper_ns
-from rtgauge.record.windows import Histogram, Windows, largest
+from rtgauge.record.histogram import OVERFLOW_BIN, Histogram, upper_ns
+from rtgauge.record.windows import Windows, largest
 
 ROUND = (1, 2, 5)
 MOST_BOUNDS = 5

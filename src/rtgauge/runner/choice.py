@@ -14,8 +14,8 @@ from dataclasses import dataclass, field, replace
 from typing import Literal, NamedTuple
 
 from rtgauge.errors import EXIT_INPUT, MeasureError, RtgaugeError
-from rtgauge.load import registry as loads
-from rtgauge.probe import registry as probes
+from rtgauge.load import load_registry as loads
+from rtgauge.probe import probe_registry as probes
 from rtgauge.record.facts import RealTimeCore
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import COKERNELS, LeftOut, Mark, StepKey
@@ -26,10 +26,10 @@ from rtgauge.runner.engine import arm, as_exception, check_engine_starts
 from rtgauge.runner.scope import in_deployment, with_modules
 from rtgauge.runner.step import SINGLE_ENGINE, measurer_of
 from rtgauge.system.deployment.apply import Refused
-from rtgauge.system.kernel_modules import NoModules
+from rtgauge.system.loadable_modules import NoModules
 from rtgauge.system.runtime import runtimes
 from rtgauge.target.address import LOCAL
-from rtgauge.target.target import Target
+from rtgauge.target.target_protocol import Target
 from rtgauge.units import format_cpu_list, plural
 
 BY_OTHERS = ("cpu-offline", "cpu-not-allowed")

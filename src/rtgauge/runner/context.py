@@ -18,14 +18,14 @@ from typing_extensions import TypedDict
 
 from rtgauge.errors import EXIT_INPUT, EXIT_INTERRUPTED, MeasureError, RtgaugeError
 from rtgauge.load.lifecycle import KeptLoad, RunningLoad
-from rtgauge.probe import registry as probes
+from rtgauge.probe import probe_registry as probes
 from rtgauge.record.facts import Calibration, Facts
 from rtgauge.record.model import LeftOut, Step, StepKey
 from rtgauge.record.stream import Frame, SeriesLine, Window
 from rtgauge.system.deployment.apply import Applied
 from rtgauge.system.priorities import Controller
 from rtgauge.target.file_batch import Files
-from rtgauge.target.target import FolderName, Guarded, ProgramPlace, Target
+from rtgauge.target.target_protocol import FolderName, Guarded, ProgramPlace, Target
 
 SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

@@ -25,7 +25,7 @@ from rtgauge.system.deployment.definition import (
 from rtgauge.system.deployment.machine_state import Machine
 from rtgauge.target.file_batch import cpu_list
 from rtgauge.target.open_target import console
-from rtgauge.target.target import Target
+from rtgauge.target.target_protocol import Target
 from rtgauge.units import name_cpus, parse_cpu_list
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from rtgauge.errors import EXIT_INPUT, InputError, MeasureError, RecordError
-from rtgauge.probe import registry as probes
+from rtgauge.probe import probe_registry as probes
 from rtgauge.record.files import clear_errors, write_whole
 from rtgauge.record.model import COKERNELS
 from rtgauge.record.moments import MomentWriter
@@ -30,7 +30,7 @@ from rtgauge.runner.context import NotHere, NotOnCokernel, StepContext, StepInPr
 from rtgauge.system.refusal import explain
 from rtgauge.system.runtime import runtime_of
 from rtgauge.target.address import LOCAL
-from rtgauge.target.target import Guarded, Target
+from rtgauge.target.target_protocol import Guarded, Target
 from rtgauge.units import NS_PER_S
 
 LOADING = "error while loading shared libraries: "

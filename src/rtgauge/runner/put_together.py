@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from rtgauge.errors import MeasureError
-from rtgauge.probe import registry as probes
-from rtgauge.probe.registry import AnyProbe
+from rtgauge.probe import probe_registry as probes
+from rtgauge.probe.probe_registry import AnyProbe
 from rtgauge.record.facts import Facts
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import (
@@ -29,12 +29,12 @@ from rtgauge.record.task_counts import run_segments, task_counts
 from rtgauge.record.watched_loop import loops_of
 from rtgauge.record.windows import Windows, largest, least
 from rtgauge.runner.context import Abandoned, StepInProgress, now_utc
-from rtgauge.system.changes import marks as change_marks
 from rtgauge.system.cpu_counters import frequency_marks
 from rtgauge.system.runtime import runtime_of
 from rtgauge.system.scheduling import throttled
+from rtgauge.system.step_changes import marks as change_marks
 from rtgauge.target.engine_path import engine_hash
-from rtgauge.target.target import Guarded, Target
+from rtgauge.target.target_protocol import Guarded, Target
 from rtgauge.units import plural
 
 DIED = "died"

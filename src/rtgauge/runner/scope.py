@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from rtgauge.errors import MeasureError
-from rtgauge.probe import registry as probes
+from rtgauge.probe import probe_registry as probes
 from rtgauge.probe.descriptor import TRACE_INSTANCE
 from rtgauge.probe.explain_parameters import EXPLAIN_INSTANCE, is_explained
 from rtgauge.record.facts import Facts
@@ -22,12 +22,12 @@ from rtgauge.runner.deployments import nothing_set
 from rtgauge.system.deployment.apply import WHY, Applied, Refused, apply_actions, put_back
 from rtgauge.system.deployment.definition import AS_IS
 from rtgauge.system.deployment.stages import Setting, Write
-from rtgauge.system.kernel_modules import OWN_HELP, ModuleKernel, NoModules, refusal
+from rtgauge.system.loadable_modules import OWN_HELP, ModuleKernel, NoModules, refusal
 from rtgauge.system.priorities import CONTROLLER_PATHS, LINE_NAMES, controller_actions, line_actions
 from rtgauge.system.program_symbols import own_place, place_on
 from rtgauge.system.runtime import runtime_of
 from rtgauge.target.ssh_errors import ConnectionBroken
-from rtgauge.target.target import Target
+from rtgauge.target.target_protocol import Target
 
 MAX_PRIORITY = 99
 TIMERLAT_SETTINGS = (

@@ -17,9 +17,9 @@ from typing import Protocol, Self, cast, runtime_checkable
 from rtgauge import extension
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.known_extensions import from_where
-from rtgauge.load import registry as loads
+from rtgauge.load import load_registry as loads
 from rtgauge.load.lifecycle import EMULATED_READY_S, READY_S, RunningLoad
-from rtgauge.probe import registry as probes
+from rtgauge.probe import probe_registry as probes
 from rtgauge.record.model import LeftOut, LoadReport, Step, StepKey
 from rtgauge.runner.context import (
     Abandoned,
@@ -35,10 +35,10 @@ from rtgauge.runner.context import (
 from rtgauge.runner.engine import STREAM, EngineStream, arm_trial, follow, start_engine
 from rtgauge.runner.put_together import EndedStep, EngineMeasurement, MeasurerResult, StepResult
 from rtgauge.runner.scope import in_deployment, with_deployment
-from rtgauge.system.changes import CHANGE_PATHS, changes
+from rtgauge.system.step_changes import CHANGE_PATHS, changes
 from rtgauge.target.file_batch import Files
 from rtgauge.target.ssh_errors import ConnectionBroken
-from rtgauge.target.target import Guarded, Target
+from rtgauge.target.target_protocol import Guarded, Target
 from rtgauge.units import NS_PER_S
 
 

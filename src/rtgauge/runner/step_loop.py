@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from rtgauge.errors import SilentError
-from rtgauge.probe import registry as probes
+from rtgauge.probe import probe_registry as probes
 from rtgauge.record.alternation import alternation_of
 from rtgauge.record.facts import Facts
 from rtgauge.record.files import clean_name

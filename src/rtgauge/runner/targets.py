@@ -14,8 +14,8 @@ from types import TracebackType
 from typing import Self, cast
 
 from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError, RtgaugeError
-from rtgauge.plan.plan import Plan
-from rtgauge.probe import registry as probes
+from rtgauge.plan.make_plan import Plan
+from rtgauge.probe import probe_registry as probes
 from rtgauge.probe.descriptor import normalise
 from rtgauge.record.facts import Calibration, Facts
 from rtgauge.record.marks import MarkKind
@@ -40,13 +40,13 @@ from rtgauge.runner.context import (
 from rtgauge.runner.deployments import LiveDeployments
 from rtgauge.runner.engine import LAST_WORDS_S, SILENCE_S
 from rtgauge.runner.scope import with_cokernels
-from rtgauge.system.deployment.auditor import auditor
+from rtgauge.system.collect_facts import facts_by
 from rtgauge.system.deployment.definition import AS_IS
-from rtgauge.system.facts import facts_by
+from rtgauge.system.deployment.extension_auditor import auditor
 from rtgauge.target.kind import NotUpError, guest_kind, name_in_scheme
 from rtgauge.target.open_target import TargetOpener, console
 from rtgauge.target.ssh_errors import ConnectionBroken
-from rtgauge.target.target import Target
+from rtgauge.target.target_protocol import Target
 
 READINGS, FEWER_READINGS = 100_000, 1_000
 """How often each clock is read for its calibration.

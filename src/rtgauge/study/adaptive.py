@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Protocol
 
-from rtgauge.plan.plan import Overrides, Plan
+from rtgauge.plan.make_plan import Overrides, Plan
 from rtgauge.plan.study_state import StudyState, with_study
 from rtgauge.record.model import StepKey
 from rtgauge.record.reader import Record
@@ -20,7 +20,7 @@ class Study(Protocol):
     name: str
     description: str
     measured_by: str | None
-    """`module:function`, an rtgauge.cli.run.MeasureStudy, if it shows more than its record; else None."""
+    """`module:function`, an rtgauge.cli.run_command.MeasureStudy, if it shows more than its record."""
 
     def begin(self, overrides: Overrides) -> Plan:
         """Return the plan of the first steps. Raises InputError if an override does not fit the study."""

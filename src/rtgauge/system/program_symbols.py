@@ -15,8 +15,8 @@ from typing import Any, BinaryIO, NamedTuple
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.input_file import MIB, json_object, open_regular
-from rtgauge.suggest import nearest
-from rtgauge.target.target import Target
+from rtgauge.nearest_name import nearest
+from rtgauge.target.target_protocol import Target
 
 USDT = "usdt:"
 ENDBR64 = bytes.fromhex("f30f1efa")

@@ -21,7 +21,7 @@ from rtgauge.target.engine_path import cokernel_path
 from rtgauge.target.file_batch import Files
 
 if TYPE_CHECKING:
-    from rtgauge.target.target import Target
+    from rtgauge.target.target_protocol import Target
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.units import NS_PER_S, format_span
 
 if TYPE_CHECKING:
-    from rtgauge.target.target import AtHeld, Target
+    from rtgauge.target.target_protocol import AtHeld, Target
 
 LABEL_BYTES = 256
 """The longest label that the guard accepts, in bytes."""

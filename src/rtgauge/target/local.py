@@ -32,7 +32,7 @@ from rtgauge.target.guard import (
     session_words,
     wait_until_held,
 )
-from rtgauge.target.target import MOST_FETCHED, AtHeld, Completed, ProgramPlace
+from rtgauge.target.target_protocol import MOST_FETCHED, AtHeld, Completed, ProgramPlace
 
 PIPE_BYTES = 1 << 20
 GRACE_S = 2.0

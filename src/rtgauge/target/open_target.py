@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from rtgauge.target.ssh_address import SshAddress
     from rtgauge.target.ssh_connection import SshConnection
     from rtgauge.target.ssh_folder import InstalledEngine
-    from rtgauge.target.target import AtHeld, Target
+    from rtgauge.target.target_protocol import AtHeld, Target
 
 
 def open_target(
@@ -43,7 +43,7 @@ def open_target(
     address = parse_address(name)
     if address is None:
         return LocalTarget(run_id, label, wait_s=wait_s, at_held=at_held)
-    from rtgauge.target.ssh import SshTarget, session_name
+    from rtgauge.target.ssh_target import SshTarget, session_name
 
     return SshTarget(
         located(address),
@@ -107,7 +107,7 @@ def reader(name: str) -> Generator[Reader]:
 
         yield Reader(platform.machine(), read_local)
         return
-    from rtgauge.target.ssh import read_files
+    from rtgauge.target.ssh_target import read_files
 
     with installed_on(address) as (connection, installed):
 

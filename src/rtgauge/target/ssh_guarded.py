@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
     from rtgauge.target.guard import GuardWatch, LeaseKeeper
     from rtgauge.target.ssh_connection import Channel, SshConnection
-    from rtgauge.target.target import ProgramPlace
+    from rtgauge.target.target_protocol import ProgramPlace
 
 ATTACHED = b'{"type":"attach","event":"attached"}\n'
 GONE = 13

@@ -12,15 +12,14 @@ from typing import NamedTuple
 from rtgauge.analysis.confidence import lower_bound
 from rtgauge.analysis.dependent_quantile import too_few_beyond
 from rtgauge.analysis.gate_options import GateOptions
-from rtgauge.probe import registry as probes
-from rtgauge.record.alternation import Alternation, alternation_of, pair_of, side_of
+from rtgauge.probe import probe_registry as probes
+from rtgauge.record.alternation import BLOCK, Alternation, alternation_of, pair_of, side_of
 from rtgauge.record.facts import UNKNOWN
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Distribution, Run, Severity, Step, StepKey
-from rtgauge.record.pairs import BLOCK
 from rtgauge.record.quantiles import field_of, share_of
 from rtgauge.record.reader import Record
-from rtgauge.system.changes import NS_PER_TICK
+from rtgauge.system.step_changes import NS_PER_TICK
 from rtgauge.verdict.decision import judged_series
 from rtgauge.verdict.requirement import Requirement, parse_requirement
 from rtgauge.verdict.violations import count_violations

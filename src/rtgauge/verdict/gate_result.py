@@ -13,7 +13,7 @@ from typing import TypedDict
 import numpy as np
 from pydantic import Field
 
-from rtgauge.analysis import change_words, gate
+from rtgauge.analysis import change_words, gate_test
 from rtgauge.analysis.gate_options import GateOptions, options_of
 from rtgauge.analysis.gate_rate import OF_RATIOS, PairCounts, SideCounts, decide_rate, least_alarm
 from rtgauge.errors import (
@@ -251,7 +251,7 @@ class GateResult(Model):
                 "found": _smallest_detectable(decision, options),
                 "pairs_needed": _needed(decision, options),
                 "violations_needed": _violations_needed(chosen, decision, options),
-                "rarest_shown": gate.rarest_shown(decision.pairs) if decision.pairs else None,
+                "rarest_shown": gate_test.rarest_shown(decision.pairs) if decision.pairs else None,
                 "largest_ns": _largest_ns(chosen.counted[: decision.pairs]),
                 "exposure": _exposure(record, chosen, options, alternation),
             }
@@ -281,7 +281,7 @@ class GateResult(Model):
         return self.quantile if self.require is None else self.require
 
 
-def _decide(series: GateSeries, options: GateOptions) -> gate.Decision:
+def _decide(series: GateSeries, options: GateOptions) -> gate_test.Decision:
     plan: _Plan = {
         "larger_than": options.larger_than,
         "max_pairs": options.max_pairs,
@@ -289,7 +289,7 @@ def _decide(series: GateSeries, options: GateOptions) -> gate.Decision:
         "before": options.extended_from,
     }
     if options.require is None:
-        return gate.decide([pair.log_ratio for pair in series.counted], **plan)
+        return gate_test.decide([pair.log_ratio for pair in series.counted], **plan)
     return decide_rate(_counts(series.counted), **plan)
 
 
@@ -358,24 +358,24 @@ def _figures(series: GateSeries, options: GateOptions) -> list[PairFigures]:
     ]
 
 
-def _smallest_detectable(decision: gate.Decision, options: GateOptions) -> float | None:
-    if decision.spread is None or decision.pairs < gate.BLOCK:
+def _smallest_detectable(decision: gate_test.Decision, options: GateOptions) -> float | None:
+    if decision.spread is None or decision.pairs < gate_test.BLOCK:
         return None
-    return gate.detectable(decision.spread, decision.pairs, _error(options))
+    return gate_test.detectable(decision.spread, decision.pairs, _error(options))
 
 
-def _needed(decision: gate.Decision, options: GateOptions) -> int | None:
+def _needed(decision: gate_test.Decision, options: GateOptions) -> int | None:
     if decision.spread is None:
         return None
-    return gate.pairs_needed(decision.spread, options.larger_than, _error(options))
+    return gate_test.pairs_needed(decision.spread, options.larger_than, _error(options))
 
 
 def _error(options: GateOptions) -> float:
-    return gate.ALARM if options.require is None else OF_RATIOS
+    return gate_test.ALARM if options.require is None else OF_RATIOS
 
 
-def _violations_needed(series: GateSeries, decision: gate.Decision, options: GateOptions) -> int | None:
-    if options.require is None or decision.pairs < gate.BLOCK:
+def _violations_needed(series: GateSeries, decision: gate_test.Decision, options: GateOptions) -> int | None:
+    if options.require is None or decision.pairs < gate_test.BLOCK:
         return None
     return least_alarm(
         _counts(series.counted[: decision.pairs]), max_pairs=options.max_pairs, before=options.extended_from
@@ -419,12 +419,12 @@ class _Own:
     fails: bool = False
 
 
-def _own(record: Record, series: GateSeries, decision: gate.Decision, options: GateOptions) -> _Own:
+def _own(record: Record, series: GateSeries, decision: gate_test.Decision, options: GateOptions) -> _Own:
     """Return whether the candidate meets or certainly fails the requirement. It meets it if each of its runs
     does, and their upper bound. It meets hardness 100 % by a large sample without a violation, and fails it
     by one.
     """
-    if options.require is None or decision.pairs < gate.BLOCK:
+    if options.require is None or decision.pairs < gate_test.BLOCK:
         return _Own()
     requirement = parse_requirement(options.require)
     evidence = [each.evidence for _, each in _judged(record, series.steps[1], requirement)]
@@ -434,12 +434,12 @@ def _own(record: Record, series: GateSeries, decision: gate.Decision, options: G
         return _Own()
     certain, possible, every = counts.T
     if not requirement.allowed:
-        enough = decision.outcome is gate.Outcome.CANNOT_TELL and every.sum() >= LEAST_FOR_EVERY
+        enough = decision.outcome is gate_test.Outcome.CANNOT_TELL and every.sum() >= LEAST_FOR_EVERY
         return _Own(meets=enough and not possible.any(), fails=bool(certain.any()))
     side = SideCounts(certain, possible, np.array([pair.variances[1] for pair in series.counted]), every)
-    level = gate.OVERLOOK / len(gate.looks(options.max_pairs, options.extended_from))
+    level = gate_test.OVERLOOK / len(gate_test.looks(options.max_pairs, options.extended_from))
     return _Own(
-        meets=len(evidence) >= gate.first_pass(options.max_pairs, options.rare, options.extended_from)
+        meets=len(evidence) >= gate_test.first_pass(options.max_pairs, options.rare, options.extended_from)
         and side.meets(float(requirement.allowed), 1 - level),
         fails=side.share_at_least(float(requirement.confidence)) > requirement.allowed,
     )
@@ -460,7 +460,7 @@ def _under(series: str) -> str:
 
 
 def _change_text(
-    result: GateResult, series: GateSeries, decision: gate.Decision, options: GateOptions
+    result: GateResult, series: GateSeries, decision: gate_test.Decision, options: GateOptions
 ) -> str:
     """Return the candidate's change: "policy=other: p99 under idle 18 times as large (95 %: 5.0 to 68 times),
     in 6 of 6 pairs".
@@ -471,7 +471,7 @@ def _change_text(
         series_text = f"{result.candidate}: {options.quantile} {_under(series.name)}"
         in_pairs = (
             f"in {larger} of {plural(len(pairs), 'pair')}"
-            if decision.outcome is gate.Outcome.WORSE
+            if decision.outcome is gate_test.Outcome.WORSE
             else f"in {plural(len(pairs), 'pair')}"
         )
         if decision.low is None or decision.high is None:
@@ -490,7 +490,7 @@ def _change_text(
 
 
 def _values(
-    result: GateResult, series: GateSeries, decision: gate.Decision, options: GateOptions
+    result: GateResult, series: GateSeries, decision: gate_test.Decision, options: GateOptions
 ) -> str | None:
     """Return both sides' values: "policy=fifo 650 us -> policy=other 9.70 ms"."""
     if options.require is not None:
@@ -506,40 +506,40 @@ def _concluded(
     result: GateResult,
     record: Record,
     series: GateSeries,
-    decision: gate.Decision,
+    decision: gate_test.Decision,
     options: GateOptions,
     alternation: Alternation,
 ) -> GateResult:
     baseline, candidate = alternation.names
     least_change = format_change(options.larger_than)
     change_text = _change_text(result, series, decision, options)
-    if series.counted and decision.outcome is not gate.Outcome.GO_ON:
+    if series.counted and decision.outcome is not gate_test.Outcome.GO_ON:
         result = result.model_copy(update={"values": _values(result, series, decision, options)})
-    if decision.outcome is gate.Outcome.WORSE:
+    if decision.outcome is gate_test.Outcome.WORSE:
         return result.ending(GateOutcome.WORSE, change_text)
     own = _own(record, series, decision, options)
-    if decision.outcome is gate.Outcome.PASS and own.fails:
+    if decision.outcome is gate_test.Outcome.PASS and own.fails:
         return result.ending(
             GateOutcome.FAILS,
             f"{candidate} fails {parse_requirement(options.require or '')}, although it is not worse than "
             f"{baseline} by {least_change} or more; {change_text.removeprefix(f'{candidate}: ')}",
         )
-    if decision.outcome is gate.Outcome.PASS:
+    if decision.outcome is gate_test.Outcome.PASS:
         return result.ending(
             GateOutcome.NOT_WORSE, f"{change_text}; {candidate} is not worse by {least_change} or more"
         )
     if own.meets:
-        rest = format_share(gate.rarest_shown(decision.pairs), up=True)
+        rest = format_share(gate_test.rarest_shown(decision.pairs), up=True)
         return result.ending(
             GateOutcome.NOT_WORSE,
             f"{candidate}: each of {plural(decision.pairs, 'run')} met {options.require}, so at most {rest} "
             f"of further runs would fail it (99 % confidence); {change_text.removeprefix(f'{candidate}: ')}",
         )
-    if decision.outcome is gate.Outcome.CANNOT_TELL:
+    if decision.outcome is gate_test.Outcome.CANNOT_TELL:
         few = f"{change_text}; these are too few pairs to tell whether {candidate} is worse by {least_change}"
         return result.ending(GateOutcome.CANNOT_TELL, few, next=_larger_gate(record, series, result))
     counted, planned = len(series.counted), len(series.pairs)
-    more = gate.pairs_to_measure(counted, planned, options.max_pairs, options.extended_from)
+    more = gate_test.pairs_to_measure(counted, planned, options.max_pairs, options.extended_from)
     if not more:
         return _too_many_aside(result, record, series, planned)
     return result.ending(
@@ -573,12 +573,12 @@ def _larger_gate(record: Record, series: GateSeries, result: GateResult) -> str:
     """
     spread = None if result.primary is None else result.primary.spread
     duration_ns = next((step.key.parameters.get("duration_ns") for step in series.steps[0]), None)
-    if (spread is not None and result.pairs_needed is None) or result.max_pairs >= gate.MOST_PAIRS:
+    if (spread is not None and result.pairs_needed is None) or result.max_pairs >= gate_test.MOST_PAIRS:
         longer = format_duration(LONGER * duration_ns) if isinstance(duration_ns, int) else "TIME"
         return _command(record, ["--duration", longer])
     needed = result.pairs_needed
     if needed is None or needed <= result.max_pairs:
-        needed = min(2 * result.max_pairs, gate.MOST_PAIRS)
+        needed = min(2 * result.max_pairs, gate_test.MOST_PAIRS)
     return f"rtgauge resume {shlex.quote(str(record.path))} --max-pairs {needed}"
 
 

@@ -11,7 +11,7 @@ from rtgauge.analysis.spikes import Spike, joint_events
 from rtgauge.probe.descriptor import key_names
 from rtgauge.probe.explain_parameters import is_explained
 from rtgauge.probe.notation import options_of
-from rtgauge.probe.registry import DEFAULT, probe_of
+from rtgauge.probe.probe_registry import DEFAULT, probe_of
 from rtgauge.record.facts import Facts
 from rtgauge.record.model import Mark, Run, Step
 from rtgauge.system.deployment.definition import AS_IS

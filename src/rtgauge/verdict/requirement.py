@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 
 from rtgauge.errors import InputError
-from rtgauge.probe.registry import requirement_metrics
-from rtgauge.suggest import nearest
+from rtgauge.nearest_name import nearest
+from rtgauge.probe.probe_registry import requirement_metrics
 from rtgauge.units import format_duration, parse_duration_ns
 
 SETTINGS = ("period", "hardness", "confidence")

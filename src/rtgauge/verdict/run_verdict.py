@@ -14,13 +14,13 @@ from typing import Any, cast
 from rtgauge.analysis.confidence import Counted, activations_needed, design_effect, upper_bound
 from rtgauge.errors import InputError, RecordError
 from rtgauge.extension import imported
-from rtgauge.probe.registry import PROBES, get, preset_of, probe_of
+from rtgauge.probe.probe_registry import PROBES, get, preset_of, probe_of
 from rtgauge.record.alternation import alternation_of
 from rtgauge.record.model import Exposure, Run, Step, StepKey, Verdict, VerdictWord
 from rtgauge.record.reader import Record
 from rtgauge.record.windows import Windows
 from rtgauge.units import NS_PER_S, format_percentage, plural
-from rtgauge.verdict.answer import answer_words
+from rtgauge.verdict.answer_words import answer_words
 from rtgauge.verdict.coverage import condition_of, cpus_left_out, left_out_of, noun_of
 from rtgauge.verdict.decision import MARGIN, interval_remark, judge
 from rtgauge.verdict.exit_status import ORDER, worst

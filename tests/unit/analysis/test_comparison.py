@@ -21,8 +21,8 @@ from rtgauge.analysis.sides import Scope, Side, sides_of
 from rtgauge.cli.main import main
 from rtgauge.cli.record_argument import open_records
 from rtgauge.errors import InputError
+from rtgauge.record.merged_windows import merge
 from rtgauge.record.reader import Record
-from rtgauge.record.windows import merge
 from tests.support.messages import missing
 from tests.support.records import Shape, write_record
 from tests.unit.windows import row, windows_of
@@ -114,7 +114,7 @@ def test_a_lower_bound_is_no_figure(record):
     assert by_quantile["p99"].side_is_at_least
     assert by_quantile["p99"].side_ns == 400_000
     assert by_quantile["p99"].difference_ns is None
-    from rtgauge.report.compare.tables import quantile_grid
+    from rtgauge.report.compare.comparison_tables import quantile_grid
 
     cells = {line[1]: line for line in quantile_grid(result).rows}
     assert cells["p99"][2:5] == ["≥400.0", "5.0", "–"]

@@ -18,8 +18,8 @@ from rtgauge.analysis.sides import sides_of
 from rtgauge.errors import InputError
 from rtgauge.record.facts import Facts, Virtualization
 from rtgauge.record.reader import Record
-from rtgauge.report.compare.page import chapter_of, html
-from rtgauge.report.compare.tables import grids, machines_grids
+from rtgauge.report.compare.comparison_page import chapter_of, html
+from rtgauge.report.compare.comparison_tables import grids, machines_grids
 from rtgauge.report.table import Table
 from rtgauge.report.terminal_table import print_tables
 from rtgauge.runner.step_loop import machine_marks

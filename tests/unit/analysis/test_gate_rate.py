@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import binomtest
 
-from rtgauge.analysis.gate import ALARM, Decision, Outcome, levels
 from rtgauge.analysis.gate_rate import PairCounts, SideCounts, decide_rate, dispersion, least_alarm
+from rtgauge.analysis.gate_test import ALARM, Decision, Outcome, levels
 
 
 def decided(violations: list[tuple[int, int]], *, larger_than: float = 1, max_pairs: int = 12) -> Decision:

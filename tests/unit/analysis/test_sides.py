@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from rtgauge.analysis.sides import sides_of
 from rtgauge.probe.descriptor import normalise
-from rtgauge.probe.registry import PROBES
+from rtgauge.probe.probe_registry import PROBES
 from tests.support.timing import Drawn, Series, record
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ import pytest
 from rtgauge.analysis.dependent_quantile import LEAST_WINDOWS
 from rtgauge.cli.main import main
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INTERRUPTED
-from rtgauge.plan.plan import Overrides, load_plan
+from rtgauge.plan.make_plan import Overrides, load_plan
 from rtgauge.runner.context import Interrupt
 from rtgauge.verdict.decision import interval_remark
 from tests.support.command_line import refused, unanswerable
@@ -27,7 +27,7 @@ from tests.support.patience import PATIENCE_S
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from rtgauge.plan.plan import Plan
+    from rtgauge.plan.make_plan import Plan
 
 
 class WouldMeasure(BaseException):
@@ -40,7 +40,7 @@ def started(plan: Plan, *_: Any, **__: Any) -> None:
 
 @pytest.fixture(autouse=True)
 def nothing_is_measured(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("rtgauge.runner.run.start_run", started)
+    monkeypatch.setattr("rtgauge.runner.measure_run.start_run", started)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +201,7 @@ def test_a_defect_does_not_end_like_an_answer(
     def broken(*_: Any, **__: Any) -> None:
         raise KeyError("there")
 
-    monkeypatch.setattr("rtgauge.runner.run.start_run", broken)
+    monkeypatch.setattr("rtgauge.runner.measure_run.start_run", broken)
     monkeypatch.setattr(sys, "argv", ["rtgauge", "gate", "--baseline", "M", "--candidate", "MI"])
     with pytest.raises(SystemExit) as end:
         main()

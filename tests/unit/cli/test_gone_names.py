@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rtgauge.cli.main import main
+from rtgauge.nearest_name import RENAMED
 from rtgauge.record.marks import mark_kinds
-from rtgauge.suggest import RENAMED
 from rtgauge.validation import GONE_KEYS
 
 if TYPE_CHECKING:

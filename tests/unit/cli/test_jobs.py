@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 import yaml
 
-from rtgauge.cli.options import wait_s
-from rtgauge.plan.plan import Overrides, load_plan
+from rtgauge.cli.shared_options import wait_s
+from rtgauge.plan.make_plan import Overrides, load_plan
 from rtgauge.runner.step_loop import expected_s
 from tests.support.command_line import parse
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from rtgauge.cli.conclusion import status
+from rtgauge.cli.command_end import status
 from rtgauge.record.reader import Record
 from tests.support.records import Shape, write_record
 

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from rtgauge.errors import InputError
-from rtgauge.plan.plan import Overrides, make_plan
+from rtgauge.plan.make_plan import Overrides, make_plan
 from rtgauge.record.model import StepKey
 from rtgauge.runner.choice import refuse_wrong_input
 from rtgauge.target.engine_path import engine_path

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, ClassVar
 import pytest
 
 from rtgauge.errors import MeasureError
-from rtgauge.load import registry
+from rtgauge.load import load_registry
 from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.load.load import Load, LoadContext, PartSpec
 from rtgauge.load.network import VETH_TRIAL
@@ -79,7 +79,7 @@ def run(
 
 def test_idle_starts_nothing(log: Path) -> None:
     target = LocalTarget()
-    report = run(registry.get("idle"), log, target, seconds=0)
+    report = run(load_registry.get("idle"), log, target, seconds=0)
     assert (report.name, report.parts, target.handles) == ("idle", [], [])
     assert report.started_ns is not None
     assert report.warm_ns is not None
@@ -90,7 +90,7 @@ def test_idle_starts_nothing(log: Path) -> None:
 
 def test_cpu(log: Path) -> None:
     needs("stress-ng")
-    (part,) = run(registry.get("cpu"), log, busy="stress-ng").parts
+    (part,) = run(load_registry.get("cpu"), log, busy="stress-ng").parts
     assert part.ended_early is None
     assert part.version is not None
     assert part.reached["cpu_s"] > 0
@@ -101,14 +101,14 @@ def test_cpu(log: Path) -> None:
 
 def test_cache(log: Path) -> None:
     needs("stress-ng")
-    (part,) = run(registry.get("cache"), log, busy="stress-ng").parts
+    (part,) = run(load_registry.get("cache"), log, busy="stress-ng").parts
     assert part.ended_early is None
     assert part.reached["cpu_s"] > 0
 
 
 def test_memory(log: Path) -> None:
     needs("stress-ng")
-    (part,) = run(registry.get("memory"), log).parts
+    (part,) = run(load_registry.get("memory"), log).parts
     assert part.ended_early is None
     given = part.wanted["bytes_given"]
     assert given == pytest.approx(0.7 * 300000 * 1024, rel=0.01)
@@ -118,7 +118,7 @@ def test_memory(log: Path) -> None:
 
 def test_network_over_loopback(log: Path) -> None:
     needs("iperf3")
-    report = run(registry.get("network"), log, LocalTarget(hidden=["unshare"]))
+    report = run(load_registry.get("network"), log, LocalTarget(hidden=["unshare"]))
     (part,) = report.parts
     assert (part.wanted["over"], part.ended_early, part.reached["streams"]) == ("loopback", None, 100)
     assert part.reached["bits_per_second"] > 1_000_000
@@ -135,7 +135,7 @@ def test_network_between_namespaces_leaves_nothing(log: Path) -> None:
     ):
         pytest.skip("network namespaces are not allowed here")
     namespaces = target.run(["ip", "netns", "list"], 5).stdout
-    (part,) = run(registry.get("network"), log, target).parts
+    (part,) = run(load_registry.get("network"), log, target).parts
     assert (part.wanted["over"], part.ended_early, part.reached["streams"]) == ("veth", None, 100)
     assert part.reached["bits_per_second"] > 1_000_000
     assert "rtg-" not in target.run(["ip", "link"], 5).stdout
@@ -158,14 +158,14 @@ def test_network_where_programs_are_busyboxs(
     for name in busybox:
         (tmp_path / name).symlink_to(program)
     monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
-    (part,) = run(registry.get("network"), log).parts
+    (part,) = run(load_registry.get("network"), log).parts
     assert (part.wanted["over"], part.ended_early, part.reached["streams"]) == (over, None, 100)
 
 
 def test_network_that_is_killed_ends_altogether(log: Path) -> None:
     needs("iperf3")
     target = LocalTarget()
-    with RunningLoad.start(target, registry.get("network"), log, expected_s=5) as running:
+    with RunningLoad.start(target, load_registry.get("network"), log, expected_s=5) as running:
         running.wait_warm(0.3)
         # the server is in a session of its own: it ends since its one client is gone
         os.killpg(target.handles[0].pid, signal.SIGKILL)
@@ -179,7 +179,7 @@ def test_network_that_is_killed_ends_altogether(log: Path) -> None:
 
 def test_scheduler(log: Path) -> None:
     needs("hackbench")
-    (part,) = run(registry.get("scheduler"), log, seconds=3).parts
+    (part,) = run(load_registry.get("scheduler"), log, seconds=3).parts
     assert part.ended_early is None
     assert part.reached["rounds"] > 0
     assert part.reached["cpu_s"] > 0

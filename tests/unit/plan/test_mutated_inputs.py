@@ -9,7 +9,7 @@ import tomllib
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from rtgauge.plan.plan import Overrides, make_plan, preset_texts
+from rtgauge.plan.make_plan import Overrides, make_plan, preset_texts
 from tests.support.mutated_document import EXAMPLES, check_taken_or_refused, mutated_document
 
 OVERRIDES = Overrides()

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
 from rtgauge.probe.descriptor import key_names, normalise
-from rtgauge.probe.registry import PROBES
+from rtgauge.probe.probe_registry import PROBES
 
 ROOT = Path(__file__).parents[3]
 VERB = re.compile(r'^PROBE\("([\w-]+)"', re.MULTILINE)

@@ -75,7 +75,7 @@ TOYS = Toys()
 """
 STUDY = """
 from dataclasses import replace
-from rtgauge.plan.plan import make_plan
+from rtgauge.plan.make_plan import make_plan
 
 
 class ToySearch:
@@ -115,7 +115,7 @@ OPTIONS = """
 from dataclasses import dataclass
 from typing import Annotated
 import typer
-from rtgauge.cli.added_options import ShownPart
+from rtgauge.cli.extension_options import ShownPart
 
 
 @dataclass(frozen=True)
@@ -141,7 +141,7 @@ class ToyMarkKind(MarkKindBase):
 COMMAND = "import sys; sys.argv = ['rtgauge', *sys.argv[1:]]; from rtgauge.cli.main import main; main()"
 LOOK = """
 import sys
-from rtgauge.probe.registry import PROBES, get
+from rtgauge.probe.probe_registry import PROBES, get
 from rtgauge.report.presenter import presenters_of
 from rtgauge.errors import InputError
 
@@ -158,11 +158,11 @@ USE = """
 import json, sys
 from pathlib import Path
 from rtgauge.cli.probe_command import _export_files
-from rtgauge.plan.plan import Overrides
+from rtgauge.plan.make_plan import Overrides
 from rtgauge.record.reader import Record
 from rtgauge.report.presenter import presenters
 from rtgauge.report.record_view import RecordView
-from rtgauge.study.registry import adaptive_study
+from rtgauge.study.study_registry import adaptive_study
 from tests.support.records import Shape, write_record
 
 study = adaptive_study("toy-search", Overrides())

@@ -24,9 +24,9 @@ from rtgauge.record.reader import Record
 from rtgauge.record.record_folder import RecordFolder
 from rtgauge.record.samples import SamplesHeader
 from rtgauge.record.writer import RecordWriter
-from rtgauge.report.compare.page import html as comparison_html
-from rtgauge.report.page import render
+from rtgauge.report.compare.comparison_page import html as comparison_html
 from rtgauge.report.page_frame import write_page
+from rtgauge.report.record_page import render
 from tests.support.figures import save_figures
 from tests.support.samples import write_samples
 from tests.unit.records import run, step
@@ -260,7 +260,7 @@ ALLOWED = {
     # Into the step's folder, below the record's descriptor; the writer renames the record itself.
     "record/writer.py",
     "runner/engine.py", "ext/cokernel/autotune.py", "ext/instrument/measurers/instrument_latmon.py",
-    "ext/importers/other_tool.py", "load/lifecycle.py", "target/ssh.py",
+    "ext/importers/other_tool.py", "load/lifecycle.py", "target/ssh_target.py",
     # An unreadable store is moved aside under its own name.
     "ext/store/adding.py",
     # The options of a trace instance, which are files of the kernel.

@@ -13,7 +13,7 @@ from rtgauge.analysis.dependent_quantile import too_few_beyond
 from rtgauge.record.model import Distribution
 from rtgauge.record.quantiles import LEAST_BEYOND, QUANTILES, TITLES, times_longer
 from rtgauge.record.summary import EMPTY
-from rtgauge.report.tables import figure_cells
+from rtgauge.report.step_tables import figure_cells
 from rtgauge.report.text import figure_cell
 
 

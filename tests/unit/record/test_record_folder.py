@@ -24,7 +24,7 @@ from rtgauge.record.reader import Record
 from rtgauge.record.samples import SamplesHeader
 from rtgauge.record.windows_file import table_of, write_windows
 from rtgauge.record.writer import RecordWriter
-from rtgauge.report.page import Drawn
+from rtgauge.report.record_page import Drawn
 from tests.support.figures import save_figures
 from tests.support.samples import write_samples
 from tests.unit.records import run, step

@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtgauge.record.histogram import OVERFLOW_NS, bin_of, upper_ns
+from rtgauge.record.merged_windows import merge_moments
 from rtgauge.record.model import Severity, ThreadCounts
 from rtgauge.record.quantiles import QUANTILES
 from rtgauge.record.summary import nearest_rank, summarise, summarise_step
-from rtgauge.record.windows import NO_WINDOWS, merge_moments
+from rtgauge.record.windows import NO_WINDOWS
 from tests.unit.windows import engine_line, info, row, windows_of
 
 latencies = st.one_of(st.integers(0, 20_000), st.integers(0, 50_000_000), st.integers(0, 2 * OVERFLOW_NS))

@@ -15,9 +15,10 @@ from polars.testing import assert_frame_equal
 from rtgauge.errors import RecordError
 from rtgauge.record import window_table
 from rtgauge.record.histogram import OVERFLOW_BIN, bin_of, encode
+from rtgauge.record.merged_windows import UnplacedGroup, merge
 from rtgauge.record.stream import Window
 from rtgauge.record.window_table import MOST_BLOCKS, WindowTable, block_span, in_blocks
-from rtgauge.record.windows import UnplacedGroup, Windows, merge
+from rtgauge.record.windows import Windows
 from rtgauge.record.windows_file import SCHEMA, check_windows, table_of, windows_of
 
 if TYPE_CHECKING:

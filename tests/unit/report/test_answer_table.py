@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rtgauge.record.model import Mark, Severity, Verdict, VerdictWord
 from rtgauge.report.answer_table import SIGNS, Row, judged_table, what_is_missing
-from rtgauge.verdict.answer import answer_words
+from rtgauge.verdict.answer_words import answer_words
 from tests.unit import records
 
 STEP, _ = records.step([5_000])  # pyright: ignore[reportUnknownMemberType]

@@ -16,7 +16,7 @@ from rtgauge.record.reader import Record
 from rtgauge.record.summary import summarise_step
 from rtgauge.report.answer_table import _each
 from rtgauge.report.brief_terminal import MOST_LINES
-from rtgauge.report.terminal import print_conclusion, print_summary
+from rtgauge.report.terminal_summary import print_conclusion, print_summary
 from rtgauge.units import format_time
 from tests.support.records import Shape, write_record
 from tests.unit.records import step as one_step

@@ -11,10 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtgauge.record.histogram import OVERFLOW_BIN, OVERFLOW_NS, bin_of
+from rtgauge.record.histogram import OVERFLOW_BIN, OVERFLOW_NS, Histogram, bin_of
 from rtgauge.record.reader import Record
 from rtgauge.record.window_table import in_blocks
-from rtgauge.record.windows import Histogram
 from rtgauge.record.windows_file import write_windows
 from rtgauge.report.figure_data import ALL, by_cpu, course, exceedance, outline
 from rtgauge.report.record_view import RecordView, RequiredBound

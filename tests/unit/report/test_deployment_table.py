@@ -9,8 +9,8 @@ import pytest
 
 from rtgauge.record.model import DeploymentReport, SettingMade
 from rtgauge.record.reader import Record
-from rtgauge.report.changes import PUT_BACK, deployment_table
-from rtgauge.report.page import html
+from rtgauge.report.change_tables import PUT_BACK, deployment_table
+from rtgauge.report.record_page import html
 from rtgauge.report.table import tone_of
 from tests.support.messages import missing
 from tests.support.records import Shape, write_record

@@ -17,7 +17,7 @@ from rtgauge.record.reader import Record
 from rtgauge.report.figure_data import Source
 from rtgauge.report.figures.vega import config, cpu_colours
 from rtgauge.report.how_often import how_often
-from rtgauge.report.page import Drawn, figures
+from rtgauge.report.record_page import Drawn, figures
 from rtgauge.report.record_view import RecordView, RequiredBound
 from tests.support.figures import save_figures
 from tests.support.records import Shape, write_record

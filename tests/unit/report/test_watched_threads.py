@@ -12,10 +12,10 @@ from rich.console import Console
 from rtgauge.record.model import Result
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
-from rtgauge.report.conclusion import conclude
 from rtgauge.report.figures.course import named_course
+from rtgauge.report.record_conclusion import conclude
 from rtgauge.report.record_view import RecordView, RequiredBound
-from rtgauge.report.tables import heard_series, series_table
+from rtgauge.report.step_tables import heard_series, series_table
 from rtgauge.report.watched_threads import FIGURES, WATCHED_THREADS
 from tests.support.messages import missing
 from tests.unit.records import run, step

@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 
-from rtgauge.probe import registry
+from rtgauge.probe import probe_registry
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Result, Step
 from rtgauge.runner.put_together import _early_marks, _nothing_marks, _program_marks
@@ -34,7 +34,9 @@ def step(rt: str, *measured: SimpleNamespace, end_reason: str = "duration") -> S
     ],
 )
 def test_the_remedy_fits_what_ended_the_step(end_reason: str, reported: str, unsaid: str) -> None:
-    (mark,) = _nothing_marks(step("linux", series(count=0), end_reason=end_reason), registry.get("wakeup"))
+    (mark,) = _nothing_marks(
+        step("linux", series(count=0), end_reason=end_reason), probe_registry.get("wakeup")
+    )
     assert mark.kind is MarkKind.NOTHING_MEASURED
     assert reported in mark.detail
     assert unsaid not in mark.detail

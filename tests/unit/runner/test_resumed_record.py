@@ -12,8 +12,8 @@ import pytest
 
 import rtgauge
 from rtgauge.errors import InputError
-from rtgauge.runner import run as runner
-from rtgauge.runner.run import RunOptions, resume_run
+from rtgauge.runner import measure_run as runner
+from rtgauge.runner.measure_run import RunOptions, resume_run
 from tests.support.records import Shape, write_record
 
 if TYPE_CHECKING:

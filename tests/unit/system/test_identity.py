@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtgauge.record.facts import Identity
-from rtgauge.system.facts import facts
+from rtgauge.system.collect_facts import facts
 from rtgauge.system.hardware import IDENTITY_PATHS, SOURCES, identity, is_serial
 from rtgauge.target.file_batch import Files
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from rtgauge.record.facts import Facts
 from rtgauge.record.model import Severity, ThreadCounts
-from rtgauge.system.facts import facts
+from rtgauge.system.collect_facts import facts
 from rtgauge.system.scheduling import mechanisms, throttled
 from tests.unit.system.machines import packed, texts
 

@@ -16,14 +16,14 @@ import pytest
 
 from rtgauge.errors import MeasureError, RecordError
 from rtgauge.record.stream import MOST_LINES, MarkLine, StreamResult
-from rtgauge.target import guard, log_bound, ssh, ssh_guarded
+from rtgauge.target import guard, log_bound, ssh_guarded, ssh_target
 from rtgauge.target.address import SshAddress
 from rtgauge.target.file_batch import Files
 from rtgauge.target.guard import GuardWatch, LeaseKeeper, guard_gone, wait_until_held
-from rtgauge.target.ssh import SshTarget, read_files
 from rtgauge.target.ssh_connection import Channel, SshConnection
 from rtgauge.target.ssh_errors import ConnectionBroken
 from rtgauge.target.ssh_guarded import ATTACHED, SshGuarded
+from rtgauge.target.ssh_target import SshTarget, read_files
 
 
 class Here(SshConnection):
@@ -229,8 +229,8 @@ class Fetching(SshTarget):
 def test_a_file_without_end_is_not_fetched(connection, monkeypatch, tmp_path, script, error, expected_text):
     target = Fetching(connection, script)
     target._folders[tmp_path] = "/nowhere"
-    monkeypatch.setattr(ssh, "GIVE", script)
-    monkeypatch.setattr(ssh, "PATIENCE_S", 0.3)
+    monkeypatch.setattr(ssh_target, "GIVE", script)
+    monkeypatch.setattr(ssh_target, "PATIENCE_S", 0.3)
     with pytest.raises(error, match=expected_text):
         target.fetch(tmp_path, 1 << 20)
     assert list(tmp_path.iterdir()) == []

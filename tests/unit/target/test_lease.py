@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from rtgauge.plan.plan import Overrides, make_plan
-from rtgauge.runner.run import RunOptions, lease_of
+from rtgauge.plan.make_plan import Overrides, make_plan
+from rtgauge.runner.measure_run import RunOptions, lease_of
 from rtgauge.target.guard import LEASE_NS
 
 S, MIN = 10**9, 60 * 10**9

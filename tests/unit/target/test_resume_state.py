@@ -15,9 +15,9 @@ from hypothesis import strategies as st
 
 from rtgauge.runner.context import program_folders, read_step_state
 from rtgauge.target import ssh_folder
-from rtgauge.target.ssh import SshSession, session_name
 from rtgauge.target.ssh_connection import CommandOutput
 from rtgauge.target.ssh_folder import find_again
+from rtgauge.target.ssh_target import SshSession, session_name
 from tests.unit.records import step
 
 SESSION = {"run_id": "r", "boot_id": "b", "lease_ns": 10}

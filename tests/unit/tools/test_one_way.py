@@ -26,7 +26,7 @@ def checked(tool: str, file: str, text: str, folder: Path) -> subprocess.Complet
     [
         ("import_module('rtgauge.record.writer')", None),
         ("import_module('rtgauge.units')", None),
-        ("x = 'rtgauge.report.page'", "record may not name a module of report"),
+        ("x = 'rtgauge.report.record_page'", "record may not name a module of report"),
         ("x = 'rtgauge.explain.page/explained.html.j2'", "record may not name a module of explain"),
         ("x = Probe(presenter='rtgauge.report.timerlat:TIMERLAT')", "record may not name a module of report"),
         ("x = f'rtgauge.cli.{name}'", "record may not name a module of cli"),

@@ -14,10 +14,10 @@ from rtgauge.cli.main import app
 from rtgauge.probe.descriptor import key_names, normalise
 from rtgauge.probe.notation import SAMPLES
 from rtgauge.probe.notation import options_of as written_options
-from rtgauge.probe.registry import PROBES
+from rtgauge.probe.probe_registry import PROBES
 from rtgauge.record.facts import Facts
 from rtgauge.record.model import LeftOut, Result, Severity
-from rtgauge.record.parameters import Parameters
+from rtgauge.record.probe_parameters import Parameters
 from rtgauge.verdict.next_step import Blame, NextStep, PastRun
 from rtgauge.verdict.requirement import parse_requirement
 from tests.unit.records import mark, run, step

@@ -10,7 +10,7 @@ import pytest
 
 from rtgauge.record.model import Exposure
 from rtgauge.record.reader import Record
-from rtgauge.report.conclusion import conclude, exposure_text
+from rtgauge.report.record_conclusion import conclude, exposure_text
 from rtgauge.report.record_view import RecordView
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge.verdict.run_verdict import judge_run

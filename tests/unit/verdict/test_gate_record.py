@@ -18,14 +18,14 @@ from rtgauge.cli.main import main
 from rtgauge.errors import InputError
 from rtgauge.explain.analysis.new_culprits import new_culprits
 from rtgauge.exporters.gate_junit import gate_junit
-from rtgauge.plan.plan import Overrides
+from rtgauge.plan.make_plan import Overrides
 from rtgauge.record.alternation import Alternation, pair_of
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Changes, LeftOut
 from rtgauge.record.reader import Record
 from rtgauge.report.gate_report import markdown, page, pairs_table
-from rtgauge.study.gate import gate_plan, next_pairs, with_more_pairs
-from rtgauge.system.changes import NS_PER_TICK
+from rtgauge.study.gate_study import gate_plan, next_pairs, with_more_pairs
+from rtgauge.system.step_changes import NS_PER_TICK
 from rtgauge.verdict.gate_pairs import STEAL_LEVEL, taken_alike
 from rtgauge.verdict.gate_result import GateOutcome, GateResult
 from rtgauge.verdict.known_changes import KnownChanges

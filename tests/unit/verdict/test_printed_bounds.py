@@ -10,13 +10,13 @@ import numpy as np
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from rtgauge.analysis import gate
+from rtgauge.analysis import gate_test
 from rtgauge.analysis.comparison import ComparisonOptions, quantile_differences
 from rtgauge.analysis.confidence import Counted, design_effect, lower_bound, range_coverage, upper_bound
 from rtgauge.analysis.gate_rate import PairCounts, decide_rate
 from rtgauge.analysis.median_of_runs import median_interval
 from rtgauge.record.explain_report import paired_cost
-from rtgauge.report.conclusion import exposure_text
+from rtgauge.report.record_conclusion import exposure_text
 from rtgauge.units import format_share, round_up
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.requirement import Requirement
@@ -117,7 +117,7 @@ def test_differences_of_a_comparison(runs_of_side: list[np.ndarray], runs_of_bas
 @settings(max_examples=60, deadline=None)
 @given(st.lists(st.floats(-3, 3), min_size=2, max_size=24), st.booleans())
 def test_gate_and_tune(log_ratios: list[float], one_error: bool):
-    decision = gate.decide(log_ratios, larger_than=0.1, max_pairs=24, same_error=one_error)
+    decision = gate_test.decide(log_ratios, larger_than=0.1, max_pairs=24, same_error=one_error)
     assert decision.low is not None
     assert decision.high is not None
     assert decision.low <= decision.change <= decision.high

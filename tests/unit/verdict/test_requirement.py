@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
-from rtgauge.probe.registry import requirement_metrics
+from rtgauge.probe.probe_registry import requirement_metrics
 from rtgauge.verdict.requirement import Requirement, parse_requirement
 
 MS = 1_000_000

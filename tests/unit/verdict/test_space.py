@@ -11,7 +11,7 @@ from rtgauge.analysis.baselines import pairs
 from rtgauge.analysis.sides import sides_of
 from rtgauge.errors import InputError
 from rtgauge.probe.descriptor import TRACE_INSTANCE, normalise
-from rtgauge.probe.registry import PROBES
+from rtgauge.probe.probe_registry import PROBES
 from rtgauge.record.model import Result
 from rtgauge.report.method import method_words
 from rtgauge.report.presenter import step_lines

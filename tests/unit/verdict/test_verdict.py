@@ -12,7 +12,7 @@ from rtgauge.record.facts import Facts
 from rtgauge.record.model import LeftOut, Severity, VerdictWord
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
-from rtgauge.verdict.answer import answer_words
+from rtgauge.verdict.answer_words import answer_words
 from rtgauge.verdict.decision import LEAST_FOR_EVERY, judge
 from rtgauge.verdict.exit_status import exit_status, worst
 from rtgauge.verdict.next_step import PastRun

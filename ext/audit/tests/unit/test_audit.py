@@ -26,7 +26,7 @@ from ext.audit.tests.unit.worlds import World
 from rtgauge.errors import InputError
 from rtgauge.record.facts import Facts
 from rtgauge.system import kernel
-from rtgauge.system.facts import fact_paths, facts
+from rtgauge.system.collect_facts import fact_paths, facts
 from rtgauge.target.file_batch import Files, glob_pattern
 from rtgauge_ext.audit import rules
 from rtgauge_ext.audit.audit import AuditDocument, audit, exit_status

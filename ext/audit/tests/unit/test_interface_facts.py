@@ -14,9 +14,9 @@ from tests.unit.system import machines
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.record.facts import NetworkInterface
+from rtgauge.system.collect_facts import facts
 from rtgauge.system.deployment.definition import parse_deployment
 from rtgauge.system.deployment.machine_state import Machine
-from rtgauge.system.facts import facts
 from rtgauge.target.file_batch import Files
 from rtgauge_ext.audit import interface_facts as network
 from rtgauge_ext.audit.audit import Finding, audit

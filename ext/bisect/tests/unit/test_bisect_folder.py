@@ -12,11 +12,11 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.support.messages import missing
 
-from rtgauge.analysis.gate import Decision, Outcome
 from rtgauge.analysis.gate_options import GateOptions
+from rtgauge.analysis.gate_test import Decision, Outcome
 from rtgauge.cli.main import main
 from rtgauge.errors import InputError, RecordError, RtgaugeError
-from rtgauge.plan.plan import Overrides
+from rtgauge.plan.make_plan import Overrides
 from rtgauge_ext.bisect.bisect_search import (
     LOG,
     STATE,

@@ -16,7 +16,7 @@ from tests.support.messages import missing
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.probe.descriptor import normalise
-from rtgauge.probe.registry import PROBES
+from rtgauge.probe.probe_registry import PROBES
 from rtgauge.record.model import LoadReport, Run, Step, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.summary import summarise_step

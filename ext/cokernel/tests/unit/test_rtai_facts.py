@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from tests.unit.system import machines
 
-from rtgauge.system.facts import facts
+from rtgauge.system.collect_facts import facts
 from rtgauge_ext.cokernel import rtai_facts
 
 CAPTURED = Path(__file__).parents[1] / "data"

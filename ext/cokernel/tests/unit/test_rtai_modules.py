@@ -11,10 +11,10 @@ from tests.support.kernel_board import PLAIN, Board
 
 from rtgauge.errors import InputError
 from rtgauge.probe.descriptor import normalise
-from rtgauge.probe.registry import PROBES
+from rtgauge.probe.probe_registry import PROBES
 from rtgauge.record.facts import Facts, Kernel, RealTimeCore, RtaiCalibration
-from rtgauge.system.kernel_modules import NoModules
-from rtgauge.target.target import Completed
+from rtgauge.system.loadable_modules import NoModules
+from rtgauge.target.target_protocol import Completed
 from rtgauge_ext.cokernel.rtai_modules import CONFIG, TimerLead, calibration_for, check_loaded, rtai_modules
 
 FILES = ["Module.symvers", "rtai_hal.ko", "rtai_sched.ko", "rtai_math.ko"]

@@ -13,9 +13,9 @@ import pytest
 from tests.support.local_target import LocalTarget
 
 from rtgauge.errors import InputError, MeasureError
-from rtgauge.plan.plan import Overrides, load_plan
+from rtgauge.plan.make_plan import Overrides, load_plan
 from rtgauge.probe.descriptor import normalise
-from rtgauge.probe.registry import PROBES
+from rtgauge.probe.probe_registry import PROBES
 from rtgauge.record.facts import Facts, Kernel, RealTimeCore
 from rtgauge.record.model import Mark, StepKey
 from rtgauge.runner import choice, scope
@@ -27,7 +27,7 @@ from rtgauge.target.file_batch import Files
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from rtgauge.target.target import Target
+    from rtgauge.target.target_protocol import Target
 
 CAPTURED = Path(__file__).parents[1] / "data"
 ON_COBALT = (

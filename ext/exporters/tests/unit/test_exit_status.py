@@ -94,7 +94,7 @@ def test_every_format_agrees_with_the_exit_status(
     path: Path, require: str | None, left_out: bool, allowed: bool, invalid: bool, state: str
 ) -> None:
     record = changed(path, require, left_out=left_out, allowed=allowed, invalid=invalid, state=state)
-    # an interrupted run exits with 130 whatever it measured (cli/conclusion.py)
+    # an interrupted run exits with 130 whatever it measured (cli/command_end.py)
     good = state == "complete" and exit_status(record.run.verdicts, record.steps) == 0
     assert passes(record) == dict.fromkeys(FORMATS, good)
 

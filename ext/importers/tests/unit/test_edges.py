@@ -13,7 +13,7 @@ import pytest
 from rtgauge.errors import InputError
 from rtgauge.record.model import Severity
 from rtgauge.record.reader import Record
-from rtgauge.report.page import html
+from rtgauge.report.record_page import html
 from rtgauge_ext.importers.import_edges import EdgeOptions, import_edges
 from rtgauge_ext.instrument.messages import Edges
 

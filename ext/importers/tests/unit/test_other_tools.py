@@ -22,10 +22,10 @@ from rtgauge.analysis.comparison import ComparisonOptions, compare
 from rtgauge.analysis.sides import sides_of
 from rtgauge.errors import InputError
 from rtgauge.record.reader import Record
-from rtgauge.report.compare.tables import figures_grid
-from rtgauge.report.page import html
+from rtgauge.report.compare.comparison_tables import figures_grid
 from rtgauge.report.presenter import step_lines
-from rtgauge.report.terminal import print_summary
+from rtgauge.report.record_page import html
+from rtgauge.report.terminal_summary import print_summary
 from rtgauge_ext.importers.foreign_file import MAX_LINE_BYTES
 from rtgauge_ext.importers.imported_record import import_file
 from rtgauge_ext.importers.registry import by_name, importer_of

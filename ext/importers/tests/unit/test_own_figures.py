@@ -16,9 +16,9 @@ from rtgauge.errors import InputError
 from rtgauge.exporters.junit import junit
 from rtgauge.record.model import SeriesSummary, Step, Verdict, VerdictWord
 from rtgauge.record.reader import Record
-from rtgauge.report.conclusion import exposure_text
 from rtgauge.report.figure_data import Source
-from rtgauge.report.page import figures
+from rtgauge.report.record_conclusion import exposure_text
+from rtgauge.report.record_page import figures
 from rtgauge.report.record_view import RecordView
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.requirement import parse_requirement

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from ext.cokernel.tests.unit.test_rtai_modules import FILES, KERNEL, OPT, RtaiBoard
 from rtgauge.errors import InputError
 from rtgauge.probe.descriptor import normalise
-from rtgauge.probe.registry import PROBES
+from rtgauge.probe.probe_registry import PROBES
 from rtgauge.record.model import StepKey
 from rtgauge_ext.cokernel.rtai_programs import measuring_module, modules_of, program_folder, rtai_argv
 from rtgauge_ext.importers.foreign_file import lines

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
-from rtgauge.plan.plan import Overrides, make_plan
+from rtgauge.plan.make_plan import Overrides, make_plan
 from rtgauge_ext.importers.other_tool import cyclictest_argv, rtla_argv
 from rtgauge_ext.importers.rtla import parse_rtla
 

@@ -10,7 +10,7 @@ import pytest
 from ext.importers.tests.foreign_files import FILES
 from rtgauge.record.model import VerdictWord
 from rtgauge.record.reader import Record
-from rtgauge.verdict.answer import answer_words, late_share
+from rtgauge.verdict.answer_words import answer_words, late_share
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge.verdict.run_verdict import judge_run

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
 from rtgauge.probe.descriptor import normalise
-from rtgauge.probe.registry import PROBES
+from rtgauge.probe.probe_registry import PROBES
 from rtgauge.record.model import StepKey
 from rtgauge_ext.importers.foreign_file import lines
 from rtgauge_ext.importers.latency_table import parse_screen

@@ -7,7 +7,7 @@ import pytest
 
 from rtgauge.errors import InputError
 from rtgauge.probe.descriptor import normalise
-from rtgauge.probe.registry import PROBES
+from rtgauge.probe.probe_registry import PROBES
 from rtgauge_ext.instrument.configuration import configuration_of
 from rtgauge_ext.instrument.messages import Mode, Timing
 

@@ -7,12 +7,12 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from tests.unit.plan.test_alternation import plan
+from tests.unit.plan.test_alternating_plan import plan
 
 from rtgauge.errors import InputError
-from rtgauge.plan.plan import Overrides, load_plan
+from rtgauge.plan.make_plan import Overrides, load_plan
 from rtgauge.record.alternation import alternation_of
-from rtgauge.runner.run import RunOptions, new_run, plan_of
+from rtgauge.runner.measure_run import RunOptions, new_run, plan_of
 
 
 def test_a_side_may_be_a_guest() -> None:

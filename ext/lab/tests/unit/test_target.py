@@ -11,7 +11,7 @@ import pytest
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.record.facts import Facts
 from rtgauge.runner.step_loop import machine_marks
-from rtgauge.system.kernel_modules import NoModules
+from rtgauge.system.loadable_modules import NoModules
 from rtgauge.target.address import parse_address, target_name
 from rtgauge.target.ssh_address import SshAddress
 from rtgauge.target.ssh_errors import explain_ssh

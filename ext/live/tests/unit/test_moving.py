@@ -8,9 +8,9 @@ from pathlib import Path
 from tests.unit.probe.test_registered_probes import with_package
 
 USE = """
-from rtgauge.plan.plan import Overrides
+from rtgauge.plan.make_plan import Overrides
 from rtgauge.record.stream import parse_line
-from rtgauge.study.registry import adaptive_study
+from rtgauge.study.study_registry import adaptive_study
 from rtgauge_ext.live.page import _moving, _views
 
 (key,) = adaptive_study("toy-search", Overrides()).plan().steps

@@ -15,7 +15,7 @@ from typer.testing import CliRunner
 from rtgauge.cli.main import app
 from rtgauge.errors import InputError, RecordError
 from rtgauge.probe.descriptor import normalise
-from rtgauge.probe.registry import PROBES
+from rtgauge.probe.probe_registry import PROBES
 from rtgauge.record.reader import Record
 from rtgauge_ext.microbenchmarks.results import microbenchmarks
 

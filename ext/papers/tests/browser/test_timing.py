@@ -11,8 +11,8 @@ from selenium.webdriver.support.ui import WebDriverWait
 from tests.browser.driver import browser, console, scheme, viewport
 from tests.support.timing import Drawn, Series, record
 
-from rtgauge.report.page import Drawn as DrawnRecord
-from rtgauge.report.page import render
+from rtgauge.report.record_page import Drawn as DrawnRecord
+from rtgauge.report.record_page import render
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

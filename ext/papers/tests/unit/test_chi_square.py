@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from scipy.stats import chi2, chisquare
 
-from rtgauge.record.histogram import bin_of
-from rtgauge.record.windows import Histogram
+from rtgauge.record.histogram import Histogram, bin_of
 from rtgauge_ext.papers.chi_square import (
     Scale,
     critical_value,

@@ -7,7 +7,7 @@ import pytest
 from tests.support.command_line import refused, unanswerable
 
 from rtgauge.errors import InputError
-from rtgauge.plan.plan import Overrides, load_plan
+from rtgauge.plan.make_plan import Overrides, load_plan
 
 
 @pytest.mark.parametrize(

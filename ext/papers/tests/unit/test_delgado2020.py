@@ -9,12 +9,12 @@ import pytest
 
 from rtgauge.analysis.comparison_document import Comparison, SideFigures
 from rtgauge.errors import InputError, MeasureError
-from rtgauge.plan.plan import Overrides, load_plan
+from rtgauge.plan.make_plan import Overrides, load_plan
 from rtgauge.plan.study_state import newest_record
 from rtgauge.probe.wakeup import PROBE as WAKEUP
 from rtgauge.record.model import Distribution, Run
 from rtgauge.record.reader import Record
-from rtgauge.study.registry import adaptive_study, study_of_record
+from rtgauge.study.study_registry import adaptive_study, study_of_record
 from rtgauge.system.deployment.definition import NAMED
 from rtgauge_ext.papers import delgado2020
 from rtgauge_ext.papers.chi_square import ChiSquareTest, Scale

@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 
 from rtgauge.cli.main import app
 from rtgauge.record.reader import Record
-from rtgauge.report.page import Drawn
+from rtgauge.report.record_page import Drawn
 
 
 def test_the_figure_is_a_valid_chart_and_a_file(tmp_path: Path) -> None:

@@ -13,7 +13,7 @@ from tests.support.local_target import LocalTarget
 from tests.support.running_loads import measured_until, nothing_left
 
 from rtgauge.errors import InputError, MeasureError
-from rtgauge.load import registry
+from rtgauge.load import load_registry
 from rtgauge.load.lifecycle import RunningLoad
 from rtgauge.load.load import LoadContext
 from rtgauge.load.processes import STAT_GLOB, descendants, parse_all
@@ -36,20 +36,20 @@ def log(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_copy_uses_ssh_where_it_is() -> None:
-    (part,) = registry.get("copy").parts(context())
+    (part,) = load_registry.get("copy").parts(context())
     assert (part.program, part.wanted["by"], part.notes) == ("scp", "scp over the loopback", ())
     bare = LoadContext(LocalTarget(hidden=["scp"]), 4, GIB, GIB, bound_s=100)
-    (part,) = registry.get("copy").parts(bare)
+    (part,) = load_registry.get("copy").parts(bare)
     assert (part.program, part.wanted["by"]) == ("dd", "dd")
     assert "is not installed" in part.notes[0]
 
 
 def test_some_loads_take_a_word() -> None:
-    (part,) = registry.get("swarm").parts(context())
+    (part,) = load_registry.get("swarm").parts(context())
     assert part.ready == ("dd", 500)
-    (part,) = registry.get("swarm:7").parts(context())
+    (part,) = load_registry.get("swarm:7").parts(context())
     assert part.ready == ("dd", 7)
-    (part,) = registry.get("read:/proc/self/exe").parts(context())
+    (part,) = load_registry.get("read:/proc/self/exe").parts(context())
     assert part.wanted == {"source": "/proc/self/exe"}
 
 
@@ -61,14 +61,14 @@ def test_some_loads_take_a_word() -> None:
 )  # fmt: skip
 def test_words_that_a_load_does_not_take(name: str, reported: str) -> None:
     with pytest.raises(InputError, match=reported):
-        registry.get(name)
+        load_registry.get(name)
 
 
 def test_read_needs_something_that_can_be_read() -> None:
     with pytest.raises(InputError, match="say what to read"):
-        registry.get("read").parts(context())
+        load_registry.get("read").parts(context())
     with pytest.raises(MeasureError, match="cannot be read"):
-        registry.get("read:/nowhere/at/all").parts(context())
+        load_registry.get("read:/nowhere/at/all").parts(context())
 
 
 def test_read_opens_no_character_device_and_no_pipe(tmp_path: Path) -> None:
@@ -80,7 +80,7 @@ def test_read_opens_no_character_device_and_no_pipe(tmp_path: Path) -> None:
     try:
         for source in (pipe, Path("/dev/zero"), tmp_path):
             with pytest.raises(MeasureError, match="block device"):
-                registry.get(f"read:{source}").parts(context())
+                load_registry.get(f"read:{source}").parts(context())
         assert writer.poll() is None, "nobody opened the pipe"
         assert not opened.exists()
     finally:
@@ -94,7 +94,7 @@ def test_copy_copies_and_leaves_nothing(
     log: Path, hidden: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("TMPDIR", str(tmp_path))
-    report = measured_until(registry.get("copy"), log, LocalTarget(hidden=hidden), "copies")
+    report = measured_until(load_registry.get("copy"), log, LocalTarget(hidden=hidden), "copies")
     assert report.parts[0].reached["bytes"] == report.parts[0].reached["copies"] << 25
     assert report.parts[0].ended_early is None
     killed = list(
@@ -102,7 +102,7 @@ def test_copy_copies_and_leaves_nothing(
     )  # on a busy machine it may not end within its time: then the next one removes what it left
     left = tmp_path / "rtgauge-copy.4194305.abc"  # of a process that never was
     left.mkdir()
-    measured_until(registry.get("copy"), log, LocalTarget(hidden=hidden), "copies")
+    measured_until(load_registry.get("copy"), log, LocalTarget(hidden=hidden), "copies")
     assert not any(folder.exists() for folder in (left, *killed))
 
 
@@ -110,13 +110,13 @@ def test_copy_copies_and_leaves_nothing(
 def test_read_reads_again_and_again(log: Path, tmp_path: Path) -> None:
     file = tmp_path / "large"
     file.write_bytes(bytes(3 << 20))
-    report = measured_until(registry.get(f"read:{file}"), log, LocalTarget(), "rounds")
+    report = measured_until(load_registry.get(f"read:{file}"), log, LocalTarget(), "rounds")
     assert report.parts[0].reached["bytes"] == report.parts[0].reached["rounds"] * (3 << 20)
 
 
 @pytest.mark.load
 def test_swarm_has_all_its_processes(log: Path) -> None:
-    with RunningLoad.start(LocalTarget(), registry.get("swarm:25"), log, expected_s=5) as load:
+    with RunningLoad.start(LocalTarget(), load_registry.get("swarm:25"), log, expected_s=5) as load:
         load.wait_warm(0.1)
         mine = descendants(parse_all(read_local([STAT_GLOB])), os.getpid())
         report = load.stop()

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from rtgauge.record.histogram import signed_bin_of
-from rtgauge.record.windows import Merged, UnplacedGroup
+from rtgauge.record.merged_windows import Merged, UnplacedGroup
 from rtgauge_ext.papers.frequency.order_statistics import quantile, rank_above, rank_below, ranked
 
 EMPTY = np.empty(0, dtype=np.int64)

@@ -13,9 +13,9 @@ from hypothesis import strategies as st
 from tests.support.timing import Drawn, Series, record
 
 from rtgauge.errors import InputError
-from rtgauge.plan.plan import Overrides, load_plan
+from rtgauge.plan.make_plan import Overrides, load_plan
 from rtgauge.record.model import Mark, Result, Severity
-from rtgauge.study import registry
+from rtgauge.study import study_registry
 from rtgauge.units import parse_duration_ns
 from rtgauge_ext.papers import adam2021
 from rtgauge_ext.papers.frequency.figures import sustained_figure
@@ -259,7 +259,7 @@ def test_what_the_study_sets_itself_is_refused(wrong: dict[str, Any]):
 
 
 def test_adam2021_has_the_paper_s_settings_and_a_search():
-    plan = registry.adaptive_study("adam2021", Overrides()).plan()
+    plan = study_registry.adaptive_study("adam2021", Overrides()).plan()
     response = next(step for step in plan.steps if step.probe == "response")
     assert response.parameters.get("interval_ns") == 10_000_000
     periodic = next(step for step in plan.steps if step.probe == "periodic")
@@ -328,8 +328,8 @@ def test_options_for_all_steps_reach_kernel_steps_that_take_them(
 ):
     overrides = Overrides(parameters=dict(words))
     plan = (
-        registry.adaptive_study(source, overrides).plan()
-        if source in registry.studies()
+        study_registry.adaptive_study(source, overrides).plan()
+        if source in study_registry.studies()
         else load_plan(source, overrides)
     )
     assert {row_of(step)[2:] for step in plan.steps if step.probe == "response"} == rows

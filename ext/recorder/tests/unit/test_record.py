@@ -21,11 +21,11 @@ from ext.recorder.tests.driven import (
     recording_of,
     window,
 )
-from rtgauge.cli.conclusion import judged
-from rtgauge.cli.resumer import resumer_of
+from rtgauge.cli.command_end import judged
+from rtgauge.cli.extension_resumer import resumer_of
 from rtgauge.errors import InputError, RecordError
+from rtgauge.record.merged_windows import merge
 from rtgauge.record.reader import Record
-from rtgauge.record.windows import merge
 from rtgauge.units import format_time
 from rtgauge.verdict.next_step import PastRun
 from rtgauge_ext.recorder.append_log import entries, framed

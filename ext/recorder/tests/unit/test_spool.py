@@ -16,9 +16,10 @@ from ext.recorder.tests.driven import HELLO, METRICS, SECOND, START, DrivenClock
 from rtgauge.errors import InputError
 from rtgauge.record.histogram import ALPHABET
 from rtgauge.record.marks import MarkKind
+from rtgauge.record.merged_windows import merge
 from rtgauge.record.reader import Record
 from rtgauge.record.stream import Window
-from rtgauge.record.windows import Windows, merge
+from rtgauge.record.windows import Windows
 from rtgauge.target.file_batch import Files
 from rtgauge_ext.recorder import spool as spool_module
 from rtgauge_ext.recorder.folder import Settings

@@ -13,7 +13,7 @@ from tests.support.published import check_published
 
 from ext.schedulability.tests.unit.test_response import tasks_of
 from rtgauge.errors import InputError
-from rtgauge.report.figures.files import write_figure
+from rtgauge.report.figures.figure_files import write_figure
 from rtgauge_ext.schedulability.analysis.analyse import analyse
 from rtgauge_ext.schedulability.command import sched
 from rtgauge_ext.schedulability.page.analysis_terminal import exact_time, print_set

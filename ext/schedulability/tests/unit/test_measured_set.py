@@ -13,14 +13,14 @@ from tests.unit.windows import info, row, windows_of
 
 from rtgauge.errors import InputError
 from rtgauge.probe.descriptor import normalise
-from rtgauge.probe.registry import get
+from rtgauge.probe.probe_registry import get
 from rtgauge.record.model import Mark, RunSegment, Severity
 from rtgauge.record.reader import Record
 from rtgauge.record.stream import StreamResult, parse_line
 from rtgauge.record.summary import summarise_step
 from rtgauge.record.task_counts import run_segments, task_counts
 from rtgauge.record.windows_file import write_windows
-from rtgauge.report.page import html
+from rtgauge.report.record_page import html
 from rtgauge.report.table import tone_of
 from rtgauge.runner.put_together import highest
 from rtgauge_ext.schedulability.analysis.measured_set import (

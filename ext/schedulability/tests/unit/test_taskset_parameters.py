@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtgauge.errors import InputError
-from rtgauge.plan.plan import Overrides, load_plan, make_plan
+from rtgauge.plan.make_plan import Overrides, load_plan, make_plan
 from rtgauge.probe.descriptor import normalise
-from rtgauge.probe.registry import get
+from rtgauge.probe.probe_registry import get
 from rtgauge_ext.schedulability.probe import timeline_ns
 
 MS = 1_000_000

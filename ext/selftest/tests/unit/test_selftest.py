@@ -24,12 +24,12 @@ from rtgauge.errors import InputError
 from rtgauge.explain.analysis.attribution import explain
 from rtgauge.explain.analysis.explanation import Explanation, Kind
 from rtgauge.explain.trace.formats import Symbols
-from rtgauge.load import registry
+from rtgauge.load import load_registry
 from rtgauge.load.load import LoadContext
 from rtgauge.record.model import ExplainReport, Mark, Severity
 from rtgauge.record.reader import Record
 from rtgauge.record.record_folder import checksum
-from rtgauge.report.page import html
+from rtgauge.report.record_page import html
 from rtgauge.target.file_batch import Files
 from rtgauge_ext.selftest.document import selftest_document
 from rtgauge_ext.selftest.judge import (
@@ -287,7 +287,7 @@ def test_any_log_is_read(text: str) -> None:
 )
 def test_wrong_stalls_are_refused(name: str) -> None:
     with pytest.raises(InputError, match="load"):
-        registry.get(name)
+        load_registry.get(name)
 
 
 class Machine:
@@ -319,18 +319,18 @@ def context_of(machine: Machine) -> LoadContext:
 def test_a_stall_is_one_program_on_its_cpu() -> None:
     context = context_of(Machine({}))
     for kind, process in KINDS.items():
-        (part,) = registry.get(f"stall:{kind}:2:500").parts(context)
+        (part,) = load_registry.get(f"stall:{kind}:2:500").parts(context)
         assert part.ready == (process, 1)
         words = (
             [process, kind, "500", "2", "60", MODULE] if kind in BY_MODULE else [kind, "2", "500", "60", "60"]
         )
         assert part.argv[-len(words) :] == words
-    (part,) = registry.get("stall").parts(context)
+    (part,) = load_registry.get("stall").parts(context)
     assert part.wanted["cpu"] == 3
 
 
 def reason_of(name: str, files: dict[str, str]) -> str | None:
-    missing = registry.get(name).left_out(Machine(files))  # type: ignore[arg-type] - as much of a target as it asks
+    missing = load_registry.get(name).left_out(Machine(files))  # type: ignore[arg-type] - as much of a target as it asks
     return None if missing is None else f"{missing.what}: {missing.reason}"
 
 

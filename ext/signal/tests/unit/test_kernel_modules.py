@@ -16,7 +16,7 @@ import pytest
 from tests.support.kernel_board import PLAIN, RELEASE, Board
 
 from rtgauge.errors import MeasureError
-from rtgauge.system.kernel_modules import NoModules
+from rtgauge.system.loadable_modules import NoModules
 from rtgauge_ext.signal import kernel_modules
 from rtgauge_ext.signal.kernel_modules import ABI, modules_for
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtgauge.errors import InputError, MeasureError
-from rtgauge.plan.plan import Overrides, load_plan
+from rtgauge.plan.make_plan import Overrides, load_plan
 from rtgauge.probe.descriptor import TRACE_INSTANCE, normalise
-from rtgauge.probe.registry import PROBES
+from rtgauge.probe.probe_registry import PROBES
 from rtgauge_ext.signal.parameters import SignalProbe, check_path, resolved
 
 GOOD = [

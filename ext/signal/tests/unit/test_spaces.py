@@ -7,7 +7,7 @@ import pytest
 
 from rtgauge.errors import InputError
 from rtgauge.probe.descriptor import normalise
-from rtgauge.probe.registry import PROBES
+from rtgauge.probe.probe_registry import PROBES
 
 
 @pytest.mark.parametrize("name", ["periodic", "response"])

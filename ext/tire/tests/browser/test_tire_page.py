@@ -14,7 +14,7 @@ from tests.browser.driver import browser, console, scheme, viewport
 from ext.tire.tests.synthetic import Machine
 from ext.tire.tests.tire_records import write_study
 from rtgauge.record.reader import Record
-from rtgauge.report.page import render
+from rtgauge.report.record_page import render
 from rtgauge_ext.tire.page.presenter import results_of
 
 if TYPE_CHECKING:

@@ -22,9 +22,9 @@ from rtgauge.cli.main import app
 from rtgauge.errors import RecordError
 from rtgauge.record.reader import Record
 from rtgauge.report.marks import gathered_marks
-from rtgauge.report.page import html
+from rtgauge.report.record_page import html
 from rtgauge.report.record_view import RecordView
-from rtgauge.report.terminal import print_summary
+from rtgauge.report.terminal_summary import print_summary
 from rtgauge_ext.tire import search_command
 from rtgauge_ext.tire.analysis.runs import fast_runs, paced_runs, too_short
 from rtgauge_ext.tire.analysis.searches import searched

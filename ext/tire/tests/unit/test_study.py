@@ -11,11 +11,11 @@ import pytest
 from ext.tire.tests.synthetic import Machine
 from ext.tire.tests.tire_records import write_study
 from rtgauge.errors import InputError
-from rtgauge.plan.plan import Overrides
-from rtgauge.probe import registry as probes
+from rtgauge.plan.make_plan import Overrides
+from rtgauge.probe import probe_registry as probes
 from rtgauge.record.facts import Facts
 from rtgauge.record.reader import Record
-from rtgauge.study import registry
+from rtgauge.study import study_registry
 from rtgauge_ext.tire.analysis.aims import GARRE2014, Aims, aims_of, aims_of_study
 from rtgauge_ext.tire.analysis.searches import most_nodes
 from rtgauge_ext.tire.garre2014 import STUDY
@@ -31,8 +31,8 @@ def overrides(repeats: int | None = None, **parameters: Any) -> Overrides:
 
 
 def test_it_is_known_by_name() -> None:
-    assert {"garre2014", "tire-search"} <= set(registry.studies())
-    assert registry.adaptive_study("garre2014", overrides()).plan().name == "garre2014"
+    assert {"garre2014", "tire-search"} <= set(study_registry.studies())
+    assert study_registry.adaptive_study("garre2014", overrides()).plan().name == "garre2014"
 
 
 def test_the_first_steps_are_all_that_is_known_without_measuring() -> None:
@@ -156,5 +156,5 @@ def test_each_target_has_its_own_steps(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("name", ["garre2014", "tire-search"])
 def test_the_duration_of_a_search_is_not_estimated(name: str) -> None:
-    study = registry.adaptive_study(name, Overrides())
+    study = study_registry.adaptive_study(name, Overrides())
     assert study.later_s(study.plan().steps) is None

@@ -15,9 +15,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtgauge.errors import InputError, RecordError
-from rtgauge.plan.plan import Overrides, make_plan
+from rtgauge.plan.make_plan import Overrides, make_plan
 from rtgauge.probe.descriptor import normalise
-from rtgauge.probe.registry import PROBES
+from rtgauge.probe.probe_registry import PROBES
 from rtgauge_ext.tire.probe import THREAD_WORDS, most_damping
 from rtgauge_ext.tire.state_file import export_state, read_state
 

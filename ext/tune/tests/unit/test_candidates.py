@@ -9,9 +9,9 @@ import pytest
 from tests.unit.system import machines
 
 from rtgauge.errors import InputError
+from rtgauge.system.collect_facts import facts
 from rtgauge.system.deployment.definition import parse_deployment
 from rtgauge.system.deployment.machine_state import Machine
-from rtgauge.system.facts import facts
 from rtgauge.target.file_batch import Files
 from rtgauge.units import format_cpu_list
 from rtgauge_ext.tune.candidates import AllowedSettings, Offer, offer

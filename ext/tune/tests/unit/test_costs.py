@@ -6,7 +6,7 @@ from __future__ import annotations
 from tests.unit import records
 
 from rtgauge.record.model import DeploymentReport, LoadPart, LoadReport, Step
-from rtgauge.system.changes import changes
+from rtgauge.system.step_changes import changes
 from rtgauge.target.file_batch import Files
 from rtgauge_ext.tune.costs import costs
 

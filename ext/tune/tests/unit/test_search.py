@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from rtgauge.record.pairs import BLOCK
+from rtgauge.record.alternation import BLOCK
 from rtgauge_ext.tune.search import (
     PairOutcome,
     Purpose,

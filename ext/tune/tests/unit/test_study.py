@@ -13,7 +13,8 @@ from tests.unit import records
 from rtgauge.analysis import change_words
 from rtgauge.cli.question import question_of
 from rtgauge.errors import InputError, RecordError
-from rtgauge.plan.plan import Plan
+from rtgauge.plan.make_plan import Plan
+from rtgauge.record.alternation import BLOCK
 from rtgauge.record.model import (
     DeploymentReport,
     LoadPart,
@@ -25,7 +26,6 @@ from rtgauge.record.model import (
     Step,
     VerdictWord,
 )
-from rtgauge.record.pairs import BLOCK
 from rtgauge.record.reader import Record
 from rtgauge.record.windows import Windows
 from rtgauge.units import NS_PER_S, parse_duration_ns

@@ -13,8 +13,8 @@ from itertools import pairwise
 from rtgauge.explain.analysis.calls import TIMER_CALLS, Call, Calls, Lock, LockSpin
 from rtgauge.explain.analysis.explanation import COPY_ON_WRITE, OR, UNTIMED, Culprit, Explanation, Kind, Part
 from rtgauge.explain.analysis.host_time import run_times
+from rtgauge.explain.analysis.machine_stall import LateTimers, stood_still
 from rtgauge.explain.analysis.ranking import LEAST_SHARE, OWN
-from rtgauge.explain.analysis.stall import LateTimers, stood_still
 from rtgauge.explain.analysis.thread_path import (
     IN_INTERRUPT,
     SLEEPS,

@@ -22,21 +22,21 @@ from rtgauge.explain.analysis.explanation import (
     culprit_name,
 )
 from rtgauge.explain.analysis.host_time import host_doubts
+from rtgauge.explain.analysis.machine_stall import with_joint_stalls
 from rtgauge.explain.analysis.mechanisms import cause_words
 from rtgauge.explain.analysis.ranking import RankedCulprit, general, ranked_culprits
-from rtgauge.explain.analysis.stall import with_joint_stalls
 from rtgauge.explain.analysis.waits import FAIR, MEMORY_LOCK
 from rtgauge.explain.trace.formats import Symbols, TraceFormats
 from rtgauge.explain.trace.moment import read_moment
 from rtgauge.extension import imported
-from rtgauge.probe.registry import probe_of
+from rtgauge.probe.probe_registry import probe_of
 from rtgauge.record.facts import Facts
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Step
 from rtgauge.record.moments import MOMENTS, MomentFile
 from rtgauge.record.reader import Record
 from rtgauge.record.watched_loop import loops_of
-from rtgauge.system.deployment.auditor import audit_rules
+from rtgauge.system.deployment.extension_auditor import audit_rules
 from rtgauge.system.scheduling import mechanisms
 from rtgauge.verdict.loops import chosen_loops
 from rtgauge.verdict.next_step import Blame

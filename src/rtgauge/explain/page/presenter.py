@@ -17,8 +17,8 @@ from rtgauge.explain.page.moment_figure import figure_name, moment_figure
 from rtgauge.record.model import Step
 from rtgauge.record.watched_loop import loops_of
 from rtgauge.report.figures.vega import Figure
+from rtgauge.report.labelled_lines import print_labelled
 from rtgauge.report.presenter import Chapter, Presenter
-from rtgauge.report.prose import print_labelled
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Column, Table, numbers
 from rtgauge.report.terminal_table import print_tables, print_text

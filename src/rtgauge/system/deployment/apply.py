@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 from rtgauge.errors import HungError, MeasureError
 from rtgauge.record.model import DeploymentReport, SettingMade
-from rtgauge.system.deployment.auditor import needed_auditor
 from rtgauge.system.deployment.definition import ISOLATED, Deployment, isolated_cpus
+from rtgauge.system.deployment.extension_auditor import needed_auditor
 from rtgauge.system.deployment.machine_state import MACHINE_PATHS, THREAD_PATHS, Machine, more_paths
 from rtgauge.system.deployment.stages import STAGES, Action, Gather, Note, Write, rules_kept
 from rtgauge.units import format_cpu_list
 
 if TYPE_CHECKING:
     from rtgauge.target.file_batch import Read
-    from rtgauge.target.target import Target
+    from rtgauge.target.target_protocol import Target
 
 MOST_AT_ONCE = 1000
 """The most paths per call, because a command line's length is limited."""

@@ -10,7 +10,7 @@ from typing import Any, cast
 from rtgauge.record.facts import PresentDeployment, Processors
 from rtgauge.system.deployment.definition import ISOLATED, NAMED
 from rtgauge.target.file_batch import Files, Read
-from rtgauge.target.target import BOOT_ID
+from rtgauge.target.target_protocol import BOOT_ID
 
 JOURNAL = "/var/lib/rtgauge/journal.ndjson"
 """Root's journal, because applying a deployment needs root."""

@@ -11,8 +11,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError
-from rtgauge.suggest import nearest
-from rtgauge.system.deployment.auditor import audit_rules, needed_auditor
+from rtgauge.nearest_name import nearest
+from rtgauge.system.deployment.extension_auditor import audit_rules, needed_auditor
 from rtgauge.units import format_cpu_list, name_cpus, parse_cpu_list, plural
 
 if TYPE_CHECKING:

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from rtgauge.system.deployment.auditor import needed_auditor
 from rtgauge.system.deployment.daemons import FOUGHT_BY, paused
 from rtgauge.system.deployment.definition import ALL, ISOLATED, OTHERS, Deployment, isolated_cpus, kept_cpus
+from rtgauge.system.deployment.extension_auditor import needed_auditor
 from rtgauge.system.deployment.machine_state import (
     CPU,
     RT_RUNTIME,

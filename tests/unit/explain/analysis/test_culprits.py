@@ -16,13 +16,13 @@ from rtgauge.explain.analysis.culprits import (
     with_names,
 )
 from rtgauge.explain.analysis.explanation import Culprit, Explanation, Kind, Part
+from rtgauge.explain.analysis.machine_stall import with_joint_stalls
 from rtgauge.explain.analysis.mechanisms import WORDS, cause_words, mechanisms
 from rtgauge.explain.analysis.ranking import MENDS, general, ranked_culprits
-from rtgauge.explain.analysis.stall import with_joint_stalls
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.record.facts import Facts
 from rtgauge.record.model import Severity
-from rtgauge.system.deployment.auditor import AuditRule
+from rtgauge.system.deployment.extension_auditor import AuditRule
 from tests.unit.explain.made_events import HIGHER, IDLE, LOWER, MEASURED, Story
 from tests.unit.records import mark, step
 

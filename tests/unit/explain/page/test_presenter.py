@@ -21,7 +21,7 @@ from rtgauge.explain.analysis import culprits
 from rtgauge.explain.analysis.attribution import explain as explain_moment
 from rtgauge.explain.analysis.culprits import ExplainedStep, blame_of, explained_steps
 from rtgauge.explain.analysis.explanation import Kind
-from rtgauge.explain.page.document import explained_document
+from rtgauge.explain.page.explained_document import explained_document
 from rtgauge.explain.page.presenter import print_latencies
 from rtgauge.explain.trace.formats import Symbols, TraceFormats
 from rtgauge.explain.trace.moment import read_moment
@@ -29,10 +29,10 @@ from rtgauge.record.model import Mark, Outlier, Result, Severity, Step
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
 from rtgauge.report.figure_data import Source
-from rtgauge.report.page import figures, html
+from rtgauge.report.record_page import figures, html
 from rtgauge.report.record_view import RecordView
-from rtgauge.report.terminal import print_summary
-from rtgauge.system.deployment.auditor import AuditRule
+from rtgauge.report.terminal_summary import print_summary
+from rtgauge.system.deployment.extension_auditor import AuditRule
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge.verdict.run_verdict import judge_run
 from tests.support.explained import add_moments, moment_document, real_formats, real_moment
