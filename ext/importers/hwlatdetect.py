@@ -22,7 +22,7 @@ from typing import Any
 from rtgauge.errors import InputError
 from rtgauge.record.model import Mark, Result
 from rtgauge.units import plural
-from rtgauge_ext.importers.foreign_file import damaged
+from rtgauge_ext.importers.foreign_file import damaged, lines
 from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.importers.measurement import ImportedSeries, Importer, Measurement, check_runs
 
@@ -140,11 +140,8 @@ def _measurement(report: _Report, source: str) -> Measurement:
         detail = f"hwlatdetect looked for gaps only {share:.0f} % of the time"
         marks.append(ImportMarkKind.DUTY_CYCLE.mark(detail))
     elif not window:
-        detail = (
-            "the file does not say for how much of the time hwlatdetect looked for gaps; the default is half "
-            "of the time"
-        )
-        marks.append(ImportMarkKind.DUTY_CYCLE.mark(detail))
+        unknown = "the file does not say for how much of the time hwlatdetect looked for gaps (default: half)"
+        marks.append(ImportMarkKind.DUTY_CYCLE.mark(unknown))
     if report.more:
         only = "hwlatdetect reports only the largest gap of each window"
         marks.append(
@@ -228,6 +225,10 @@ _HEAD = re.compile(
 )
 
 
-HWLATDETECT = Importer.of_runs(
-    "hwlatdetect", "its report", lambda head: _HEAD.search(head) is not None, parse_hwlatdetect, by_shape=True
+HWLATDETECT = Importer(
+    "hwlatdetect",
+    "its report",
+    lambda head: _HEAD.search(head) is not None,
+    lambda path, _hints: parse_hwlatdetect(lines(path), str(path)),
+    by_shape=True,
 )

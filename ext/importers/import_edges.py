@@ -18,7 +18,7 @@ from rtgauge.record.stream import SeriesLine
 from rtgauge.record.summary import summarise_step
 from rtgauge.record.window_table import WindowTable
 from rtgauge.units import plural
-from rtgauge_ext.importers.imported_record import TIME_UNKNOWN, modification_time, write_imported
+from rtgauge_ext.importers.imported_record import modification_time, write_imported
 from rtgauge_ext.importers.imported_step import StepAndWindows
 from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.instrument.edge_file import Distances, EdgeBlock, EdgeFile, Pairing
@@ -135,12 +135,7 @@ class _Measured:
             toggled = "give --any-edge if the answer line is toggled"
             marks.append(ImportMarkKind.ANSWERS_INVERTED.mark(f"{toggled}: {edges} and did not count"))
         if self._options.answer is not None and self._pairing.open:
-            last = "the file ends before the last stimulus has an answer"
-            marks.append(
-                ImportMarkKind.LAST_UNANSWERED.mark(
-                    f"{last}, so the stimulus counts neither as answered nor as missed"
-                )
-            )
+            marks.append(ImportMarkKind.LAST_UNANSWERED.mark())
         return marks
 
     @property
@@ -169,7 +164,6 @@ def _step(
     windows = measured.table.windows()
     series = SeriesLine(type="series", series=0, metric=metric, unit="ns", labels={"role": "instrument"})
     summary = summarise_step(windows, [series], [summary_line(0, builder.totals(), builder.warm_up())])
-    time_unknown = ImportMarkKind.TIME_UNKNOWN.mark(TIME_UNKNOWN)
     first_ns, last_ns = measured.span_ns
     step = Step(
         id=f"01-{probe}-{TOOL}",
@@ -189,7 +183,7 @@ def _step(
         series=summary.series,
         total=summary.total,
         outliers=builder.outliers,
-        marks=[*measured.marks(), time_unknown, *summary.marks],
+        marks=[*measured.marks(), ImportMarkKind.TIME_UNKNOWN.mark(), *summary.marks],
     )
     return StepAndWindows(step, windows)
 

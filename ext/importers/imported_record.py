@@ -18,14 +18,11 @@ from rtgauge.units import NS_PER_S, format_duration
 from rtgauge_ext.importers.imported_step import StepAndWindows, imported_step
 from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.importers.measurement import Hints, Measurement
-from rtgauge_ext.importers.registry import importer_of, read_file
+from rtgauge_ext.importers.registry import importer_of
 
 MOST_INTERVAL_NS = 24 * 3600 * NS_PER_S
 SYSTEM_TEXTS = ("nodename", "release", "version", "machine")
 """The names of host, kernel and architecture in uname(2)."""
-TIME_UNKNOWN = (
-    "the file does not give the time of the measurement, so rtgauge uses the file's modification time"
-)
 KEY_PARAMETERS = ("priority", "policy", "dma_latency_us", "context", "space", "c_states")
 """Parameters that two measurements must share to be comparable."""
 
@@ -90,8 +87,8 @@ def import_file(
     if interval_ns is not None and not 0 < interval_ns <= MOST_INTERVAL_NS:
         allowed = f"give one above 0 and at most {format_duration(MOST_INTERVAL_NS)}, e.g. 1ms"
         raise InputError(f"--interval {format_duration(interval_ns)}: {allowed}")
-    name = importer_of(source, form).name
-    measurements = read_file(source, Hints(unit_ns, interval_ns), name)
+    importer = importer_of(source, form)
+    measurements = importer.read(source, Hints(unit_ns, interval_ns))
     file_time = modification_time(source)
     systems = {tuple(measurement.system.get(name) for name in SYSTEM_TEXTS) for measurement in measurements}
     if len(systems) > 1:
@@ -112,12 +109,12 @@ def import_file(
             started=measurement.started or file_time,
             ended=measurement.ended or measurement.started or file_time,
             interval_ns=interval_ns,
-            marks=[] if measurement.started else [ImportMarkKind.TIME_UNKNOWN.mark(TIME_UNKNOWN)],
+            marks=[] if measurement.started else [ImportMarkKind.TIME_UNKNOWN.mark()],
         )
         for number, (measurement, key) in enumerate(zip(measurements, keys, strict=True), start=1)
     ]
-    command = ["rtgauge", "import", str(source), "--as", name]
-    return write_imported(source, out, name, command, {host: _facts(measurements[0])}, steps)
+    command = ["rtgauge", "import", str(source), "--as", importer.name]
+    return write_imported(source, out, importer.name, command, {host: _facts(measurements[0])}, steps)
 
 
 def write_imported(

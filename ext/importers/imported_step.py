@@ -79,15 +79,10 @@ def _known(series: ImportedSeries) -> dict[int, int]:
     return known
 
 
-class _Bins(NamedTuple):
-    """A histogram: bins and their counts."""
-
-    bins: list[int]
-    counts: list[int]
-
-
-def _missed(series: ImportedSeries, resolution_ns: int, interval_ns: int) -> _Bins:
-    """Return the bins of the missed activations' latencies, which follow from the samples of known value."""
+def _missed(series: ImportedSeries, resolution_ns: int, interval_ns: int) -> tuple[list[int], list[int]]:
+    """Return the bins of the missed activations' latencies, which follow from the samples of known value, and
+    the counts of the bins.
+    """
     values: list[np.ndarray[Any, np.dtype[np.int64]]] = []
     counts: list[np.ndarray[Any, np.dtype[np.int64]]] = []
     for latency, count in _known(series).items():
@@ -103,9 +98,9 @@ def _missed(series: ImportedSeries, resolution_ns: int, interval_ns: int) -> _Bi
             values.append(np.maximum(latency - np.arange(1, runs + 1, dtype=np.int64) * interval_ns, 0))
             counts.append(np.full(runs, count, dtype=np.int64))
     if not values:
-        return _Bins([], [])
+        return [], []
     bins, sums = add_bins(bin_of(np.concatenate(values)), np.concatenate(counts))
-    return _Bins(bins.tolist(), sums.tolist())
+    return bins.tolist(), sums.tolist()
 
 
 def _placed(series: ImportedSeries) -> dict[int, int]:
@@ -131,16 +126,9 @@ def _own_average(series: ImportedSeries, resolution_ns: int) -> bool:
     return series.average_ns is not None and finer
 
 
-class _Moments(NamedTuple):
-    """The sum (ns) and the sum of squared deviations (ns2); None if unknown."""
-
-    sum_ns: int | None
-    m2_ns2: float | None
-
-
-def _moments(series: ImportedSeries, resolution_ns: int) -> _Moments:
-    """Return the moments of the histogram, or the tool's own figures if they are finer than the histogram or
-    cover more values.
+def _moments(series: ImportedSeries, resolution_ns: int) -> tuple[int | None, float | None]:
+    """Return the sum (ns) and the sum of squared deviations (ns2); None if unknown. They are from the
+    histogram, or from the tool's own figures if these are finer or cover more values.
     """
     total: int | None = None
     m2: float | None = None
@@ -153,7 +141,7 @@ def _moments(series: ImportedSeries, resolution_ns: int) -> _Moments:
     if _own_average(series, resolution_ns) and series.average_ns is not None:
         total = round(series.average_ns * series.count)
         m2 = m2 if series.std_ns is None else series.std_ns**2 * max(series.count - 1, 0)
-    return _Moments(total, m2)
+    return total, m2
 
 
 def _contradiction(series: ImportedSeries, resolution_ns: int, *, cut: bool) -> str | None:
@@ -213,10 +201,11 @@ def _windows(number: int, measurement: Measurement, interval_ns: int | None) -> 
     total, m2 = _moments(series, resolution_ns)
     if total is not None and abs(total) >= MAX_SUM_NS:
         raise damaged(measurement.source, f"the values of {_name(series)} add up to more than 146 years")
-    derived = _Bins([], [])
+    missed_bins: list[int] = []
+    missed_counts: list[int] = []
     if interval_ns is not None and measurement.releases:
-        derived = _missed(series, resolution_ns, interval_ns)
-    missed = sum(derived.counts)
+        missed_bins, missed_counts = _missed(series, resolution_ns, interval_ns)
+    missed = sum(missed_counts)
     if missed > MAX_COUNT:
         follow = f"its latencies would imply {missed} missed activations"
         raise damaged(measurement.source, f"{_name(series)}: {follow}")
@@ -232,8 +221,8 @@ def _windows(number: int, measurement: Measurement, interval_ns: int | None) -> 
         m2_ns2=m2,
         bins=bins.tolist(),
         counts=counts.tolist(),
-        missed_bins=derived.bins,
-        missed_counts=derived.counts,
+        missed_bins=missed_bins,
+        missed_counts=missed_counts,
     )
     return [row]
 
@@ -249,11 +238,7 @@ def _histogram_marks(measurement: Measurement, *, contradicted: bool) -> list[Ma
         detail = f"{samples}; only the largest of each series is known, and the others {others}"
         marks.append(InstrumentMarkKind.HISTOGRAM_OVERFLOW.mark(detail))
     if any(not series.histogram and series.count for series in measurement.series):
-        detail = (
-            "the file has only the minimum, average and maximum, so a quantile is known only to be at least "
-            "the minimum"
-        )
-        marks.append(ImportMarkKind.NO_HISTOGRAM.mark(detail))
+        marks.append(ImportMarkKind.NO_HISTOGRAM.mark())
     averaged = (series for series in measurement.series if series.average_ns is not None)
     if measurement.average_is_cut and any(series.overflow > 1 for series in averaged):
         own = f"the histogram is incomplete, so the mean is what {measurement.tool} prints, rounded down"
@@ -304,8 +289,7 @@ def _marks(
             ImportMarkKind.RESOLUTION.mark(f"{in_bins}, so values may be up to {resolution - 1} ns larger")
         )
     if not measurement.unit_known:
-        detail = "the text does not show whether its latencies are in us or ns; rtgauge assumes us"
-        marks.append(ImportMarkKind.UNIT_ASSUMED.mark(detail))
+        marks.append(ImportMarkKind.UNIT_ASSUMED.mark())
     marks += _histogram_marks(measurement, contradicted=contradicted)
     has_releases = bool(measurement.series) and measurement.probe in RELEASED
     if measurement.releases and any(interval is None for interval in intervals):

@@ -16,23 +16,24 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
-from typing import NamedTuple
+from pathlib import Path
 
 from rtgauge.errors import InputError
 from rtgauge.record.marks import MarkKind, Severity
 from rtgauge.record.model import Mark
-from rtgauge.units import NS_PER_S
-from rtgauge_ext.importers.foreign_file import clock_ns, damaged
+from rtgauge.units import NS_PER_S, plural
+from rtgauge_ext.importers.foreign_file import clock_ns, damaged, lines
 from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.importers.measurement import (
+    Hints,
     ImportedSeries,
+    Importer,
     Measurement,
     Second,
     check_runs,
     last_bin_mark,
-    overruns_mark,
 )
 
 _US = r"\s*(-?[0-9]{1,9}(?:\.[0-9]{1,6})?)\s*"
@@ -48,26 +49,29 @@ _RTS = re.compile(rf"RTS\|{_US}\|{_US}\|{_US}\|{_INT}\|(?:{_INT}\|)?\s*([0-9]+):
 _HSD = re.compile(rf"HSD\|\s*(min|avg|max)\|\s*([0-9]{{1,9}})\s*-\s*([0-9]{{1,9}})\s*\|{_INT}")
 _HSS = re.compile(rf"HSS\|\s*(min|avg|max)\|{_INT}\|{_US}\|{_US}")
 MAX_SECONDS = 10**6
-USER = {"space": "user"}
-IN_THREAD = {"space": "kernel", "context": "thread"}
-IN_HANDLER = {"space": "kernel", "context": "irq"}
-UNKNOWN_SPACE: dict[str, str] = {}
-
-
-class Whole(NamedTuple):
-    """The RTS line, which sums up the whole measurement."""
-
-    minimum_ns: int
-    average_ns: Fraction
-    maximum_ns: int
+EVL_CONTEXTS = {"irq", "sirq", "kernel", "user", "oob-gpio", "inband-gpio"}
+SPACES = {
+    "user": {"space": "user"},
+    "irq": {"space": "kernel", "context": "irq"},
+    "handler": {"space": "kernel", "context": "irq"},
+    "kernel": {"space": "kernel", "context": "thread"},
+}
+"""A part of a tool's words for its task -> the parameters `space` and `context`. latency: "periodic user-mode
+task", "in-kernel periodic task", "in-kernel timer handler". latmus: "user", "kernel", "irq".
+"""
+WIDTH_NS = 1000
+"""The width of a histogram's cells."""
 
 
 @dataclass
 class LatencyTable:
-    """The parsed table. `histogram`: cell (us) -> samples, of the series "avg", which has every sample."""
+    """The lines of one run.
 
-    space: dict[str, str] = field(default_factory=lambda: dict(USER))
-    """Parameters, as `space_of` returns them."""
+    `histogram`: cell (us) -> samples, of the series "avg", which has every sample.
+    """
+
+    space: dict[str, str] = field(default_factory=lambda: SPACES["user"])
+    """The parameters in SPACES; empty if the tool's words are unknown."""
     period_us: int | None = None
     priority: int | None = None
     cpu: int | None = None
@@ -77,7 +81,8 @@ class LatencyTable:
     overruns: int = 0
     switches: int = 0
     histogram: dict[int, int] = field(default_factory=dict[int, int])
-    whole: Whole | None = None
+    whole: Second | None = None
+    """The figures of the RTS line, which sums up the whole measurement. Its count is 0."""
     duration_ns: int | None = None
     samples: int | None = None
     heading: tuple[str, ...] = ()
@@ -90,221 +95,191 @@ class LatencyTable:
     """Whether latmus printed the line, which then has the CPU or latmus's words for the task."""
 
     @property
-    def tool(self) -> tuple[str, str]:
-        """The name of the tool in a record, and the name of its program."""
-        return ("evl latmus", "latmus") if self.evl else ("xenomai latency", "latency")
+    def program(self) -> str:
+        """The name of the program that printed the table."""
+        return "latmus" if self.evl else "latency"
 
+    def begins_next(self, text: str) -> bool:
+        """Return whether this line begins another table."""
+        if self.whole is not None:
+            return text.startswith(("RTT|", "RTD|", "RTS|", "HSD|", "== "))
+        if not self.seconds:
+            return False
+        if match := _RTT.match(text):
+            later = clock_ns(*match[1].split(":")) > self.elapsed_ns
+            return not later or bool(self.heading and match.groups("")[1:] != self.heading)
+        if (match := _RTD.match(text)) and self.extremes is not None:
+            low, high = self.extremes
+            return _ns(match[6]) > low or _ns(match[7]) < high or int(match[4]) < self.overruns
+        return _PERIOD.match(text) is not None or text.startswith("== latmus")
 
-EVL_CONTEXTS = {"irq", "sirq", "kernel", "user", "oob-gpio", "inband-gpio"}
+    def take(self, number: int, text: str, source: str) -> None:
+        """Parse a line. Raises InputError if it is damaged."""
+        if match := _RTT.match(text):
+            self.space, self.period_us = _space_of(match[2]), int(match[3]) or None
+            self.evl = self.evl or match[5] is not None or match[2].strip() in EVL_CONTEXTS
+            self.priority = int(match[4]) if match[4] else None
+            self.cpu = int(match[5]) if match[5] else None
+            self.heading, self.elapsed_ns = match.groups("")[1:], clock_ns(*match[1].split(":"))
+        elif match := _PERIOD.match(text):
+            self.period_us = int(match[1]) or None
+        elif match := _MODE.match(text):
+            self.space = _space_of(match[1])
+        elif text.startswith("== latmus"):
+            self.evl = True
+        elif match := _RTD.match(text):
+            self._take_second(match, number, source)
+        elif (match := _HSD.match(text)) and match[1] == "avg":
+            self.histogram[int(match[2])] = int(match[4])
+        elif (match := _HSS.match(text)) and match[1] == "avg":
+            self.samples = int(match[2])
+        elif match := _RTS.match(text):
+            self.whole = _figures(match, 0)
+            self._take_counters(match)
+            self.duration_ns = clock_ns(match[6], match[7], match[8])
+        elif text.startswith(("RTD|", "RTS|", "HSD|")) and not _HSD.match(text):
+            raise damaged(source, f"line {number}: '{text[:60]}'")
+
+    def _take_second(self, match: re.Match[str], number: int, source: str) -> None:
+        if self.period_us is None:
+            raise damaged(source, f"an RTT line is missing before line {number}")
+        second = _figures(match, max(10**6 // self.period_us, 1))
+        if second.minimum_ns > second.maximum_ns:
+            minimum, maximum = f"the minimum ({match[1]})", f"the maximum ({match[3]})"
+            raise damaged(source, f"in line {number} {minimum} is larger than {maximum}")
+        if len(self.seconds) >= MAX_SECONDS:
+            raise InputError(f"{source} has more than {MAX_SECONDS} lines of figures")
+        self.seconds.append(second)
+        self._take_counters(match)
+        self.extremes = _ns(match[6]), _ns(match[7])
+
+    def _take_counters(self, match: re.Match[str]) -> None:
+        """Both counters are cumulative."""
+        self.overruns, self.switches = int(match[4]), int(match[5] or 0)
+        self.xenomai_2 = match[5] is None
 
 
 def _ns(text: str) -> int:
     return round(Fraction(text) * 1000)
 
 
-def space_of(words: str) -> dict[str, str]:
-    """Return the parameters `space` and `context` that a tool's words mean; empty if the words are unknown.
-
-    In kernel space, the context is a thread or the timer's handler.
-
-    latency: "periodic user-mode task", "in-kernel periodic task", "in-kernel timer handler". latmus: "user",
-    "kernel", "irq".
-    """
-    kinds = (("user", USER), ("irq", IN_HANDLER), ("handler", IN_HANDLER), ("kernel", IN_THREAD))
-    return dict(next((space for part, space in kinds if part in words.lower()), UNKNOWN_SPACE))
+def _figures(match: re.Match[str], count: int) -> Second:
+    return Second(
+        count=count,
+        minimum_ns=_ns(match[1]),
+        average_ns=Fraction(match[2]) * 1000,
+        maximum_ns=_ns(match[3]),
+    )
 
 
-def _begins_next(table: LatencyTable, text: str) -> bool:
-    """Return whether this line begins another table."""
-    if table.whole is not None:
-        return text.startswith(("RTT|", "RTD|", "RTS|", "HSD|", "== "))
-    if not table.seconds:
-        return False
-    if match := _RTT.match(text):
-        later = clock_ns(*match[1].split(":")) > table.elapsed_ns
-        return not later or bool(table.heading and match.groups("")[1:] != table.heading)
-    if (match := _RTD.match(text)) and table.extremes is not None:
-        low, high = table.extremes
-        return _ns(match[6]) > low or _ns(match[7]) < high or int(match[4]) < table.overruns
-    return _PERIOD.match(text) is not None or text.startswith("== latmus")
+def _space_of(words: str) -> dict[str, str]:
+    for part, space in SPACES.items():
+        if part in words.lower():
+            return space
+    return {}
 
 
-def read_tables(numbered: Iterable[tuple[int, str]], source: str) -> list[LatencyTable]:
-    """Parse the lines of the tables in a file. Raises InputError if they are damaged."""
-    tables = [LatencyTable()]
-    for number, line in numbered:
-        text = line.strip()
-        if _begins_next(tables[-1], text):
-            tables.append(LatencyTable())
-            check_runs(len(tables), source)
-        _take(tables[-1], number, text, source)
-    return tables
-
-
-def _take(table: LatencyTable, number: int, text: str, source: str) -> None:
-    """Parse a line."""
-    if match := _RTT.match(text):
-        table.space, table.period_us = space_of(match[2]), int(match[3]) or None
-        table.evl = table.evl or match[5] is not None or match[2].strip() in EVL_CONTEXTS
-        table.priority = int(match[4]) if match[4] else None
-        table.cpu = int(match[5]) if match[5] else None
-        table.heading, table.elapsed_ns = match.groups("")[1:], clock_ns(*match[1].split(":"))
-    elif match := _PERIOD.match(text):
-        table.period_us = int(match[1]) or None
-    elif match := _MODE.match(text):
-        table.space = space_of(match[1])
-    elif text.startswith("== latmus"):
-        table.evl = True
-    elif match := _RTD.match(text):
-        low, average, high = _ns(match[1]), Fraction(match[2]) * 1000, _ns(match[3])
-        if low > high:
-            raise damaged(
-                source,
-                f"in line {number} the minimum ({match[1]}) is larger than the maximum ({match[3]})",
-            )
-        if table.period_us is None:
-            raise damaged(source, f"an RTT line is missing before line {number}")
-        if len(table.seconds) >= MAX_SECONDS:
-            raise InputError(f"{source} has more than {MAX_SECONDS} lines of figures")
-        count = max(10**6 // table.period_us, 1)
-        second = Second(count=count, minimum_ns=low, maximum_ns=high, average_ns=average)
-        table.seconds.append(second)
-        # Both counters are cumulative.
-        table.overruns, table.switches = int(match[4]), int(match[5] or 0)
-        table.xenomai_2 = match[5] is None
-        table.extremes = _ns(match[6]), _ns(match[7])
-    elif match := _HSD.match(text):
-        if match[1] == "avg":
-            table.histogram[int(match[2])] = int(match[4])
-    elif match := _HSS.match(text):
-        if match[1] == "avg":
-            table.samples = int(match[2])
-    elif match := _RTS.match(text):
-        table.whole = Whole(_ns(match[1]), Fraction(match[2]) * 1000, _ns(match[3]))
-        table.overruns, table.switches = int(match[4]), int(match[5] or 0)
-        table.xenomai_2 = table.xenomai_2 or match[5] is None
-        table.duration_ns = clock_ns(match[6], match[7], match[8])
-    elif text.startswith(("RTD|", "RTS|", "HSD|")):
-        raise damaged(source, f"line {number}: '{text[:60]}'")
-
-
-class Extremes(NamedTuple):
-    """The minimum and maximum, with a mark if they are doubtful."""
-
-    low_ns: int
-    high_ns: int
-    marks: list[Mark]
-
-
-def with_unfinished_second(
-    low_ns: int, high_ns: int, histogram: Mapping[int, int], width_ns: int, program: str
-) -> Extremes:
-    """Return the extremes of a histogram (start of a cell in ns -> samples), whose tool prints extremes only
-    for whole seconds.
-
-    The histogram includes the last, unfinished second. For a value beyond the printed extremes, `low_ns` and
-    `high_ns`, only the start of its cell is known. `width_ns`: the width of a cell. `program`: the tool's
-    name in the mark.
-    """
-    first, last = min(histogram, default=low_ns), max(histogram, default=high_ns)
-    # The histogram has no signs.
-    low_is_least, farthest_ns = low_ns < 0 or first + width_ns > low_ns, max(high_ns, -low_ns)
-    if low_is_least and last <= farthest_ns:
-        return Extremes(low_ns, high_ns, [])
-    whole = f"the extremes and average that {program} prints cover only whole seconds"
-    also = f"but its histogram includes the unfinished last second, and ranges from {first} to {last} ns"
-    mark = ImportMarkKind.EXTREMES_OF_WHOLE_SECONDS.mark(f"{whole}, {also}, in bins of {width_ns} ns")
-    return Extremes(low_ns if low_is_least else first, high_ns if last <= farthest_ns else last, [mark])
-
-
-class TableSeries(NamedTuple):
-    """The series of a table, with marks for any doubts."""
-
-    series: ImportedSeries
-    resolution_ns: int
-    marks: list[Mark]
-
-
-def table_series(table: LatencyTable, source: str) -> TableSeries:
-    """Make the series of a table. Raises InputError if there are no figures."""
-    tool = table.tool[1]
-    labels: dict[str, str | int] = {"thread": 0} if table.cpu is None else {"cpu": table.cpu}
-    interval = None if table.period_us is None else table.period_us * 1000
-    marks: list[Mark] = []
+def _series(table: LatencyTable, source: str, marks: list[Mark]) -> ImportedSeries:
+    """Make the series of a table, and add a mark for each doubt. Raises InputError without figures."""
     if table.overruns:
-        marks.append(overruns_mark(tool, table.overruns))
+        overruns = plural(table.overruns, "overrun")
+        unknown = "it is unknown how late they would have been"
+        marks.append(
+            ImportMarkKind.OVERRUNS.mark(
+                f"{table.program} reports {overruns} (missed activations); {unknown}"
+            )
+        )
     if table.switches:
-        detail = f"{tool} reports {table.switches} switches to Linux, during which the task was not real-time"
-        marks.append(MarkKind.MODE_SWITCHES.mark(detail))
-    if not table.seconds and table.whole is None:
+        switches = f"{table.program} reports {table.switches} switches to Linux"
+        marks.append(MarkKind.MODE_SWITCHES.mark(f"{switches}, during which the task was not real-time"))
+    parts = [*table.seconds, *([] if table.whole is None else [table.whole])]
+    if not parts:
         raise InputError(f"{source} has no line with figures (RTD, RTS)")
-    lows = [second.minimum_ns for second in table.seconds]
-    highs = [second.maximum_ns for second in table.seconds]
-    if table.whole is not None:
-        lows.append(table.whole.minimum_ns)
-        highs.append(table.whole.maximum_ns)
-    if table.extremes is not None:
-        lows.append(table.extremes[0])
-        highs.append(table.extremes[1])
-    low, high = min(lows), max(highs)
+    so_far = [] if table.extremes is None else [table.extremes]
+    low = min([*(part.minimum_ns for part in parts), *(least for least, _ in so_far)])
+    high = max([*(part.maximum_ns for part in parts), *(largest for _, largest in so_far)])
     if low > high:
         raise damaged(source, f"its minimum, {low} ns, is larger than its maximum, {high} ns")
-    if table.histogram:
-        histogram = dict(sorted(table.histogram.items()))
-        count = sum(histogram.values())
-        if table.samples is not None and table.samples != count:
-            raise damaged(source, f"its histogram has {count} samples, but its summary says {table.samples}")
-        detail = "rtgauge assumes bins of 1 us, because the text does not give their width (-B)"
-        marks.append(ImportMarkKind.BINS_ASSUMED.mark(detail))
-        last, overflow = max(histogram), 0
-        if max(high, -low) >= (last + 1) * 1000:
-            overflow = histogram.pop(last)
-            clipped = f"{tool}'s last bin also counts every larger latency"
-            marks.append(last_bin_mark(clipped, overflow, f"{last} us"))
-        if low < 0:
-            detail = (
-                f"{tool}'s histogram drops the sign of latencies, and some activations were early (down to "
-                f"{low} ns)"
-            )
-            marks.append(ImportMarkKind.SIGN_LOST.mark(detail))
-        in_ns = {cell * 1000: samples for cell, samples in histogram.items()}
-        low, high, beyond = with_unfinished_second(low, high, in_ns, 1000, tool)
-        marks += beyond
-        series = ImportedSeries(
-            labels=labels,
-            histogram=in_ns,
-            count=count,
-            overflow=overflow,
-            limit_ns=last * 1000 if overflow else None,
-            minimum_ns=low,
-            maximum_ns=high,
-            average_ns=None if table.whole is None else table.whole.average_ns,
-            finer_average=True,
-            interval_ns=interval,
-            absolute=low < 0,
-        )
-        return TableSeries(series, 1000, marks)
+    with_figures = _with_histogram if table.histogram else _of_seconds
+    return replace(
+        with_figures(table, low, high, source, marks),
+        labels={"thread": 0} if table.cpu is None else {"cpu": table.cpu},
+        interval_ns=None if table.period_us is None else table.period_us * 1000,
+    )
+
+
+def _with_histogram(
+    table: LatencyTable, low: int, high: int, source: str, marks: list[Mark]
+) -> ImportedSeries:
+    """Make the series of a histogram (-h)."""
+    histogram = {cell * WIDTH_NS: samples for cell, samples in sorted(table.histogram.items())}
+    count = sum(histogram.values())
+    if table.samples is not None and table.samples != count:
+        raise damaged(source, f"its histogram has {count} samples, but its summary says {table.samples}")
+    detail = "rtgauge assumes bins of 1 us, because the text does not give their width (-B)"
+    marks.append(ImportMarkKind.BINS_ASSUMED.mark(detail))
+    last, overflow = max(histogram), 0
+    if max(high, -low) >= last + WIDTH_NS:
+        overflow = histogram.pop(last)
+        clipped = f"{table.program}'s last bin also counts every larger latency"
+        marks.append(last_bin_mark(clipped, overflow, f"{last // WIDTH_NS} us"))
     if low < 0:
-        detail = (
-            f"some activations were up to {-low} ns early, because {tool} sets its timer early by a constant"
-        )
-        marks.append(MarkKind.EARLY.mark(detail))
+        early = f"some activations were early (down to {low} ns)"
+        signs = f"{table.program}'s histogram drops the sign of latencies, and {early}"
+        marks.append(ImportMarkKind.SIGN_LOST.mark(signs))
+    low, high = _extremes(table.program, histogram, low, high, marks)
+    return ImportedSeries(
+        labels={},
+        histogram=histogram,
+        count=count,
+        overflow=overflow,
+        limit_ns=last if overflow else None,
+        minimum_ns=low,
+        maximum_ns=high,
+        average_ns=None if table.whole is None else table.whole.average_ns,
+        finer_average=True,
+        absolute=low < 0,
+    )
+
+
+def _extremes(
+    program: str, histogram: Mapping[int, int], low: int, high: int, marks: list[Mark]
+) -> tuple[int, int]:
+    """Return the minimum and maximum (ns) of a histogram (start of a cell in ns -> samples).
+
+    The histogram includes the last, unfinished second. For a value beyond the printed extremes, `low` and
+    `high`, only the start of its cell is known, and the extremes get a mark.
+    """
+    first, last = min(histogram, default=low), max(histogram, default=high)
+    # The histogram has no signs.
+    low_is_least, high_is_largest = low < 0 or first + WIDTH_NS > low, last <= max(high, -low)
+    if low_is_least and high_is_largest:
+        return low, high
+    whole = f"the extremes and average that {program} prints cover only whole seconds"
+    also = f"but its histogram includes the unfinished last second, and ranges from {first} to {last} ns"
+    in_bins = f"in bins of {WIDTH_NS} ns"
+    marks.append(ImportMarkKind.EXTREMES_OF_WHOLE_SECONDS.mark(f"{whole}, {also}, {in_bins}"))
+    return low if low_is_least else first, high if high_is_largest else last
+
+
+def _of_seconds(table: LatencyTable, low: int, high: int, source: str, marks: list[Mark]) -> ImportedSeries:
+    """Make the series of a table without a histogram."""
+    if low < 0:
+        why = f"because {table.program} sets its timer early by a constant"
+        marks.append(MarkKind.EARLY.mark(f"some activations were up to {-low} ns early, {why}"))
     count, seconds = _count(table, source), table.seconds
-    missing = _missing(table, low, high)
-    if missing is not None:
+    if (missing := _missing(table, low, high)) is not None:
         marks.append(missing)
         seconds = []
-    series = ImportedSeries(
-        labels=labels,
+    return ImportedSeries(
+        labels={},
         count=count,
         overflow=count,
         minimum_ns=low,
         maximum_ns=high,
         average_ns=table.whole.average_ns if table.whole is not None and not seconds else None,
-        interval_ns=interval,
         seconds=seconds,
     )
-    return TableSeries(series, 1, marks)
 
 
 def _missing(table: LatencyTable, low: int, high: int) -> Mark | None:
@@ -337,7 +312,7 @@ def _count(table: LatencyTable, source: str) -> int:
     if not table.seconds and table.samples:  # -q -s
         return table.samples
     of_lines = sum(second.count for second in table.seconds)
-    only = f"{source} has only the last line (RTS) of {table.tool[1]}"
+    only = f"{source} has only the last line (RTS) of {table.program}"
     if table.period_us is None:
         raise InputError(
             f"{only}; give the period with --interval, so that rtgauge can compute the number of samples"
@@ -357,28 +332,59 @@ def parse_screen(
 
     `interval_ns`: the period, if the text lacks it. Raises InputError for foreign or damaged text.
     """
-    return [_measurement(table, source, interval_ns) for table in read_tables(numbered, source)]
+    tables = [LatencyTable()]
+    for number, line in numbered:
+        text = line.strip()
+        if tables[-1].begins_next(text):
+            tables.append(LatencyTable())
+            check_runs(len(tables), source)
+        tables[-1].take(number, text, source)
+    return [_measurement(table, source, interval_ns) for table in tables]
 
 
 def _measurement(table: LatencyTable, source: str, interval_ns: int | None) -> Measurement:
     tool_known = table.evl or table.period_us
     if table.period_us is None and interval_ns is not None:
         table.period_us = max(interval_ns // 1000, 1)
-    series, resolution, marks = table_series(table, source)
+    marks: list[Mark] = []
+    series = _series(table, source, marks)
     if not tool_known:
-        assumed = (
-            "Xenomai's latency and EVL's latmus print the same line; rtgauge assumes that this one is from "
-            "latency"
-        )
-        marks.append(ImportMarkKind.TOOL_ASSUMED.mark(assumed))
+        marks.append(ImportMarkKind.TOOL_ASSUMED.mark())
     return Measurement(
-        tool=table.tool[0],
+        tool="evl latmus" if table.evl else "xenomai latency",
         source=source,
         version="2" if table.xenomai_2 else None,
         series=[series],
-        resolution_ns=resolution,
+        resolution_ns=WIDTH_NS if table.histogram else 1,
         parameters={**table.space, **({} if table.priority is None else {"priority": table.priority})},
         marks=marks,
         duration_ns=table.duration_ns or len(table.seconds) * NS_PER_S or None,
         counts_missed=table.overruns == 0,
     )
+
+
+_ROW = re.compile(r"^(RTD|RTT|RTS|HSD)\|", re.MULTILINE)
+_CONTEXTS = "|".join(sorted(EVL_CONTEXTS))
+_SCREEN_OF_LATMUS = re.compile(
+    rf"^RTT\|[^\n(]{{0,40}}\((?:(?:{_CONTEXTS}),|[^\n)]{{0,120}}, CPU[0-9])", re.MULTILINE
+)
+
+
+def _read_latmus(path: Path, hints: Hints) -> list[Measurement]:
+    measurements = parse_screen(lines(path), str(path), hints.interval_ns)
+    return [replace(measurement, tool="evl latmus") for measurement in measurements]
+
+
+XENOMAI = Importer(
+    "xenomai",
+    "latency: what the screen shows, with the histogram (-h)",
+    lambda head: _ROW.search(head) is not None and "latmus" not in head,
+    lambda path, hints: parse_screen(lines(path), str(path), hints.interval_ns),
+    by_shape=True,
+)
+LATMUS = Importer(
+    "latmus",
+    "the screen",
+    lambda head: bool(_SCREEN_OF_LATMUS.search(head) or ("latmus" in head and _ROW.search(head))),
+    _read_latmus,
+)

@@ -80,7 +80,6 @@ class ImportMarkKind(MarkKindBase):
         "bin.",
         "measure with a larger histogram",
     )
-    COUNTS_PLUS_ONE = Entry((NOTE,), "The tool writes every count 1 too high, so rtgauge subtracts 1.")
     COUNT_OF_IRQ = Entry(
         (NOTE,),
         "For each CPU, rtla top prints only how many timer interrupts it measured. rtgauge uses this "
@@ -104,11 +103,6 @@ class ImportMarkKind(MarkKindBase):
         (DOUBTFUL,),
         "The tool reports overruns, which are missed activations. It does not report how late they were.",
         "measure with a longer period",
-    )
-    IN_BAND_SWITCHES = Entry(
-        (DOUBTFUL,),
-        "latmus reports that the task was switched to Linux for a time, so it was not always real-time.",
-        "measure again without debuggers and page faults",
     )
     MISSED_DERIVED = Entry(
         (NOTE,),
@@ -160,7 +154,6 @@ class ImportMarkKind(MarkKindBase):
         "seconds, the mark is a note.",
         "keep the whole output of the tool",
     )
-    CUT_SHORT = Entry((NOTE,), "The last sample in the file is incomplete, so rtgauge leaves it out.")
     SHORT_MEASUREMENT = Entry(
         (NOTE,),
         "The tool measured for only a short time, so it may have missed rare events.",

@@ -3,16 +3,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from rtgauge.errors import InputError
 from rtgauge.record.model import Mark, Result
-from rtgauge.units import plural
-from rtgauge_ext.importers.foreign_file import lines
 from rtgauge_ext.importers.marks import ImportMarkKind
 
 SHORT_NS = 3600 * 10**9
@@ -122,14 +120,6 @@ def last_bin_mark(what: str, overflow: int, limit: str) -> Mark:
     return ImportMarkKind.LAST_BIN_CLIPPED.mark(f"{what}; its samples ({overflow}) count as {limit} or more")
 
 
-def overruns_mark(program: str, overruns: int) -> Mark:
-    """Make the mark of a program that counted missed activations."""
-    how_late = "it is unknown how late they would have been"
-    return ImportMarkKind.OVERRUNS.mark(
-        f"{program} reports {plural(overruns, 'overrun')} (missed activations); {how_late}"
-    )
-
-
 @dataclass(frozen=True)
 class Hints:
     """Facts that the user supplies, usually because the file lacks them: `unit_ns` (1: cyclictest -N),
@@ -156,32 +146,6 @@ class Importer:
     """Whether only the shape of its lines identifies the format. Formats that name themselves are tried
     first.
     """
-
-    @classmethod
-    def of_lines(
-        cls,
-        name: str,
-        help: str,  # noqa: A002 - the field's name
-        recognises: Callable[[str], bool],
-        parse: Callable[[Iterable[tuple[int, str]], str], Measurement],
-        *,
-        by_shape: bool = False,
-    ) -> Self:
-        """Make the reader of a text with one measurement. `parse` gets the numbered lines and the path."""
-        return cls(name, help, recognises, lambda path, _hints: [parse(lines(path), str(path))], by_shape)
-
-    @classmethod
-    def of_runs(
-        cls,
-        name: str,
-        help: str,  # noqa: A002 - the field's name
-        recognises: Callable[[str], bool],
-        parse: Callable[[Iterable[tuple[int, str]], str], list[Measurement]],
-        *,
-        by_shape: bool = False,
-    ) -> Self:
-        """Make the reader of a text with several measurements; `parse` as in `of_lines`."""
-        return cls(name, help, recognises, lambda path, _hints: parse(lines(path), str(path)), by_shape)
 
 
 def check_runs(runs: int, source: str) -> None:

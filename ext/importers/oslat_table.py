@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from rtgauge.errors import InputError
-from rtgauge_ext.importers.foreign_file import damaged
+from rtgauge_ext.importers.foreign_file import damaged, lines
 from rtgauge_ext.importers.measurement import Importer, Measurement, check_runs
 from rtgauge_ext.importers.rt_tests import oslat_fields
 
@@ -91,9 +91,9 @@ def _measurement(table: _Table, source: str) -> Measurement:
     )
 
 
-OSLAT = Importer.of_runs(
+OSLAT = Importer(
     "oslat",
     "the table that oslat prints",
     lambda head: re.search(r"^[ \t]*+[0-9.]{1,16} \(us\):[ \t]", head, re.MULTILINE) is not None,
-    parse_oslat,
+    lambda path, _hints: parse_oslat(lines(path), str(path)),
 )

@@ -193,7 +193,7 @@ def _run(context: StepContext, folder: Path) -> Measurement:
     from rtgauge_ext.importers.rt_tests import parse_json
     from rtgauge_ext.importers.rtai_testsuite import parse_rtai_latency, parse_rtai_switches
     from rtgauge_ext.importers.rtla import parse_rtla
-    from rtgauge_ext.importers.xenomai import parse_switchtest
+    from rtgauge_ext.importers.switchtest import parse_switchtest
 
     key, cpus = context.key, _cpus(context)
     target = context.target

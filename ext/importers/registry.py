@@ -11,7 +11,7 @@ from rtgauge import extension
 from rtgauge.errors import InputError
 from rtgauge.nearest_name import nearest
 from rtgauge_ext.importers.foreign_file import head
-from rtgauge_ext.importers.measurement import Hints, Importer, Measurement
+from rtgauge_ext.importers.measurement import Importer
 
 
 @cache
@@ -35,21 +35,14 @@ def by_name() -> dict[str, Importer]:
 def importer_of(path: Path, name: str | None = None) -> Importer:
     """Find the importer for a file by its beginning, or by `name`. Raises InputError if there is none."""
     known = by_name()
-    if name is not None:
-        if name not in known:
-            raise InputError(f"unknown format '{name}'{nearest(name, known)}")
-        return known[name]
+    if name is not None and name not in known:
+        raise InputError(f"unknown format '{name}'{nearest(name, known)}")
     start = head(path)
+    if name is not None:
+        return known[name]
     recognised = next((importer for importer in importers() if importer.recognises(start)), None)
     if recognised is None:
         raise InputError(
             f"{path} has none of the formats {', '.join(known)}; to read it as one of them, give --as FORMAT"
         )
     return recognised
-
-
-def read_file(path: Path, hints: Hints, name: str | None = None) -> list[Measurement]:
-    """Read the measurements in a file. Raises InputError if it is foreign or damaged."""
-    if name is not None:
-        head(path)
-    return importer_of(path, name).read(path, hints)

@@ -11,12 +11,12 @@ import re
 from collections.abc import Callable, Mapping
 from fractions import Fraction
 from itertools import pairwise
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, Generic, TypeVar, cast
 
 from pydantic import BaseModel, ConfigDict, Field
 
 from rtgauge.errors import InputError
-from rtgauge.record.model import Mark, Result
+from rtgauge.record.model import Mark
 from rtgauge_ext.importers.cyclictest import (
     break_limit,
     histogram_limit,
@@ -40,6 +40,9 @@ class _Part(BaseModel):
     """A part of the document. Unknown keys are ignored, because newer versions add some."""
 
     model_config = ConfigDict(populate_by_name=True)
+
+
+Thread = TypeVar("Thread", bound=_Part)
 
 
 class _Cyclic(_Part):
@@ -82,14 +85,6 @@ class _Pair(_Part):
     receiver: _Receiver
 
 
-class _Migrate(_Part):
-    prio: int | None = None
-    min: Number
-    avg: Number
-    max: Number
-    total: Number
-
-
 class _Header(_Part):
     file_version: Annotated[int, Field(strict=True)]
     command: str = Field(default="", alias="cmdline:")
@@ -102,29 +97,14 @@ class _Header(_Part):
     resolution_in_ns: Annotated[int, Field(ge=0, le=1)] | None = None
 
 
-class _CyclicFile(_Part):
-    resolution_in_ns: Annotated[int, Field(ge=0, le=1)]
-    thread: dict[Index, _Cyclic] = Field(min_length=1)
+class _File(_Part, Generic[Thread]):
+    """The threads of one run of a program."""
+
+    thread: dict[Index, Thread] = Field(min_length=1)
 
 
-class _SignalFile(_Part):
-    thread: dict[Index, _Cyclic] = Field(min_length=1)
-
-
-class _OslatFile(_Part):
-    thread: dict[Index, _Oslat] = Field(min_length=1)
-
-
-class _PairFile(_Part):
-    thread: dict[Index, _Pair] = Field(min_length=1)
-
-
-class _MigrateFile(_Part):
-    thread: dict[Index, _Migrate] = Field(min_length=1)
-
-
-class _PiStressFile(_Part):
-    inversion: Count
+def _threads(model: type[_File[Thread]], raw: Mapping[str, Any], name: str, tool: str) -> dict[int, Thread]:
+    return dict(sorted(validated(model, raw, name, tool).thread.items()))
 
 
 def _damaged(name: str, tool: str, problem: str) -> InputError:
@@ -143,8 +123,9 @@ def _exact(value: float) -> Fraction:
 
 
 def _cyclic(raw: Mapping[str, Any], name: str, header: _Header, tool: str) -> dict[str, Any]:
-    model = _SignalFile if tool == "signaltest" else _CyclicFile
-    threads = dict(sorted(validated(model, raw, name, f"{tool} --json").thread.items()))
+    if header.resolution_in_ns is None and tool != "signaltest":
+        raise _damaged(name, tool, "resolution_in_ns is missing")
+    threads = _threads(_File[_Cyclic], raw, name, f"{tool} --json")
     labels = _labels({number: thread.cpu for number, thread in threads.items()})
     command = header.command or header.command_right or ""
     unit = 1 if header.resolution_in_ns == 1 else 1000
@@ -200,7 +181,7 @@ def oslat_fields(raw: Mapping[str, Any], name: str) -> dict[str, Any]:
 
     `raw`: the document of the file `name`. Raises InputError if it is damaged.
     """
-    threads = dict(sorted(validated(_OslatFile, raw, name, "oslat").thread.items()))
+    threads = _threads(_File[_Oslat], raw, name, "oslat")
     labels = _labels({number: thread.cpu for number, thread in threads.items()})
     series: list[ImportedSeries] = []
     marks: list[Mark] = []
@@ -235,10 +216,7 @@ def oslat_fields(raw: Mapping[str, Any], name: str) -> dict[str, Any]:
         marks.append(
             last_bin_mark("the last bin of oslat also counts every longer gap", clipped, "that long")
         )
-    detail = (
-        "oslat counts each round of its own loop, not only gaps, so the first bin counts undisturbed rounds"
-    )
-    marks.append(ImportMarkKind.LOOP_IN_FIRST_BIN.mark(detail))
+    marks.append(ImportMarkKind.LOOP_IN_FIRST_BIN.mark())
     longest = max((thread.duration or 0 for thread in threads.values()), default=0)
     return {
         "series": series,
@@ -254,15 +232,13 @@ def _oslat(raw: Mapping[str, Any], name: str, _header: _Header, _tool: str) -> d
 
 
 def _pairs(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> dict[str, Any]:
-    threads = dict(sorted(validated(_PairFile, raw, name, f"{tool} --json").thread.items()))
+    threads = _threads(_File[_Pair], raw, name, f"{tool} --json")
     labels = _labels({number: pair.receiver.cpu for number, pair in threads.items()})
     series: list[ImportedSeries] = []
     for number, pair in threads.items():
         count, receiver = pair.sender.samples, pair.receiver
         if count and receiver.min < 0:
-            raise InputError(
-                f"{name} is damaged output of {tool} --json (it has a negative latency, {receiver.min})"
-            )
+            raise _damaged(name, tool, f"it has a negative latency, {receiver.min}")
         series.append(
             ImportedSeries(
                 labels=labels[number],
@@ -283,30 +259,15 @@ def _pairs(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> di
     }
 
 
-def _migrate(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> dict[str, Any]:
-    results: list[Result] = []
-    for number, thread in sorted(validated(_MigrateFile, raw, name, f"{tool} --json").thread.items()):
-        values = {f"{figure}_us": getattr(thread, figure) for figure in ("min", "avg", "max", "total")}
-        result = Result(name="start latency", labels={"thread": number}, values=values)
-        if thread.prio is not None:
-            result.labels["priority"] = thread.prio
-        results.append(result)
-    return {"series": [], "resolution_ns": 1000, "probe": tool, "results": results}
-
-
-def _pi_stress(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> dict[str, Any]:
-    inversions = validated(_PiStressFile, raw, name, f"{tool} --json").inversion
-    result = Result(name="priority inheritance", values={"inversions": inversions})
-    return {"series": [], "resolution_ns": 1, "probe": tool, "results": [result]}
-
-
 TOOLS: dict[str, Callable[[Mapping[str, Any], str, _Header, str], dict[str, Any]]] = {
     **dict.fromkeys(("cyclictest", "cyclicdeadline", "signaltest"), _cyclic),
     **dict.fromkeys(("pmqtest", "ptsematest", "sigwaittest", "svsematest"), _pairs),
     "oslat": _oslat,
-    "rt-migrate-test": _migrate,
-    "pi_stress": _pi_stress,
 }
+
+
+NOT_LATENCIES = {"pi_stress", "rt-migrate-test"}
+"""Programs of rt-tests that do not measure a distribution."""
 
 
 def _tool(raw: Mapping[str, Any], command: str, name: str) -> str:
@@ -318,15 +279,13 @@ def _tool(raw: Mapping[str, Any], command: str, name: str) -> str:
     program = re.split(r"[/\\]", words[0])[-1] if words else ""
     if program in TOOLS:
         return program
+    if program in NOT_LATENCIES or "inversion" in raw:
+        raise InputError(f"{name} has no latencies; of rt-tests, rtgauge imports {', '.join(TOOLS)}")
     threads: Any = raw.get("thread")
     parts = list(cast("dict[str, Any]", threads).values()) if isinstance(threads, dict) else []
     fields = set(cast("dict[str, Any]", parts[0])) if parts and isinstance(parts[0], dict) else set[str]()
-    if "inversion" in raw:
-        return "pi_stress"
     if "freq" in fields or "duration" in fields:
         return "oslat"
-    if "total" in fields:
-        return "rt-migrate-test"
     if "sender" in fields:
         which = "pmqtest, ptsematest, sigwaittest, svsematest"
         raise InputError(f"{name} does not say which rt-tests program wrote it ({which})")

@@ -17,7 +17,7 @@ from rtgauge.errors import InputError
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Result
 from rtgauge.units import NS_PER_S, NS_PER_UNIT, format_duration, plural
-from rtgauge_ext.importers.foreign_file import damaged
+from rtgauge_ext.importers.foreign_file import damaged, lines
 from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.importers.measurement import ImportedSeries, Importer, Measurement, Second
 
@@ -164,9 +164,9 @@ _RECOGNISED = re.compile(
     r"^[ \t]*+RTD\|(?:[ \t]*+-?[0-9]++\|){5}[ \t]*+[0-9]++[ \t]*+$",
     re.MULTILINE,
 )
-RTAI = Importer.of_lines(
+RTAI = Importer(
     "rtai",
     "latency from RTAI's testsuite: what the screen shows",
     lambda head: _RECOGNISED.search(head) is not None,
-    parse_rtai_latency,
+    lambda path, _hints: [parse_rtai_latency(lines(path), str(path))],
 )

@@ -157,10 +157,7 @@ def parse_summary(data: bytes, source: str) -> list[Measurement]:
                 for thread, of_thread in enumerate(series)
             ]
         if measured.tag == "timerlat":
-            detail = "rteval adds rtla's counts of interrupt, thread and user context into one histogram"
-            marks.append(ImportMarkKind.QUANTITIES_MIXED.mark(detail))
-            detail = "rteval ignores values above rtla's bins, so the maximum may be larger than shown"
-            marks.append(ImportMarkKind.OVERFLOW_UNKNOWN.mark(detail))
+            marks += [ImportMarkKind.QUANTITIES_MIXED.mark(), ImportMarkKind.OVERFLOW_UNKNOWN.mark()]
             for report in measured.iter("stoptrace_report"):
                 text = "\n".join(part.strip() for part in report.itertext() if part.strip())
                 cpu = report.get("CPU", "unknown")[:10]

@@ -24,7 +24,7 @@ from typing import Any, Literal
 
 from rtgauge.errors import InputError
 from rtgauge.record.model import Mark, Result
-from rtgauge_ext.importers.foreign_file import clock_ns, damaged
+from rtgauge_ext.importers.foreign_file import clock_ns, damaged, lines
 from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.importers.measurement import ImportedSeries, Importer, Measurement, check_runs
 
@@ -260,10 +260,7 @@ def _histogram(table: _Table, source: str) -> dict[str, Any]:
         why = f"the file does not give the width, but all its rows begin with multiples of {width}"
         marks.append(ImportMarkKind.BINS_ASSUMED.mark(f"rtgauge assumes bins of {width}: {why}"))
     if not table.totals:
-        rows = "rtla's rows count:, over: and max: are missing (--no-summary, or the file is cut short)"
-        marks.append(
-            ImportMarkKind.NO_SUMMARY.mark(f"{rows}, so the samples above the histogram are unknown")
-        )
+        marks.append(ImportMarkKind.NO_SUMMARY.mark())
     series = [_histogram_series(table, at, unit_ns, width, source) for at in range(len(table.columns))]
     return {"series": series, "resolution_ns": width * unit_ns, "marks": marks}
 
@@ -292,11 +289,7 @@ def _timerlat_top(table: _Table, source: str) -> dict[str, Any]:
                     average_ns=Fraction(average),
                 )
             )
-    limitation = "rtla top counts only the timer interrupts of each CPU"
-    mark = ImportMarkKind.COUNT_OF_IRQ.mark(
-        f"{limitation}; the thread has as many wake-ups, unless rtla lost some"
-    )
-    return {"series": series, "resolution_ns": unit_ns, "marks": [mark]}
+    return {"series": series, "resolution_ns": unit_ns, "marks": [ImportMarkKind.COUNT_OF_IRQ.mark()]}
 
 
 def _osnoise_top(table: _Table, source: str) -> dict[str, Any]:
@@ -375,9 +368,9 @@ def _measurement(table: _Table, source: str) -> Measurement:
     )
 
 
-RTLA = Importer.of_runs(
+RTLA = Importer(
     "rtla",
     "timerlat hist, timerlat top, osnoise hist, osnoise top, hwnoise",
     lambda head: (_kind(_TITLES, head) or _kind(_HEADINGS, head)) is not None,
-    parse_rtla,
+    lambda path, _hints: parse_rtla(lines(path), str(path)),
 )

@@ -21,7 +21,7 @@ from rtgauge_ext.importers.foreign_file import lines
 from rtgauge_ext.importers.measurement import Hints
 from rtgauge_ext.importers.registry import importer_of, importers
 from rtgauge_ext.importers.rtai_testsuite import parse_rtai_latency, parse_rtai_switches
-from rtgauge_ext.importers.xenomai import parse_switchtest
+from rtgauge_ext.importers.switchtest import parse_switchtest
 from rtgauge_ext.instrument.edge_file import Distances, EdgeFile
 
 if TYPE_CHECKING:

@@ -84,10 +84,15 @@ class MarkKindBase(Enum):
         """The mark's name in records: `cpu-held`."""
         return self.name.lower().replace("_", "-")
 
-    def mark(self, detail: str, *, severity: Severity | None = None, series: int | None = None) -> Mark:
-        """Make a mark of this kind. `severity` None means the usual one."""
+    def mark(
+        self, detail: str | None = None, *, severity: Severity | None = None, series: int | None = None
+    ) -> Mark:
+        """Make a mark of this kind. `detail` None means its meaning, `severity` None the usual one."""
         return Mark(
-            name=self.label, severity=severity or self.value.severities[0], detail=detail, series=series
+            name=self.label,
+            severity=severity or self.value.severities[0],
+            detail=detail or self.value.meaning,
+            series=series,
         )
 
     def is_in(self, marks: Iterable[Mark]) -> bool:

@@ -22,7 +22,7 @@ from rtgauge.record.model import StepKey
 from rtgauge_ext.importers.foreign_file import lines
 from rtgauge_ext.importers.latency_table import parse_screen
 from rtgauge_ext.importers.other_tool import OTHER_TOOL, switchtest_argv, xenomai_argv
-from rtgauge_ext.importers.xenomai import parse_switchtest
+from rtgauge_ext.importers.switchtest import parse_switchtest
 
 if TYPE_CHECKING:
     from rtgauge.runner.context import StepContext
