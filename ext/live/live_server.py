@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Starts and feeds the live page's server: Starlette under uvicorn, in a process of the lowest priority.
+"""Starts and feeds the process that serves the live page (`page_process`).
 
 The process that measures sends at most two documents a second, and frames, however many requests come.
 
@@ -27,7 +27,6 @@ from pathlib import Path
 from typing import Protocol, Self
 
 from rtgauge.errors import InputError, MeasureError
-from rtgauge_ext.live.page_messages import COUNTS, DOCUMENT, FRAME, GIVEN, HEAD, LAST
 
 DEFAULT_PORT = 8377
 EACH_S = 0.5
@@ -41,6 +40,16 @@ LAST_WORD_S = 2
 
 
 TEMPLATE = Path(__file__).parent / "templates" / "live.html"
+
+
+HEAD = "<BI"
+"""The head of each message to the page's process: the kind, and the length in bytes."""
+GIVEN, DOCUMENT, LAST, FRAME = range(4)
+"""The kinds: JSON with host, token, template, views and limits (first); document; last document; frame."""
+COUNTS = "<HH"
+"""A message from the page's process: the numbers of browsers that get documents and that get frames. It is
+sent when the process is ready, and at each change.
+"""
 
 
 class LivePage(Protocol):
@@ -185,8 +194,7 @@ class LiveServer:
         if not self._hear():
             self.process.wait()
             raise MeasureError(
-                "the live page needs starlette, uvicorn and websockets, but one of them is missing; "
-                "install rtgauge with its dependencies"
+                "the live page needs websockets, which is missing; install rtgauge with its dependencies"
             )
         self.state.on_frame = self._news.set
         self._threads = [

@@ -29,11 +29,10 @@ from rtgauge.errors import InputError, RecordError
 from rtgauge.record.histogram import bin_of, encode, encode_bins
 from rtgauge.record.model import LeftOut, StepKey
 from rtgauge.record.stream import Frame, SeriesLine, Window
-from rtgauge_ext.live.application import MOST_UNREAD
-from rtgauge_ext.live.bounded_protocols import MOST_CONNECTIONS, MOST_MESSAGE_BYTES
 from rtgauge_ext.live.live_server import Address, LiveServer, parse_address
 from rtgauge_ext.live.live_state import MOST_MAXIMA, LiveState, Moving
 from rtgauge_ext.live.page import required_of
+from rtgauge_ext.live.page_process import MOST_CONNECTIONS, MOST_MESSAGE_BYTES, MOST_UNREAD
 from rtgauge_ext.tire.motion import frame_message
 
 if TYPE_CHECKING:
@@ -500,4 +499,27 @@ def test_a_browser_that_sends_much_is_closed(moving, sent):
             browser.send(sent)
             while True:
                 browser.recv(60)
+        assert get(server.url)[0] == 200
+
+
+@pytest.mark.parametrize("path", ["/live", "/frames"])
+@pytest.mark.parametrize(
+    "sent", [b"\x81\x80\0\0\0\0", b"\x89\xfd\0\0\0\0" + b"x" * 125], ids=["texts", "pings"]
+)
+def test_a_flood_of_small_messages_is_cut_off(moving, path, sent):
+    """Empty texts fill the queue of the page's process; pings fill the answers that nobody reads."""
+    with LiveServer(moving, LOOPBACK) as server:
+        port = int(server.url.rsplit(":", 1)[1].strip("/"))
+        with socket.create_connection(("127.0.0.1", port), timeout=60) as flood:
+            flood.sendall(
+                f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nUpgrade: websocket\r\n"
+                "Connection: Upgrade\r\nSec-WebSocket-Key: MDEyMzQ1Njc4OWFiY2RlZg==\r\n"
+                "Sec-WebSocket-Version: 13\r\n\r\n".encode()
+            )
+            assert flood.recv(100).startswith(b"HTTP/1.1 101 ")
+            _, memory = has(server.process.pid)
+            with pytest.raises(OSError, match=r"reset|pipe"):
+                while True:
+                    flood.sendall(sent * 10_000)
+        assert has(server.process.pid)[1] < memory + (64 << 20)
         assert get(server.url)[0] == 200
