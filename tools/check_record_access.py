@@ -45,6 +45,7 @@ COMMANDS = (
     "ext/importers",
     "ext/instrument",
     "ext/lab",
+    "ext/last_boot",
     "ext/recorder",
     "ext/store",
     "ext/tune",

@@ -19,7 +19,6 @@ from rtgauge.units import NS_PER_S
 from rtgauge_ext.recorder.installing import FOLDERS
 from rtgauge_ext.recorder.installing import install as install_unit
 from rtgauge_ext.recorder.installing import uninstall as uninstall_unit
-from rtgauge_ext.recorder.last_boot.command import last_boot
 
 if TYPE_CHECKING:
     from rtgauge_ext.recorder.actions import Actions
@@ -451,6 +450,3 @@ def uninstall(
     )
     for line in summary:
         typer.echo(line)
-
-
-app.command("last-boot")(last_boot)

@@ -19,15 +19,14 @@ from rtgauge.cli.kept_settings import Keeper
 from rtgauge.errors import EXIT_INPUT, InputError, MeasureError
 from rtgauge.input_file import MOST_TOML, read_regular
 from rtgauge.record.files import write_whole
+from rtgauge.target.address import LOCAL
+from rtgauge_ext.last_boot import ring
 
 FOLDERS = Path("/var/lib/rtgauge/recorder")
 """The folders of recorders, one for each service or program."""
 UNITS = Path("/etc/systemd/system")
 RUNTIME = "rtgauge-recorder-"
 """The service can make sockets only in the folder of this name and its own in /run."""
-RING = "boot_map"
-RING_PARAMETERS = "reserve_mem=20M:32M:trace trace_instance=boot_map@trace"
-"""The boot parameters of a kernel with a persistent ring (README.md, After a crash)."""
 SYSTEMD = Path("/run/systemd/system")
 """Exists if systemd runs (sd_booted(3))."""
 NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,60}")
@@ -110,11 +109,10 @@ def _arms_ring() -> Sequence[str]:
     """
     from rtgauge.target.engine_path import engine_path
     from rtgauge_ext.recorder.actions import check_roots_file
-    from rtgauge_ext.recorder.tracing import INSTANCES
 
-    if not any((folder / RING / "last_boot_info").exists() for folder in INSTANCES):
+    if not any(Path(info).exists() for info in ring.INFO):
         return ()
-    return (str(check_roots_file(engine_path())), "last-boot", "--arm")
+    return (str(check_roots_file(engine_path())), *ring.ARM)
 
 
 def _own_program() -> Path:
@@ -152,12 +150,7 @@ def install(name: str, options: Sequence[str]) -> list[str]:
     _socket(name, options)
     command = [str(_own_program()), "recorder", "run", *options, "--folder", str(FOLDERS / name)]
     arms = _arms_ring()
-    ring = (
-        "it also records what runs before a crash; see it at the next boot with: rtgauge recorder last-boot"
-        if arms
-        else "it cannot record what runs before a crash, because the kernel has no persistent ring; to add "
-        f"one, boot Linux 6.12 or newer with {RING_PARAMETERS}, and install the service again"
-    )
+    after_crash = ring.service_words(has_ring=bool(arms), target=LOCAL)
     try:
         write_whole(unit, unit_text(name, command, arms).encode(), mode=0o644)
         link.parent.mkdir(mode=0o755, exist_ok=True)
@@ -166,12 +159,12 @@ def install(name: str, options: Sequence[str]) -> list[str]:
         unit.unlink(missing_ok=True)
         raise MeasureError(f"the service was not installed: {error}") from None
     if not SYSTEMD.is_dir():
-        return [f"installed {unit}; it starts at the next boot with systemd", ring]
+        return [f"installed {unit}; it starts at the next boot with systemd", after_crash]
     subprocess.run(["systemctl", "daemon-reload"], check=False)
     if subprocess.run(["systemctl", "start", unit.name], check=False).returncode:
-        return [f"installed {unit}, but it did not start; see: systemctl status {unit.name}", ring]
+        return [f"installed {unit}, but it did not start; see: systemctl status {unit.name}", after_crash]
     summary = f"installed and started {unit.name}; see what it records with: rtgauge show {FOLDERS / name}"
-    return [summary, ring]
+    return [summary, after_crash]
 
 
 def installed() -> list[str]:

@@ -32,6 +32,7 @@ from rtgauge.record.stream import (
 from rtgauge.record.summary import summarise_step
 from rtgauge.record.windows import Windows
 from rtgauge.record.writer import RecordWriter
+from rtgauge.target.address import LOCAL
 from rtgauge.units import NS_PER_S, plural
 from rtgauge_ext.recorder.entries import PeriodSummary, SeriesMark, SessionEnd, folded
 from rtgauge_ext.recorder.folder import TRIGGERED, EntrySource, MomentHead, RecorderFolder
@@ -39,7 +40,6 @@ from rtgauge_ext.recorder.sessions import folded_sessions
 
 MOST_OUTLIERS = 20
 MOST_TRIGGER_TEXT = 1000
-LOCAL = "local"
 
 
 def utc(wall_ns: int) -> str:

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 
 from rtgauge.errors import InputError, MeasureError, RtgaugeError
 from rtgauge.target.address import parse_address
-from rtgauge_ext.recorder.installing import FOLDERS, RING, RING_PARAMETERS, UNITS, unit_name, unit_text
-from rtgauge_ext.recorder.tracing import INSTANCES
+from rtgauge_ext.last_boot import ring
+from rtgauge_ext.recorder.installing import FOLDERS, UNITS, unit_name, unit_text
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -150,7 +150,7 @@ def install(target: str, name: str, options: Options, settings: Settings) -> lis
     command = service_command(name, options, settings)
     with _connected(target) as (connection, installed):
         has_ring = _has_ring(connection, installed)
-        before = [command[0], "last-boot", "--arm"] if has_ring else []
+        before = [command[0], *ring.ARM] if has_ring else []
         text = unit_text(name, command, before)
         answer = connection.run(INSTALL, [unit, _engine_name(name), installed.engine], text.encode())
     check(answer, target, name)
@@ -161,21 +161,14 @@ def install(target: str, name: str, options: Options, settings: Settings) -> lis
         if booted
         else f"installed {unit} on {target}; it starts at the next boot with systemd"
     )
-    ring = (
-        f"it also records what runs before a crash; see it with: rtgauge recorder last-boot --target {target}"
-        if has_ring
-        else "after a crash, nothing will be known of it, because the kernel has no persistent ring; boot "
-        f"Linux 6.12 or newer with {RING_PARAMETERS}, and install the service again"
-    )
-    return [summary, ring]
+    return [summary, ring.service_words(has_ring=has_ring, target=target)]
 
 
 def _has_ring(connection: SshConnection, installed: InstalledEngine) -> bool:
     from rtgauge.target.ssh_target import read_files
 
-    paths = [str(folder / RING / "last_boot_info") for folder in INSTANCES]
-    files = read_files(connection, installed.engine, paths).files
-    return any(files.exists(path) for path in paths)
+    files = read_files(connection, installed.engine, ring.INFO).files
+    return any(files.exists(path) for path in ring.INFO)
 
 
 def check(answer: CommandOutput, target: str, name: str) -> None:

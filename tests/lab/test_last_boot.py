@@ -36,7 +36,7 @@ def guest(lab: Lab) -> None:
 
 def last_boot(lab: Lab, *words: str, status: int = 0) -> dict[str, Any]:
     document: dict[str, Any] = json.loads(
-        lab.command("recorder", "last-boot", "--json", *words, status=status).stdout
+        lab.command("last-boot", "--json", *words, status=status).stdout
     )
     return document
 
@@ -98,5 +98,5 @@ def test_what_was_kept_is_read_again(lab: Lab) -> None:
 
 def test_a_boot_without_a_ring_says_which_parameters_it_takes(lab: Lab) -> None:
     lab.boot("debian")
-    completed = lab.command("recorder", "last-boot", status=3)
+    completed = lab.command("last-boot", status=3)
     assert RING in completed.stderr

@@ -12,7 +12,8 @@ import pytest
 from tests.support.cli import invoke
 
 from rtgauge.errors import InputError
-from rtgauge_ext.recorder import actions, command, installing, tracing
+from rtgauge_ext.last_boot import ring
+from rtgauge_ext.recorder import actions, command, installing
 from rtgauge_ext.recorder.installing import KEPT, install, uninstall, unit_text
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.setattr(installing, "FOLDERS", tmp_path / "var/lib/rtgauge/recorder")
     monkeypatch.setattr(installing, "SYSTEMD", tmp_path / "no systemd")
     monkeypatch.setattr(installing, "_own_program", lambda: tmp_path / "usr/bin/rtgauge")
-    monkeypatch.setattr(tracing, "INSTANCES", (tmp_path / "instances",))
+    monkeypatch.setattr(ring, "INFO", (str(tmp_path / "instances/boot_map/last_boot_info"),))
     (tmp_path / "etc/systemd/system").mkdir(parents=True)
     return tmp_path
 
@@ -158,7 +159,7 @@ def test_the_service_arms_the_ring_of_a_kernel_that_has_one(
         return machine / "engine"
 
     monkeypatch.setattr(actions, "check_roots_file", engine)
-    assert "rtgauge recorder last-boot" in install("control", OPTIONS)[1]
+    assert "rtgauge last-boot" in install("control", OPTIONS)[1]
     text = (machine / "etc/systemd/system/rtgauge-recorder-control.service").read_text().splitlines()
     assert f'ExecStartPre=-"{machine}/engine" "last-boot" "--arm"' in text
     assert "StateDirectory=rtgauge/recorder/control rtgauge/last-boot" in text

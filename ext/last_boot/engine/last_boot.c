@@ -21,7 +21,7 @@
 #include "base/options.h"
 #include "base/tracefs.h"
 #include "base/verbs.h"
-#include "ext/recorder/engine/boot_ring.h"
+#include "ext/last_boot/engine/boot_ring.h"
 #include "trace/addresses.h"
 #include "trace/events.h"
 

@@ -24,12 +24,13 @@ from rtgauge.record.stream import SeriesLine, StreamResult, SymbolsLine
 from rtgauge.record.summary import summarise_step
 from rtgauge.record.windows import Windows
 from rtgauge.record.writer import RecordWriter
-from rtgauge_ext.recorder.last_boot.ending import WINDOW_NS, BootEnd
-from rtgauge_ext.recorder.last_boot.kept_boot import KeptBoot
-from rtgauge_ext.recorder.last_boot.report import ENDED
-from rtgauge_ext.recorder.record import LOCAL, MOST_TRIGGER_TEXT, utc
+from rtgauge.target.address import LOCAL
+from rtgauge.units import NS_PER_S
+from rtgauge_ext.last_boot.ending import WINDOW_NS, BootEnd
+from rtgauge_ext.last_boot.kept_boot import KeptBoot
+from rtgauge_ext.last_boot.report import ENDED
 
-MOST_THREADS = 8
+MOST_THREADS, MOST_TRIGGER_TEXT = 8, 1000
 STEP = "01-watch"
 PAGE_TIME = struct.Struct("<Q")
 """The first field of a page: the time of its first event (ns)."""
@@ -150,8 +151,8 @@ def _step(
         key=key,
         tool="rtgauge-engine",
         boot_id=None if kept.armed is None else kept.armed.boot_id,
-        started=utc(ended_ns - end.end_ns),
-        ended=utc(ended_ns),
+        started=_utc(ended_ns - end.end_ns),
+        ended=_utc(ended_ns),
         start_ns=0,
         end_ns=end.end_ns,
         end_reason=end.ending,
@@ -164,3 +165,7 @@ def _step(
         explain=explained.model_copy(update={"moments": len(threads)}),
         marks=summary.marks,
     )
+
+
+def _utc(wall_ns: int) -> str:
+    return f"{datetime.fromtimestamp(wall_ns / NS_PER_S, UTC):%Y-%m-%dT%H:%M:%SZ}"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "ext/recorder/engine/boot_ring.h"
+#include "ext/last_boot/engine/boot_ring.h"
 
 #include <errno.h>
 #include <stdlib.h>

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.support.cli import invoke
 
-from ext.recorder.tests.unit.test_last_boot_output import output
+from ext.last_boot.tests.unit.test_last_boot_output import output
 from rtgauge.explain.analysis.culprits import explained_steps
 from rtgauge.record.reader import Record
-from rtgauge_ext.recorder.last_boot.boot_record import make_boot_record, pages_of_window, threads_at_end
-from rtgauge_ext.recorder.last_boot.ending import WINDOW_NS, BootEnd, boot_end
-from rtgauge_ext.recorder.last_boot.kept_boot import KeptBoot, parse
+from rtgauge_ext.last_boot.boot_record import make_boot_record, pages_of_window, threads_at_end
+from rtgauge_ext.last_boot.ending import WINDOW_NS, BootEnd, boot_end
+from rtgauge_ext.last_boot.kept_boot import KeptBoot, parse
 
 if TYPE_CHECKING:
     from pathlib import Path

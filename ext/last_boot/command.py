@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge recorder last-boot`."""
+"""`rtgauge last-boot`."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from rtgauge.errors import EXIT_CANNOT_TELL, InputError
 from rtgauge.record.records_folder import RECORDS
 
 if TYPE_CHECKING:
-    from rtgauge_ext.recorder.last_boot.ending import BootEnd
-    from rtgauge_ext.recorder.last_boot.kept_boot import KeptBoot
+    from rtgauge_ext.last_boot.ending import BootEnd
+    from rtgauge_ext.last_boot.kept_boot import KeptBoot
 
 
 def last_boot(
@@ -45,11 +45,11 @@ def last_boot(
 
     \b
     Examples:
-      rtgauge recorder last-boot --arm
+      rtgauge last-boot --arm
           read the last boot, and record this one
-      rtgauge recorder last-boot --target ssh://root@board
+      rtgauge last-boot --target ssh://root@board
           after a crash of the board
-      rtgauge recorder last-boot --record
+      rtgauge last-boot --record
       rtgauge show latest --why
           what held each thread up in the last 100 ms
 
@@ -62,14 +62,14 @@ def last_boot(
     """
     from rtgauge.cli.console import Console
     from rtgauge.target.open_target import open_target
-    from rtgauge_ext.recorder.last_boot.ending import LastBoot, boot_end
-    from rtgauge_ext.recorder.last_boot.kept_boot import parse
-    from rtgauge_ext.recorder.last_boot.report import print_boot_end
+    from rtgauge_ext.last_boot.ending import LastBoot, boot_end
+    from rtgauge_ext.last_boot.kept_boot import parse
+    from rtgauge_ext.last_boot.report import print_boot_end
 
     if arm and disarm:
         raise InputError("--arm and --disarm contradict each other; leave one out")
     options = ["--arm"] if arm else ["--disarm"] if disarm else []
-    with open_target(target, "last-boot", "rtgauge recorder last-boot") as opened:
+    with open_target(target, "last-boot", "rtgauge last-boot") as opened:
         state, kept = parse(opened.try_engine("last-boot", *options))
     end = None if kept is None else boot_end(kept, state.boot_id)
     path = None if kept is None or end is None or not record else _recorded(kept, end, target, out)
@@ -91,8 +91,8 @@ def last_boot(
         typer.echo(f"the ring {state.instance} records this boot")
     elif not json:
         typer.echo(
-            f"the ring {state.instance} does not record this boot; arm it with: rtgauge recorder last-boot "
-            f"--arm{target_option(target)}"
+            f"the ring {state.instance} does not record this boot; arm it with: rtgauge last-boot --arm"
+            f"{target_option(target)}"
         )
     if end is None and not (arm or disarm):
         raise typer.Exit(EXIT_CANNOT_TELL)
@@ -102,7 +102,7 @@ def _recorded(kept: KeptBoot, end: BootEnd, target: str, out: Path) -> Path:
     """Make a record. Raises InputError and the errors of RecordWriter."""
     from rtgauge.system.collect_facts import facts_by
     from rtgauge.target.open_target import reader
-    from rtgauge_ext.recorder.last_boot.boot_record import make_boot_record
+    from rtgauge_ext.last_boot.boot_record import make_boot_record
 
     with reader(target) as (machine, read):
         facts = facts_by(read, machine).facts

@@ -15,7 +15,7 @@ from rtgauge.explain.trace.contexts import Context, CpuTimeline, NestedActivity,
 from rtgauge.explain.trace.moment import Event, EventTable
 from rtgauge.record.strict_model import Model
 from rtgauge.units import name_cpus
-from rtgauge_ext.recorder.last_boot.kept_boot import KeptBoot
+from rtgauge_ext.last_boot.kept_boot import KeptBoot
 
 WINDOW_NS = 100_000_000
 """How much is explained before the end, or before the kernel's first message that it crashed or hung."""
@@ -117,7 +117,7 @@ class BootEnd(Model):
 
 
 class LastBoot(Model):
-    """What `rtgauge recorder last-boot --json` prints. `armed`: whether the ring records this boot.
+    """What `rtgauge last-boot --json` prints. `armed`: whether the ring records this boot.
     `kept`: the file on the target that has the last boot; None if there is none. `end`: None if the ring was
     empty.
     """

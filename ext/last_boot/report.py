@@ -12,7 +12,7 @@ from rtgauge.report.labelled_lines import print_labelled
 from rtgauge.report.table import Column, Table, texts
 from rtgauge.report.terminal_table import print_tables
 from rtgauge.units import NS_PER_S, format_time, plural
-from rtgauge_ext.recorder.last_boot.ending import Activity, BootEnd, CpuEnd, Ending, Waiting
+from rtgauge_ext.last_boot.ending import Activity, BootEnd, CpuEnd, Ending, Waiting
 
 NS_PER_MS = 1_000_000
 ENDED: dict[Ending, str] = {

@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "ext/recorder/engine/boot_ring.h"
+#include "ext/last_boot/engine/boot_ring.h"
 #include "tests/check.h"
 #include "tests/cm.h"
 
