@@ -32,7 +32,7 @@ class AuditedProfile(Audited):
 
     def check(self) -> Callable[[str], int] | None:
         """Return what prints the settings that have drifted; see Audited."""
-        from rtgauge_ext.tune.kept import print_drift
+        from rtgauge_ext.tune.drift import print_drift
 
         return None if self.profile is None else partial(print_drift, self.profile)
 

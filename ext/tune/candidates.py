@@ -19,7 +19,7 @@ from rtgauge.system.deployment.machine_state import Machine
 from rtgauge.target.file_batch import Files
 from rtgauge.target.open_target import reader
 from rtgauge.units import format_cpu_list, name_cpus, parse_cpu_list, plural
-from rtgauge_ext.audit.audit import Finding, judge, purpose_of
+from rtgauge_ext.audit.audit import SEVERITIES, Finding, judge, purpose_of
 from rtgauge_ext.audit.checks import CheckedMachine
 from rtgauge_ext.audit.protected import interface_of, why_kept
 from rtgauge_ext.audit.rules import Rule, Trial, read_rules, rule_paths, tried_rules
@@ -35,7 +35,6 @@ NEVER = (
 """Settings that no rule may change. A test compares the rules with this."""
 ISOLATED = "cpu.isolated"
 TAKEN_CPUS = "{cpus}"
-SEVERITIES = ("serious", "moderate", "minor")
 
 
 @dataclass(frozen=True)

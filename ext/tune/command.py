@@ -131,14 +131,7 @@ def tune(
         Path | None,
         typer.Option(
             metavar="DIR",
-            help="Write files that set the kept settings at each boot: sysctl.d, systemd, tuned, rt-conf.",
-        ),
-    ] = None,
-    about: Annotated[
-        str | None,
-        typer.Option(
-            metavar="SETTING",
-            help="Print the advice for and against this setting, and what was measured here.",
+            help="Write files that set the kept settings at each boot: sysctl.d, systemd, tuned.",
         ),
     ] = None,
     boot: Annotated[
@@ -180,8 +173,6 @@ def tune(
           help the wake-ups of your own program
       rtgauge tune --require "period=1ms response<=500us" --path icmp:192.168.1.5
           help a loop with a device behind the network
-      rtgauge tune --about timer-migration
-          show the advice, and what was measured on this machine
       rtgauge resume latest --budget 1h
           continue, with more time
       rtgauge resume latest --files keep
@@ -197,9 +188,6 @@ def tune(
       130  interrupted; rtgauge resume continues
     """
     if ctx.invoked_subcommand is not None:
-        return
-    if about is not None:
-        _print_setting(about, out)
         return
     command: list[str] = ctx.meta.get(COMMAND, [])
     if boot not in (None, EACH_DEPLOYMENT):
@@ -314,22 +302,6 @@ def _program(command: list[str], watched: int | None, target: str) -> Generator[
 
     with started(command, target, None) as pid:
         yield pid
-
-
-def _print_setting(name: str, folder: Path) -> None:
-    from rtgauge.cli.console import Console
-    from rtgauge.report.terminal_table import print_tables
-    from rtgauge_ext.tune.known import advice, measured, rule_of
-
-    rule = rule_of(name)
-    for line in advice(rule):
-        typer.echo(line)
-    table = measured(rule, folder)
-    if table is None:
-        typer.echo(f"This setting was not tested in any record in {folder}")
-    else:
-        typer.echo()
-        print_tables([table], Console())
 
 
 def cpus_option(text: str | None) -> str | None:

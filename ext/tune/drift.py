@@ -6,12 +6,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from rtgauge.errors import InputError
+import typer
+
+from rtgauge.errors import EXIT_FAILS, EXIT_OK, InputError
 from rtgauge.input_file import real_path
 from rtgauge.record.own_folder import OwnFolder
 from rtgauge.record.reader import RUN, Record, find_record, opened_folder
 from rtgauge.record.record_folder import RecordFolder
 from rtgauge.target.open_target import reader
+from rtgauge.units import plural
 from rtgauge_ext.tune.installing import isolated_of, read_files, same, values_of
 from rtgauge_ext.tune.keep_files import Value, keep_files
 from rtgauge_ext.tune.result import TuneResult
@@ -87,3 +90,13 @@ def drifted(named: Path, target: str) -> dict[Value, str | None]:
         is_same = now is not None and same(now, each.wanted)
         changed[each] = None if is_same else now if now is not None else files.error(each.path) or "not there"
     return changed
+
+
+def print_drift(profile: Path, target: str) -> int:
+    """Print the settings that have drifted from a profile. Return the exit status, 1 if there are any."""
+    kept = drifted(profile, target)
+    changed = {value: now for value, now in kept.items() if now is not None}
+    for value, now in changed.items():
+        typer.echo(f"{value.path} is {now}; rtgauge tune kept {value.wanted}")
+    typer.echo(f"{len(changed)} of {plural(len(kept), 'kept setting')} drifted")
+    return EXIT_FAILS if changed else EXIT_OK

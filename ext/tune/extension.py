@@ -20,6 +20,6 @@ EXTENSION = Extension(
     },
     words={"rtgauge tune": "optimize optimise fix improve autotune optimizer setup harden configure"},
     first_steps=(('tune --require "period=1ms latency<=100us"', "which settings help here?"),),
-    askers={"tune": "rtgauge_ext.tune.asker:TUNING"},
-    keepers={"tune": "rtgauge_ext.tune.kept:KEPT"},
+    askers={"tune": "rtgauge_ext.tune.answer:TUNING"},
+    keepers={"tune": "rtgauge_ext.tune.installing:KEPT"},
 )

@@ -14,6 +14,9 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+import typer
+
+from rtgauge.cli.kept_settings import Keeper
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.input_file import MOST_TOML, read_regular
 from rtgauge.record.files import write_whole
@@ -24,7 +27,7 @@ from rtgauge.target.address import LOCAL
 from rtgauge.target.file_batch import chosen, cpu_list
 from rtgauge.target.guard import LEASE_NS
 from rtgauge.target.open_target import TargetOpener
-from rtgauge.units import parse_cpu_mask
+from rtgauge.units import parse_cpu_mask, plural
 from rtgauge_ext.tune.keep_files import (
     NAME,
     SLICE_FILE,
@@ -232,11 +235,6 @@ class Uninstalled(NamedTuple):
     left: list[str]
 
 
-def is_installed() -> bool:
-    """Return whether a file of a tuning, or of that name, is in its place."""
-    return any(os.path.lexists(place) for place in (*PLACES.values(), *map(_link, LINKED)))
-
-
 def uninstall(wait_s: float, notify: Callable[[str], None]) -> Uninstalled:
     """Restore the old values and remove the files that rtgauge wrote. A value or file that somebody has
     changed since then is left alone.
@@ -277,6 +275,20 @@ def uninstall(wait_s: float, notify: Callable[[str], None]) -> Uninstalled:
         PLACES[name].unlink()
     _systemctl("daemon-reload")
     return Uninstalled(len(values) - len(differing), [*differing, *left])
+
+
+def _undo() -> bool:
+    """Undo `rtgauge tune apply` on this machine. Return whether there was something to undo."""
+    if not any(os.path.lexists(place) for place in (*PLACES.values(), *map(_link, LINKED))):
+        return False
+    back, left = uninstall(0.0, lambda reason: typer.echo(reason, err=True))
+    for line in left:
+        typer.echo(f"left as it is: {line}")
+    typer.echo(f"restored {plural(back, 'setting')} and removed the files that the tuning had installed")
+    return True
+
+
+KEPT = Keeper(_undo)
 
 
 def _own_text(place: Path) -> str | None:

@@ -10,8 +10,6 @@ import hashlib
 import re
 from typing import TYPE_CHECKING, NamedTuple
 
-from rtgauge.system.deployment.definition import parse_deployment
-from rtgauge.target.file_batch import shortest_cpu_list
 from rtgauge.units import plural
 from rtgauge_ext.audit.rules import tried_rules
 from rtgauge_ext.tune.writable import CPUS, is_writable
@@ -21,7 +19,6 @@ if TYPE_CHECKING:
 
     from rtgauge.record.model import DeploymentReport, SettingMade
     from rtgauge.record.reader import Record
-    from rtgauge.system.deployment.definition import Deployment
     from rtgauge_ext.tune.result import TuneResult
 
 NAME = "rtgauge-tune"
@@ -30,7 +27,7 @@ SLICE_FILE = "rtgauge.slice"
 """The slice whose control group is a partition of isolated CPUs. A dash would put it into another slice, but
 only a group at the top can be a partition.
 """
-TUNED_FILE, RT_CONF_FILE = "tuned.conf", "rt-conf.yaml"
+TUNED_FILE = "tuned.conf"
 SYSCTL = "/proc/sys/"
 SUM = "# rtgauge tune wrote the lines below. Their SHA-256: "
 """Begins the first line of a file. `rtgauge restore --applied` removes only a file whose sum is right."""
@@ -64,9 +61,6 @@ def keep_files(result: TuneResult, record: Record) -> Mapping[str, str]:
     files = {**files_with(lasting), TUNED_FILE: _profile(lasting)} if lasting else {}
     isolated = _isolated(result, record)
     files |= {SLICE_FILE: slice_text(isolated)} if isolated else {}
-    cpus = next((facts.cpu.online for facts in record.systems.values()), None)
-    rt_conf = _rt_conf(parse_deployment(result.deployment), lasting, shortest_cpu_list(cpus) or "0")
-    files |= {RT_CONF_FILE: rt_conf} if rt_conf else {}
     return {"README.txt": _readme(result, made, files), **files}
 
 
@@ -85,22 +79,17 @@ def files_with(values: Sequence[Value]) -> dict[str, str]:
 
 def slice_text(cpus: str) -> str:
     """Return a systemd slice that isolates these CPUs for the programs in it."""
-    return _summed(
-        "\n".join(
-            [
-                "[Unit]",
-                "Description=CPUs that rtgauge tune isolated",
-                "",
-                "[Slice]",
-                f"AllowedCPUs={cpus}",
-                "CPUSetPartition=isolated",
-                "",
-                "[Install]",
-                "WantedBy=multi-user.target",
-                "",
-            ]
-        )
-    )
+    return _summed(f"""\
+[Unit]
+Description=CPUs that rtgauge tune isolated
+
+[Slice]
+AllowedCPUs={cpus}
+CPUSetPartition=isolated
+
+[Install]
+WantedBy=multi-user.target
+""")
 
 
 def _summed(lines: str) -> str:
@@ -149,25 +138,22 @@ def _sysctl(path: str) -> str:
 
 
 def _unit(made: Sequence[Value]) -> str:
-    begin = [f"ExecStart=/bin/sh -c 'echo {each.wanted} > {each.path}'" for each in made]
-    end = [f"ExecStop=/bin/sh -c 'echo {each.old} > {each.path}'" for each in reversed(made)]
-    return "\n".join(
-        [
-            "[Unit]",
-            "Description=Settings that rtgauge tune kept",
-            "After=multi-user.target",
-            "",
-            "[Service]",
-            "Type=oneshot",
-            "RemainAfterExit=yes",
-            *begin,
-            *end,
-            "",
-            "[Install]",
-            "WantedBy=multi-user.target",
-            "",
-        ]
-    )
+    begin = "\n".join(f"ExecStart=/bin/sh -c 'echo {each.wanted} > {each.path}'" for each in made)
+    end = "\n".join(f"ExecStop=/bin/sh -c 'echo {each.old} > {each.path}'" for each in reversed(made))
+    return f"""\
+[Unit]
+Description=Settings that rtgauge tune kept
+After=multi-user.target
+
+[Service]
+Type=oneshot
+RemainAfterExit=yes
+{begin}
+{end}
+
+[Install]
+WantedBy=multi-user.target
+"""
 
 
 def _profile(values: Sequence[Value]) -> str:
@@ -178,22 +164,6 @@ def _profile(values: Sequence[Value]) -> str:
     if others:
         lines += ["", "[sysfs]", *(f"{each.path}={each.wanted}" for each in others)]
     return "\n".join([*lines, ""])
-
-
-def _rt_conf(deployment: Deployment, values: Sequence[Value], cpus: str) -> str:
-    """Return a configuration for rt-conf (Ubuntu). Its schema has only isolation, interrupts and governors.
-    Empty if no such setting is kept.
-    """
-    irqs = next((each.wanted for each in values if each.path.startswith("/proc/irq/")), None)
-    lines: list[str] = []
-    if deployment.isolates:
-        lines += ["kernel_cmdline:", f'  isolcpus: "{deployment.isolate}"']
-    if irqs is not None:
-        lines += ["irq_tuning:", f'  - cpus: "{irqs}"', "    filter:", '      actions: ".*"']
-    if deployment.governor is not None:
-        governor = f'    scaling_governor: "{deployment.governor}"'
-        lines += ["cpu_governance:", f'  - cpus: "{cpus}"', governor]
-    return "\n".join([*lines, ""]) if lines else ""
 
 
 def _readme(result: TuneResult, made: Sequence[Value], files: Mapping[str, str]) -> str:
@@ -238,12 +208,6 @@ def _readme(result: TuneResult, made: Sequence[Value], files: Mapping[str, str])
             f"Undo: systemctl disable --now {SLICE_FILE}; rm /etc/systemd/system/{SLICE_FILE}",
             "For the rest, which control groups cannot do, boot with (LIST: the isolated CPUs):",
             "  isolcpus=managed_irq,LIST  nohz_full=LIST  rcu_nocbs=LIST",
-        ]
-    if RT_CONF_FILE in files:
-        lines += [
-            "",
-            f"With rt-conf (Ubuntu): rt-conf --file {RT_CONF_FILE}",
-            "Undo: run rt-conf with the previous file.",
         ]
     daemons = sorted(
         {

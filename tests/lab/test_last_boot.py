@@ -35,9 +35,7 @@ def guest(lab: Lab) -> None:
 
 
 def last_boot(lab: Lab, *words: str, status: int = 0) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads(
-        lab.command("last-boot", "--json", *words, status=status).stdout
-    )
+    document: dict[str, Any] = json.loads(lab.command("last-boot", "--json", *words, status=status).stdout)
     return document
 
 

@@ -81,7 +81,6 @@ OPTIONS = {
         "fail-on fail-above"
     ),
     "--side NAME=RECORD": "label before after",
-    "--about SETTING": "describe",
     "--wait TIME": "queue block",
     "--boot each-run": "boot-between",
     "--boot each-deployment": "deployments-by reboot",

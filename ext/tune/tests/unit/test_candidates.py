@@ -15,7 +15,6 @@ from rtgauge.system.deployment.machine_state import Machine
 from rtgauge.target.file_batch import Files
 from rtgauge.units import format_cpu_list
 from rtgauge_ext.tune.candidates import AllowedSettings, Offer, offer
-from rtgauge_ext.tune.known import rule_of
 from rtgauge_ext.tune.offer_tables import offer_tables
 from rtgauge_ext.tune.study import deployment_name
 
@@ -159,7 +158,7 @@ def test_an_unknown_setting_is_answered_with_the_nearest() -> None:
     with pytest.raises(
         InputError, match=r"'NOTHING' is not a setting; the nearest are [a-z-]+, [a-z-]+, [a-z-]+;"
     ):
-        rule_of("NOTHING")
+        offered(machines.badly_set_rt(), only=["NOTHING"])
 
 
 def test_boot_settings_are_tried_if_each_set_is_booted() -> None:

@@ -26,7 +26,6 @@ from rtgauge.errors import EXIT_CANNOT_MEASURE
         (["tune", "--only", ","], "--only ',' does not contain a name"),
         (["tune", "--without", ""], "--without '' does not contain a name"),
         (["tune", "--cpu", "x"], "--cpu 'x': give CPUs such as 1 or 2-3"),
-        (["tune", "--about", "nosuch"], "'nosuch' is not a setting"),
     ],
 )
 def test_a_wrong_value_is_named_with_its_option(

@@ -19,7 +19,6 @@ from rtgauge_ext.tune import installing
 from rtgauge_ext.tune.drift import kept_values, own_values
 from rtgauge_ext.tune.installing import install, isolated_of, same, uninstall, values_of
 from rtgauge_ext.tune.keep_files import SLICE_FILE, SYSCTL_FILE, UNIT_FILE, Value, files_with
-from rtgauge_ext.tune.known import advice, measured, rule_of
 from rtgauge_ext.tune.writable import is_writable
 
 if TYPE_CHECKING:
@@ -140,21 +139,6 @@ def test_other_lines_of_a_unit_are_not_installed() -> None:
 )
 def test_a_value_is_compared_as_the_kernel_means_it(text: str, value: str, *, is_same: bool) -> None:
     assert same(text, value) == is_same
-
-
-def test_a_setting_is_explained_with_both_sides(tmp_path: Path) -> None:
-    lines = "\n".join(advice(rule_of("timer-migration")))
-    for words in (
-        "For this setting: ",
-        "Against this setting: with nohz_full=",
-        "Costs: ",
-        "These daemons undo the setting: tuned",
-    ):
-        assert words in lines
-    assert "To set it, boot with: psi=0" in "\n".join(advice(rule_of("pressure-stalls")))
-    assert measured(rule_of("thp"), tmp_path) is None
-    with pytest.raises(InputError, match="did you mean 'thp'"):
-        rule_of("thpp")
 
 
 @dataclass
