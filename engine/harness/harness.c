@@ -16,6 +16,7 @@
 #include "base/stream.h"
 #include "harness/clock_cost.h"
 #include "harness/cpu_counters.h"
+#include "harness/heat.h"
 #include "harness/mode_switches.h"
 #include "harness/peer_process.h"
 #include "harness/summary.h"
@@ -222,6 +223,7 @@ static int arm(struct harness *h, const char *name)
 	status = open_samples(h);
 	h->asleep_ns = suspended_at_most_ns();
 	cpu_counters_begin();
+	heat_begin(HEAT_FOLDER, HEAT_WHILE_MEASURING);
 	return status;
 }
 
@@ -334,6 +336,7 @@ void harness_end_by(struct harness *h, const char *reason)
 void harness_pause(int64_t ns)
 {
 	thread_watch_drained();
+	heat_look(clock_now_ns(CLOCK_MONOTONIC));
 	if (atomic_load(&harness_shared.stop))
 		clock_pause_ns(ns < STOPPING_NS ? ns : STOPPING_NS);
 	else
@@ -405,6 +408,7 @@ int harness_finish(struct harness *h, const char *reason)
 		stream_mark(j, "clock-changed", SEVERITY_INVALID, -1,
 			    "the machine was suspended during the measurement");
 	cpu_counters_write(&cpus.measured, j);
+	heat_write(j);
 	if (thread_watch_why()) {
 		stream_mark(j, "watchdog", SEVERITY_INVALID, -1, "%s", thread_watch_why());
 		reason = "watchdog";

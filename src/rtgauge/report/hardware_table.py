@@ -9,10 +9,10 @@ from rtgauge.record.model import Step, TableLine
 from rtgauge.report.table import Column, Table, numbers, ranked
 from rtgauge.report.text import NONE, whole
 from rtgauge.system.cpu_counters import CpuWork, cpu_frequencies, cpu_work, why_slower
-from rtgauge.system.step_changes import IPIS, RESCHEDULING
+from rtgauge.system.step_changes import IPIS, RESCHEDULING, peak_temperatures
 from rtgauge.units import plural
 
-MOST_CPUS = 16
+MOST_CPUS, MOST_ZONES = 16, 4
 KINDS = (RESCHEDULING, *IPIS)
 """The kernel's names of the columns."""
 TITLES = ("reschedulings", "function calls", "TLB flushes", "GHz", "times too hot")
@@ -43,10 +43,13 @@ def hardware_tables(step: Step, name: str = "", among: Sequence[Step] = ()) -> l
         ]
         for cpu in sorted(step.cpus, key=lambda cpu: -sum(count or 0 for count in counts[cpu]))
     ]
-    if all(cell in (NONE, "0") for row in rows for cell in row[1:]):
+    peaks = sorted(peak_temperatures(step.results).items(), key=lambda known: -known[1])[:MOST_ZONES]
+    if not peaks and all(cell in (NONE, "0") for row in rows for cell in row[1:]):
         return []
     rest = len(rows) - MOST_CPUS
     notes = [NOTE, *([WORK_NOTE] if work else []), *_slower(step, among)]
+    hottest = ", ".join(f"{zone} {peak / 1000:.0f} C" for zone, peak in peaks)
+    notes += [f"Highest temperatures while the engine ran: {hottest}."] if peaks else []
     notes += [f"step.json also has {plural(rest, 'more CPU')}"] if rest > 0 else []
     titles = [*TITLES, *(WORK_TITLES if work else ())]
     title = f"Hardware, {name}" if name else "Hardware"

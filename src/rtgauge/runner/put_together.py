@@ -191,7 +191,7 @@ def _assemble(ended: EndedStep, measured: EngineMeasurement) -> Step:
     step.marks += _nothing_marks(step, probes.get(key.probe))
     step.marks += _early_marks(step) + _program_marks(step)
     step.marks += frequency_marks(step.results)
-    step.marks += change_marks(ended.changes, step.cpus, explained=step.explain is not None)
+    step.marks += change_marks(ended.changes, step.cpus, step.results, explained=step.explain is not None)
     if not context.facts.machine.emulated:
         # an emulator can cause a latency as long as the kernel's limits
         step.marks += _throttle_marks(step, context.facts)

@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from rtgauge.record.facts import UNKNOWN
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import Changes, Mark, NumberChange, Severity, TableLine, TextChange, Unknown
+from rtgauge.record.model import Changes, Mark, NumberChange, Result, Severity, TableLine, TextChange, Unknown
 from rtgauge.target.file_batch import Files, cpu_list, integer
 from rtgauge.units import format_cpu_list, format_share, name_cpus, plural
 
@@ -214,18 +214,30 @@ LEAST_IPIS_PER_S = 100
 SWAP_COUNTERS = ("pswpin", "pswpout")
 
 
-def marks(changes: Changes, measured_cpus: Sequence[int], *, explained: bool = False) -> list[Mark]:
+def peak_temperatures(results: Iterable[Result]) -> dict[str, int]:
+    """Return the highest temperature (millicelsius) of each thermal zone that the engine read."""
+    return {
+        str(result.labels.get("zone")): peak
+        for result in results
+        if result.name == "temperature"
+        if isinstance(peak := result.values.get("max_millicelsius"), int)
+    }
+
+
+def marks(
+    changes: Changes, measured_cpus: Sequence[int], results: Iterable[Result] = (), *, explained: bool = False
+) -> list[Mark]:
     """Return the marks that apply: `steal`, `clock-changed`, `cpu-offline`, `thermal-throttle`, `ipis`,
     `swapping`.
 
-    `measured_cpus`: the CPUs that the step measured. `explained`: whether the kernel's events were recorded,
-    for which the kernel itself interrupts all CPUs.
+    `measured_cpus`: the CPUs that the step measured. `results`: those of the step. `explained`: whether the
+    kernel's events were recorded, for which the kernel itself interrupts all CPUs.
     """
     return [
         *_steal(changes, measured_cpus),
         *_clock(changes),
         *_offline(changes, measured_cpus),
-        *_thermal(changes, measured_cpus),
+        *_thermal(changes, measured_cpus, peak_temperatures(results)),
         *([] if explained else _ipis(changes, measured_cpus)),
         *_swapping(changes),
     ]
@@ -274,7 +286,7 @@ def _offline(changes: Changes, measured_cpus: Sequence[int]) -> list[Mark]:
     return [MarkKind.CPU_OFFLINE.mark(detail)]
 
 
-def _thermal(changes: Changes, measured_cpus: Sequence[int]) -> list[Mark]:
+def _thermal(changes: Changes, measured_cpus: Sequence[int], peaks: Mapping[str, int]) -> list[Mark]:
     # A package's counter applies to all its CPUs.
     counts = {key: count for key, count in changes.throttle_counts.items() if count}
     hot = sorted(
@@ -284,10 +296,10 @@ def _thermal(changes: Changes, measured_cpus: Sequence[int]) -> list[Mark]:
     )
     words = [f"{key}: {plural(counts[key], 'time')}{_throttled_for(changes, key)}" for key in hot]
     words += [
-        f"{zone}: {max(known.before, known.after) / 1000:.0f} C, the limit is {limit / 1000:.0f} C"
+        f"{zone}: {hottest / 1000:.0f} C, the limit is {limit / 1000:.0f} C"
         for zone, limit in changes.temperature_limit_millicelsius.items()
         if (known := changes.temperature_millicelsius.get(zone)) is not None
-        and max(known.before, known.after) >= limit
+        and (hottest := max(known.before, known.after, peaks.get(zone, known.after))) >= limit
     ]
     if not words:
         return []

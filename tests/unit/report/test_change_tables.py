@@ -190,6 +190,21 @@ def test_what_is_unknown_is_no_zero(step: Step) -> None:
     ]
 
 
+def test_the_highest_temperatures_come_first(step: Step) -> None:
+    zones = [
+        Result(name="temperature", labels={"zone": zone}, values={"max_millicelsius": peak, "readings": 3})
+        for zone, peak in (
+            ("thermal_zone0", 41_000),
+            ("thermal_zone1 cpu-thermal", 84_600),
+            ("thermal_zone2", None),
+        )
+    ]
+    alone = {"results": zones, "changes": Changes(), "cpus": [0]}
+    (table,) = hardware_tables(step.model_copy(update=alone))
+    assert not missing(table.notes[-1], "thermal_zone1 cpu-thermal 85 C, thermal_zone0 41 C.")
+    assert "thermal_zone2" not in table.notes[-1]
+
+
 def test_work_that_got_slower_is_compared_with_idle(step: Step) -> None:
     def counted(load: str, cycles: int, misses: int) -> Step:
         values = {"cycles": cycles, "instructions": 10**6, "llc_misses": misses, "span_ns": 1}

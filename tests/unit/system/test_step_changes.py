@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtgauge.record.model import Changes, Severity
+from rtgauge.record.model import Changes, Result, Severity
 from rtgauge.system.step_changes import CHANGE_PATHS, changes, marks
 from rtgauge.target.file_batch import Files
 from rtgauge.target.local import read_local
@@ -187,6 +187,21 @@ def test_a_processor_at_its_passive_trip_point_is_slowed_down(
     assert [mark.name for mark in made] == actual
     if made:
         assert "thermal_zone0 x86_pkg_temp: 55 C, the limit is 54 C" in made[0].detail
+
+
+def test_a_peak_between_the_readings_of_a_step_counts() -> None:
+    zone = "/sys/class/thermal/thermal_zone0"
+    trip = {f"{zone}/trip_point_0_temp": "54000", f"{zone}/trip_point_0_type": "passive"}
+    report = changed({f"{zone}/temp": "43000", **trip})
+    assert marks(report, [0], temperature(53_999)) == []
+    (mark,) = marks(report, [0], temperature(61_000))
+    assert "thermal_zone0 x86_pkg_temp: 61 C, the limit is 54 C" in mark.detail
+    assert marks(report, [0], temperature(None)) == []
+
+
+def temperature(peak: int | None) -> list[Result]:
+    labels, values = {"zone": "thermal_zone0 x86_pkg_temp"}, {"max_millicelsius": peak, "readings": 2}
+    return [Result(name="temperature", labels=dict(labels), values=dict(values))]
 
 
 def test_this_machine() -> None:
