@@ -102,10 +102,10 @@ NEWEST_GUESTS = [pytest.param(f"{name}{NEWEST}", marks=pytest.mark.newest) for n
 
 @pytest.mark.parametrize("name", [*GUESTS, *NEWEST_GUESTS])
 def test_stalls_of_a_program_in_the_guest_are_named(lab: Lab, tmp_path: Path, name: str) -> None:
-    """Time that the host takes is no doubt there."""
+    """Time that the host takes is no doubt there. PREEMPT_RT leaves out `timers`, which cannot occur there."""
     lab.boot(name, icount=True)
     rows, record = self_test(lab, tmp_path, "--cpu", "0", "--kinds", "hog,catch-up,timers", "--count", "24")
-    assert set(rows) == {"hog", "catch-up", "timers"}
+    assert set(rows) == {"hog", "catch-up"} | (set() if "-rt" in name else {"timers"})
     for row in rows.values():
         assert row["named"] >= 0.8 * row["injected"], rows
     doubts = [
