@@ -31,7 +31,7 @@ static void become(const char *name, int priority)
 	const struct sched_param param = {.sched_priority = priority};
 
 	prctl(PR_SET_NAME, name);
-	if (priority && sched_setscheduler(0, SCHED_FIFO, &param))
+	if (sched_setscheduler(0, priority ? SCHED_FIFO : SCHED_OTHER, &param))
 		exit(1);
 }
 
@@ -59,9 +59,10 @@ int main(void)
 	pthread_t thread;
 
 	mlockall(MCL_CURRENT | MCL_FUTURE);
+	/* First, or the others could keep this thread from the CPU before it is real-time. */
+	become("victim", 40);
 	if (pthread_create(&thread, NULL, low, NULL) || pthread_create(&thread, NULL, fair, NULL))
 		return 1;
-	become("victim", 40);
 	clock_gettime(CLOCK_MONOTONIC, &next);
 	for (;;) {
 		next.tv_nsec += 4000000;
