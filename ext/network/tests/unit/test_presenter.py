@@ -7,6 +7,8 @@ import io
 from types import SimpleNamespace
 from typing import Any, cast
 
+from tests.support.messages import missing
+
 from rtgauge.record.model import Result
 from rtgauge_ext.network.page.presenter import (
     OUTCOMES,
@@ -79,9 +81,9 @@ def with_clock(period_ns: float, slips: list[int], more: int = 0, parts: int = 1
 
 def test_a_device_with_a_clock_of_its_own() -> None:
     slower = with_clock(1_000_500, [1110, 3115])
-    assert clock_words(slower) == (
-        "The device answers by a clock of its own, every 1,000.500 us, 500.0 ppm slower than this loop. The "
-        "two slip every 2,001 cycles: from cycle 1,110, 3,115 on, the response is shorter by one of its periods"
+    words = clock_words(slower) or ""
+    assert not missing(
+        words, "every 1,000.500 us", "500.0 ppm slower", "every 2,001 cycles", "cycle 1,110, 3,115", "shorter"
     )
     grid = clock_grid([slower], {"1": "idle"})
     assert grid is not None
@@ -89,8 +91,9 @@ def test_a_device_with_a_clock_of_its_own() -> None:
     faster = with_clock(249_900, [400], more=30, parts=4)
     assert clock_of(faster) is not None
     words = clock_words(faster) or ""
-    assert "every 249.900 us, 400.0 ppm faster than this loop" in words
-    assert "every 625 cycles: from cycle 400, ... on, the response is longer by one of its periods" in words
+    assert not missing(
+        words, "every 249.900 us", "400.0 ppm faster", "every 625 cycles", "cycle 400, ...", "longer"
+    )
 
 
 def test_a_figure_of_the_sawtooth() -> None:
@@ -111,9 +114,7 @@ def test_a_figure_of_the_sawtooth() -> None:
     ]
     figure = clock_figure([slower], {"1": "idle"})
     assert figure is not None
-    assert figure.description == (
-        "The mean time of the wire and the device is 2.0 us to 4.0 us; it repeats every 2,001 cycles."
-    )
+    assert not missing(figure.description, "wire", "device", "2.0 us to 4.0 us", "every 2,001 cycles")
     (text,) = figure.specs[0]["datasets"].values()
     rows = [[float(cell) for cell in line.split(",")] for line in io.StringIO(text).readlines()[1:]]
     assert rows == [[100.5, 1, 2, 9], [201, 1, 4, 9]]

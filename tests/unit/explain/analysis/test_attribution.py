@@ -17,6 +17,7 @@ from rtgauge.explain.analysis.explanation import Culprit, Explanation, Kind, sen
 from rtgauge.explain.analysis.ranking import ranked_culprits
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.explain.trace.moment import Lost, Moment
+from tests.support.messages import missing
 from tests.unit.explain.made_events import HIGHER, IDLE, LOWER, MEASURED, MINE, RELEASE, THREAD, Story
 
 if TYPE_CHECKING:
@@ -225,8 +226,8 @@ def test_interrupts_off_has_the_traced_functions_name() -> None:
     explanation = explained(story.moment(500), Symbols((0x1000, 0x1040), ("_stext", "stall_irqs_off+0x10")))
     assert explanation.main.culprit == Culprit(Kind.INTERRUPTS_OFF, "hackbench")
     assert explanation.main.ns == 490_000
-    assert "interrupts were off in stall_irqs_off while hackbench (nice 0, pid 200) ran" in sentence(
-        explanation
+    assert not missing(
+        sentence(explanation), "interrupts were off", "stall_irqs_off", "hackbench", "nice 0, pid 200"
     )
 
 
@@ -516,10 +517,7 @@ def test_silence_with_counted_steal_is_the_hypervisors(stolen_ms: int, kind: Kin
     explanation = explained(moment)
     assert explanation.main.culprit.kind is kind
     assert explanation.main.ns == 23_000_000
-    assert (
-        "the hypervisor did not run the CPU: the guest's kernel counted steal time on CPU 1"
-        in sentence(explanation)
-    ) == bool(stolen_ms)
+    assert bool(missing(sentence(explanation), "steal time on CPU 1")) == (not stolen_ms)
 
 
 def test_fair_tasks_take_turns_and_are_not_lower_tasks() -> None:
@@ -590,9 +588,8 @@ def test_a_chain_of_locks_is_followed_to_who_had_the_last_one() -> None:
     explanation = blocked(story, 800)
     assert parts(explanation)[Kind.LOCK_OWNER, "other-owner"] == pytest.approx(700)
     assert parts(explanation)[Kind.LOCK_OWNER, "owner"] == pytest.approx(98)
-    assert (
-        "blocked on a lock of owner, which waited for other-owner, lent real-time priority 80 meanwhile"
-        in sentence(explanation)
+    assert not missing(
+        sentence(explanation), "lock of owner", "waited for other-owner", "real-time priority 80"
     )
 
 
