@@ -116,7 +116,7 @@ class LatencyTable:
     def take(self, number: int, text: str, source: str) -> None:
         """Parse a line. Raises InputError if it is damaged."""
         if match := _RTT.match(text):
-            self.space, self.period_us = _space_of(match[2]), int(match[3]) or None
+            self.space, self.period_us = space_of(match[2]), int(match[3]) or None
             self.evl = self.evl or match[5] is not None or match[2].strip() in EVL_CONTEXTS
             self.priority = int(match[4]) if match[4] else None
             self.cpu = int(match[5]) if match[5] else None
@@ -124,7 +124,7 @@ class LatencyTable:
         elif match := _PERIOD.match(text):
             self.period_us = int(match[1]) or None
         elif match := _MODE.match(text):
-            self.space = _space_of(match[1])
+            self.space = space_of(match[1])
         elif text.startswith("== latmus"):
             self.evl = True
         elif match := _RTD.match(text):
@@ -172,23 +172,26 @@ def _figures(match: re.Match[str], count: int) -> Second:
     )
 
 
-def _space_of(words: str) -> dict[str, str]:
+def space_of(words: str) -> dict[str, str]:
+    """Return the parameters in SPACES for a tool's words for its task; empty if they are unknown."""
     for part, space in SPACES.items():
         if part in words.lower():
             return space
     return {}
 
 
+def overruns_mark(program: str, overruns: int) -> Mark:
+    """Make the mark of a program that counted missed activations."""
+    how_late = "it is unknown how late they would have been"
+    return ImportMarkKind.OVERRUNS.mark(
+        f"{program} reports {plural(overruns, 'overrun')} (missed activations); {how_late}"
+    )
+
+
 def _series(table: LatencyTable, source: str, marks: list[Mark]) -> ImportedSeries:
     """Make the series of a table, and add a mark for each doubt. Raises InputError without figures."""
     if table.overruns:
-        overruns = plural(table.overruns, "overrun")
-        unknown = "it is unknown how late they would have been"
-        marks.append(
-            ImportMarkKind.OVERRUNS.mark(
-                f"{table.program} reports {overruns} (missed activations); {unknown}"
-            )
-        )
+        marks.append(overruns_mark(table.program, table.overruns))
     if table.switches:
         switches = f"{table.program} reports {table.switches} switches to Linux"
         marks.append(MarkKind.MODE_SWITCHES.mark(f"{switches}, during which the task was not real-time"))
@@ -227,7 +230,7 @@ def _with_histogram(
         early = f"some activations were early (down to {low} ns)"
         signs = f"{table.program}'s histogram drops the sign of latencies, and {early}"
         marks.append(ImportMarkKind.SIGN_LOST.mark(signs))
-    low, high = _extremes(table.program, histogram, low, high, marks)
+    low, high = extremes(table.program, histogram, (low, high), WIDTH_NS, marks)
     return ImportedSeries(
         labels={},
         histogram=histogram,
@@ -242,22 +245,24 @@ def _with_histogram(
     )
 
 
-def _extremes(
-    program: str, histogram: Mapping[int, int], low: int, high: int, marks: list[Mark]
+def extremes(
+    program: str, histogram: Mapping[int, int], printed_ns: tuple[int, int], width_ns: int, marks: list[Mark]
 ) -> tuple[int, int]:
-    """Return the minimum and maximum (ns) of a histogram (start of a cell in ns -> samples).
+    """Return the minimum and maximum (ns) of a histogram (start of a cell in ns -> samples), whose tool
+    prints extremes (`printed_ns`) only for whole seconds.
 
-    The histogram includes the last, unfinished second. For a value beyond the printed extremes, `low` and
-    `high`, only the start of its cell is known, and the extremes get a mark.
+    The histogram includes the last, unfinished second. For a value beyond the printed extremes, only the
+    start of its cell, which is `width_ns` wide, is known, and the extremes get a mark.
     """
+    low, high = printed_ns
     first, last = min(histogram, default=low), max(histogram, default=high)
     # The histogram has no signs.
-    low_is_least, high_is_largest = low < 0 or first + WIDTH_NS > low, last <= max(high, -low)
+    low_is_least, high_is_largest = low < 0 or first + width_ns > low, last <= max(high, -low)
     if low_is_least and high_is_largest:
         return low, high
     whole = f"the extremes and average that {program} prints cover only whole seconds"
     also = f"but its histogram includes the unfinished last second, and ranges from {first} to {last} ns"
-    in_bins = f"in bins of {WIDTH_NS} ns"
+    in_bins = f"in bins of {width_ns} ns"
     marks.append(ImportMarkKind.EXTREMES_OF_WHOLE_SECONDS.mark(f"{whole}, {also}, {in_bins}"))
     return low if low_is_least else first, high if high_is_largest else last
 

@@ -80,6 +80,7 @@ class ImportMarkKind(MarkKindBase):
         "bin.",
         "measure with a larger histogram",
     )
+    COUNTS_PLUS_ONE = Entry((NOTE,), "The tool writes every count 1 too high, so rtgauge subtracts 1.")
     COUNT_OF_IRQ = Entry(
         (NOTE,),
         "For each CPU, rtla top prints only how many timer interrupts it measured. rtgauge uses this "
@@ -154,6 +155,7 @@ class ImportMarkKind(MarkKindBase):
         "seconds, the mark is a note.",
         "keep the whole output of the tool",
     )
+    CUT_SHORT = Entry((NOTE,), "The last sample in the file is incomplete, so rtgauge leaves it out.")
     SHORT_MEASUREMENT = Entry(
         (NOTE,),
         "The tool measured for only a short time, so it may have missed rare events.",

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Generic, TypeVar, cast
 from pydantic import BaseModel, ConfigDict, Field
 
 from rtgauge.errors import InputError
-from rtgauge.record.model import Mark
+from rtgauge.record.model import Mark, Result
 from rtgauge_ext.importers.cyclictest import (
     break_limit,
     histogram_limit,
@@ -97,10 +97,22 @@ class _Header(_Part):
     resolution_in_ns: Annotated[int, Field(ge=0, le=1)] | None = None
 
 
+class _Migrate(_Part):
+    prio: int | None = None
+    min: Number
+    avg: Number
+    max: Number
+    total: Number
+
+
 class _File(_Part, Generic[Thread]):
     """The threads of one run of a program."""
 
     thread: dict[Index, Thread] = Field(min_length=1)
+
+
+class _PiStressFile(_Part):
+    inversion: Count
 
 
 def _threads(model: type[_File[Thread]], raw: Mapping[str, Any], name: str, tool: str) -> dict[int, Thread]:
@@ -259,15 +271,30 @@ def _pairs(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> di
     }
 
 
+def _migrate(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> dict[str, Any]:
+    results: list[Result] = []
+    for number, thread in _threads(_File[_Migrate], raw, name, f"{tool} --json").items():
+        values = {f"{figure}_us": getattr(thread, figure) for figure in ("min", "avg", "max", "total")}
+        result = Result(name="start latency", labels={"thread": number}, values=values)
+        if thread.prio is not None:
+            result.labels["priority"] = thread.prio
+        results.append(result)
+    return {"series": [], "resolution_ns": 1000, "probe": tool, "results": results}
+
+
+def _pi_stress(raw: Mapping[str, Any], name: str, _header: _Header, tool: str) -> dict[str, Any]:
+    inversions = validated(_PiStressFile, raw, name, f"{tool} --json").inversion
+    result = Result(name="priority inheritance", values={"inversions": inversions})
+    return {"series": [], "resolution_ns": 1, "probe": tool, "results": [result]}
+
+
 TOOLS: dict[str, Callable[[Mapping[str, Any], str, _Header, str], dict[str, Any]]] = {
     **dict.fromkeys(("cyclictest", "cyclicdeadline", "signaltest"), _cyclic),
     **dict.fromkeys(("pmqtest", "ptsematest", "sigwaittest", "svsematest"), _pairs),
+    "rt-migrate-test": _migrate,
+    "pi_stress": _pi_stress,
     "oslat": _oslat,
 }
-
-
-NOT_LATENCIES = {"pi_stress", "rt-migrate-test"}
-"""Programs of rt-tests that do not measure a distribution."""
 
 
 def _tool(raw: Mapping[str, Any], command: str, name: str) -> str:
@@ -279,13 +306,15 @@ def _tool(raw: Mapping[str, Any], command: str, name: str) -> str:
     program = re.split(r"[/\\]", words[0])[-1] if words else ""
     if program in TOOLS:
         return program
-    if program in NOT_LATENCIES or "inversion" in raw:
-        raise InputError(f"{name} has no latencies; of rt-tests, rtgauge imports {', '.join(TOOLS)}")
     threads: Any = raw.get("thread")
     parts = list(cast("dict[str, Any]", threads).values()) if isinstance(threads, dict) else []
     fields = set(cast("dict[str, Any]", parts[0])) if parts and isinstance(parts[0], dict) else set[str]()
+    if "inversion" in raw:
+        return "pi_stress"
     if "freq" in fields or "duration" in fields:
         return "oslat"
+    if "total" in fields:
+        return "rt-migrate-test"
     if "sender" in fields:
         which = "pmqtest, ptsematest, sigwaittest, svsematest"
         raise InputError(f"{name} does not say which rt-tests program wrote it ({which})")

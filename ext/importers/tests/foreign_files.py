@@ -7,6 +7,7 @@ The name of each begins with its format's (`+`: a variant of it).
 from __future__ import annotations
 
 import json
+import struct
 
 SYSINFO = {
     "sysname": "Linux",
@@ -47,7 +48,7 @@ def _cyclictest_rows() -> str:
     )
 
 
-FILES: dict[str, str] = {
+FILES: dict[str, str | bytes] = {
     "cyclictest.txt": _cyclictest_rows(),
     "rt-tests.json": rt_tests(
         "cyclictest -m -p95 -i500 -h40 -q --json=x",
@@ -94,6 +95,12 @@ FILES: dict[str, str] = {
         "signaltest -t 2",
         num_threads=2,
         thread={"0": {"cycles": 300, "min": 4, "max": 70, "avg": 5.5, "cpu": 0}},
+    ),
+    "rt-tests+pi_stress.json": rt_tests("pi_stress --duration=60", inversion=0),
+    "rt-tests+migrate.json": rt_tests(
+        "rt-migrate-test",
+        num_threads=1,
+        thread={"0": {"prio": 2, "min": 20, "avg": 21.5, "max": 60, "total": 1075}},
     ),
     "rtla.txt": """# RTLA timerlat histogram
 # Time unit is microseconds (us)
@@ -200,6 +207,10 @@ ts: 1738167900.549331178, delta:6499.999018, inner:19, outer:18, cpu:3
         },
         indent=2,
     ),
+    "jitterdebugger-csv.csv": "0;1738160800.000000001;3\n1;1738160800.000000002;4\n0;1738168000.100000001;5\n",
+    "jitterdebugger-raw.raw": b"".join(
+        struct.pack("<IqqQ", at % 2, 5000 + at, 7, 3 + at % 4) for at in range(40)
+    ),
     "xenomai.txt": """== Sampling period: 100 us
 == Test mode: in-kernel periodic task
 == All results in microseconds
@@ -235,6 +246,16 @@ HSS|    avg|       100|      1.550|      1.900
 HSS|    max|         1|     21.000|      0.000
 RTS|      0.300|      2.100|     21.250|       0|     0|    00:00:01/00:00:01
 """,
+    "xenomai-gnuplot.txt": """# 02:00:00 (periodic user-mode task, 100 us period, priority 99)
+# ----lat min|----lat avg|----lat max|-overrun|---msw|
+#       0.850|      1.300|      3.900|       0|     0|
+0 1
+0.5 10
+1.5 81
+2.5 1
+3.5 10
+4 1
+""",
     "latmus.txt": """== latmus started for period=1000 microseconds
 warming up on CPU1...
 RTT|  00:00:01  (user, 1000 us period, priority 98, CPU1)
@@ -243,6 +264,30 @@ RTD|      1.200|      1.500|      4.000|       0|     0|      1.200|      4.000
 RTD|      1.100|      1.600|      9.000|       0|     0|      1.100|      9.000
 ---|-----------|-----------|-----------|--------|------|-------------------------
 RTS|      1.100|      1.550|      9.000|       0|     0|    00:00:02/00:00:02
+""",
+    "latmus-gnuplot.txt": """# test started on: Wed Jan 29 14:26:40 2025
+# Linux version 6.1.0-evl (user@host) (gcc 12) #3 SMP IRQPIPE
+# console=ttyS0 isolcpus=1
+# libevl version: evl.0.44 -- #a1b2c3d (2024-01-01 10:00:00 +0200)
+# sampling period: 1000 microseconds
+# clock gravity: 1000i 2000k 3000u
+# clocksource: arch_sys_counter
+# vDSO access: architected
+# context: user
+# thread priority: 98
+# thread affinity: CPU1
+# C-state restricted
+# duration (hhmmss): 00:00:01
+# peak (hhmmss): 00:00:00
+# OVERRUNS: 2
+# min latency: 1.443
+# avg latency: 4.801
+# max latency: 410.500
+# sample count: 1000
+1 100
+2 890
+3 0
+199+ 10
 """,
     "rteval.xml": """<?xml version="1.0" encoding="UTF-8"?>
 <rteval version="3.8">

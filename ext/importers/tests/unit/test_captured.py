@@ -7,12 +7,14 @@ What was run:
     -D 2
     pmqtest|ptsematest -S -p80 -i1000 -l500 -q; sigwaittest|svsematest -t2 -p80 -i1000 -l500; signaltest -p80
     -t2 -l1000 -q
-    latency -T 3 -p 1000 -h; latency -T 2 -p 1000 -q -s; rteval --noload -d 5
+    rt-migrate-test -l 20 -q; pi_stress --duration=3 -q
+    latency -T 3 -p 1000 -h; latency -T 3 -p 1000 -g F; latency -T 2 -p 1000 -q -s; rteval --noload -d 5
 """
 
 from __future__ import annotations
 
 import json
+import math
 import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -25,6 +27,7 @@ from rtgauge_ext.importers.imported_record import import_file
 from rtgauge_ext.importers.registry import importer_of
 
 FOLDER = Path(__file__).parents[4] / "tests" / "data" / "captured"
+FORMATS = {"rteval-summary.xml": "rteval", "xenomai-g.txt": "xenomai-gnuplot"}
 PAIRS = ["pmqtest", "ptsematest", "sigwaittest", "svsematest"]
 ALONE = ["cyclicdeadline", "signaltest", "cyclictest-overflow"]
 
@@ -48,7 +51,7 @@ def marks(step: Step) -> set[str]:
 )
 def test_each_is_found_by_its_content(source):
     by_suffix = "rt-tests" if source.suffix == ".json" else source.name.partition("-")[0]
-    assert importer_of(source).name == by_suffix
+    assert importer_of(source).name == FORMATS.get(source.name, by_suffix)
 
 
 @pytest.mark.parametrize("name", PAIRS)
@@ -94,6 +97,16 @@ def test_oslat(tmp_path):
     assert {"last-bin-clipped", "loop-in-first-bin"} <= marks(step)
 
 
+def test_results_that_are_no_distribution(tmp_path):
+    _, step = imported("pi_stress.json", tmp_path / "pi")
+    assert step.results[0].values == {"inversions": document("pi_stress")["inversion"]}
+    _, step = imported("rt-migrate-test.json", tmp_path / "migrate")
+    threads = document("rt-migrate-test")["thread"].values()
+    assert [(result.labels["priority"], result.values["max_us"]) for result in step.results] == [
+        (thread["prio"], thread["max"]) for thread in threads
+    ]
+
+
 def test_xenomai_histogram(tmp_path):
     text = (FOLDER / "xenomai-h.txt").read_text()
     _, step = imported("xenomai-h.txt", tmp_path)
@@ -116,6 +129,21 @@ def test_xenomai_histogram(tmp_path):
             assert cell * 1000 <= series.p50_ns < (cell + 1) * 1000
             break
     assert "last-bin-clipped" in marks(step), "the largest, 369 us, is in the last of 300 cells of 1 us"
+
+
+def test_xenomai_histogram_has_a_second_that_its_extremes_do_not(tmp_path):
+    text = (FOLDER / "xenomai-g.txt").read_text()
+    _, step = imported("xenomai-g.txt", tmp_path)
+    (series,) = step.series
+    cells = [
+        (float(value), int(count) - 1) for value, count in re.findall(r"^([\d.]+) (\d+)$", text, re.MULTILINE)
+    ]
+    assert series.count == sum(count for _, count in cells)
+    assert series.min_ns == 1000 * math.floor(cells[1][0]) < 18_036, (
+        "the cell of the smallest is below the minimum that is told"
+    )
+    assert series.max_ns == 3_557_281
+    assert {"extremes-of-whole-seconds", "counts-plus-one"} <= marks(step)
 
 
 def test_xenomai_without_its_table(tmp_path):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 from io import StringIO
 from pathlib import Path
 
@@ -154,6 +155,20 @@ def test_jitterdebugger_behind_the_lines_of_its_screen(tmp_path):
     assert figures(record) == figures(imported("jitterdebugger.json", tmp_path))
 
 
+@pytest.mark.parametrize("word", [4, 8])
+def test_samples_of_targets_of_either_word_size(word, tmp_path):
+    time = "ii" if word == 4 else "qq"
+    samples = [(cpu, 5_000 + at, 999_999_999 - at, 10 + cpu + at % 7) for at in range(200) for cpu in (0, 1)]
+    raw = b"".join(struct.pack(f"<I{time}Q", *sample) for sample in samples)
+    record = imported("jitterdebugger-raw.raw", tmp_path, raw)
+    assert figures(record) == [
+        ({"cpu": 0}, "latency", 200, 10_000, 16_000),
+        ({"cpu": 1}, "latency", 200, 11_000, 17_000),
+    ]
+    text = "".join(f"{cpu};{second}.{ns:09d};{value}\n" for cpu, second, ns, value in samples)
+    assert figures(imported("jitterdebugger-csv.csv", tmp_path, text)) == figures(record)
+
+
 def test_xenomai_has_a_window_a_second(tmp_path):
     record = imported("xenomai.txt", tmp_path)
     step = record.steps[0]
@@ -182,7 +197,30 @@ def test_the_last_cell_of_xenomai_is_clipped(tmp_path):
     assert "last-bin-clipped" in marks(record)
 
 
+def test_xenomai_for_gnuplot_counts_one_more_in_each_cell(tmp_path):
+    record = imported("xenomai-gnuplot.txt", tmp_path)
+    series = record.steps[0].series[0]
+    assert (series.count, series.min_ns, series.p50_ns, series.max_ns) == (9 + 80 + 9, 850, 1_000, 3_900)
+    assert "counts-plus-one" in marks(record)
+
+
 def test_latmus(tmp_path):
+    record = imported("latmus-gnuplot.txt", tmp_path)
+    series = record.steps[0].series[0]
+    assert (series.labels, series.count, series.min_ns, series.p50_ns, series.max_ns) == (
+        {"cpu": 1},
+        1000,
+        1_443,
+        2_000,
+        410_500,
+    )
+    assert {"last-bin-clipped", "overruns"} <= marks(record)
+    assert record.steps[0].key.parameters.values == {
+        "interval_ns": 1_000_000,
+        "priority": 98,
+        "space": "user",
+        "c_states": "restricted",
+    }
     assert figures(imported("latmus.txt", tmp_path)) == [({"cpu": 1}, "latency", 2000, 1_100, 9_000)]
 
 
@@ -221,11 +259,14 @@ def test_pairs_of_sender_and_receiver(tool, tmp_path):
     assert figures(record) == [({"cpu": 1}, "latency", 5000, 2000, 60_000)]
 
 
-@pytest.mark.parametrize("program", ["pi_stress", "rt-migrate-test"])
-def test_a_program_without_latencies_is_refused(program, tmp_path):
-    content = FILES["rt-tests+signaltest.json"].replace("signaltest", program)
-    with pytest.raises(InputError, match=r"no latencies.*cyclictest"):
-        imported("rt-tests.json", tmp_path, content)
+def test_results_that_are_no_distribution(tmp_path):
+    assert imported("rt-tests+pi_stress.json", tmp_path).steps[0].results[0].values == {"inversions": 0}
+    migrate = imported("rt-tests+migrate.json", tmp_path).steps[0]
+    assert (migrate.key.probe, migrate.results[0].labels, migrate.results[0].values["max_us"]) == (
+        "rt-migrate-test",
+        {"thread": 0, "priority": 2},
+        60.0,
+    )
 
 
 def test_signaltest(tmp_path):
@@ -240,15 +281,17 @@ def test_what_another_tool_found_is_in_the_lines_of_its_step(tmp_path):
 
 
 def test_different_methods_are_refused_or_listed(tmp_path):
-    first = imported("xenomai+h.txt", tmp_path)
+    first = imported("xenomai-gnuplot.txt", tmp_path)
     slower = imported(
-        "xenomai+h.txt",
+        "xenomai-gnuplot.txt",
         tmp_path,
-        FILES["xenomai+h.txt"].replace("100 us period", "200 us period"),
+        FILES["xenomai-gnuplot.txt"].replace("100 us period", "200 us period"),
     )
     with pytest.raises(InputError, match="interval"):
         sides_of([first, slower])
-    lower = imported("xenomai+h.txt", tmp_path, FILES["xenomai+h.txt"].replace("priority 99", "priority 20"))
+    lower = imported(
+        "xenomai-gnuplot.txt", tmp_path, FILES["xenomai-gnuplot.txt"].replace("priority 99", "priority 20")
+    )
     sides = sides_of([first, lower])
     result = compare(sides, pairs(sides, None), ComparisonOptions(intervals=False))
     reported = any("priority: 99" in note and "20 (" in note for note in figures_grid(result).notes)
@@ -257,14 +300,15 @@ def test_different_methods_are_refused_or_listed(tmp_path):
 
 def test_the_space_of_another_tool_is_that_of_rtgauge(tmp_path):
     """latency's three tasks, and user beside kernel space as sides of their own."""
-    text = FILES["xenomai+h.txt"]
+    text = FILES["xenomai-gnuplot.txt"]
     words = {
         "periodic user-mode task": ("user", None),
         "in-kernel periodic task": ("kernel", "thread"),
         "in-kernel timer handler": ("kernel", "irq"),
     }
     records = [
-        imported("xenomai+h.txt", tmp_path, text.replace("periodic user-mode task", word)) for word in words
+        imported("xenomai-gnuplot.txt", tmp_path, text.replace("periodic user-mode task", word))
+        for word in words
     ]
     keys = [record.steps[0].key for record in records]
     assert [(key.space, key.parameters.get("context")) for key in keys] == list(words.values())

@@ -133,13 +133,23 @@ def test_latency_with_a_histogram_has_its_own_average(tmp_path):
         )
     )
     assert series.mean_ns == 2_345
+    _, series = only(imported(tmp_path, FILES["xenomai-gnuplot.txt"]))
+    assert (series.mean_ns, series.min_ns, series.p50_ns) == (1_300, 850, 1_000)
 
 
-def test_a_histogram_has_a_second_that_the_extremes_do_not(tmp_path):
-    """latency prints extremes of whole seconds; its histogram also counts the last, unfinished one."""
-    step, series = only(imported(tmp_path, FILES["xenomai+h.txt"].replace("|      0.300|", "|      1.300|")))
-    assert (series.min_ns, series.max_ns) == (0, 21_250)
-    assert "extremes-of-whole-seconds" in marks(step)
+def test_latmus_for_gnuplot(tmp_path):
+    """The average is latmus' own; the least cell begins below the minimum; newer versions count one more."""
+    text = (
+        FILES["latmus-gnuplot.txt"]
+        .replace("1 100\n2 890\n", "1 890\n2 100\n")
+        .replace("avg latency: 2.801", "avg latency: 4.801")
+    )
+    _, series = only(imported(tmp_path, text))
+    assert (series.min_ns, series.p50_ns, series.mean_ns) == (1_443, 1_443, 4_801)
+    newer = text.replace("1 890\n2 100\n3 0\n", "1 891\n2 101\n3 1\n")
+    step, plus_one = only(imported(tmp_path, newer))
+    assert (plus_one.count, plus_one.p50_ns, plus_one.p95_ns) == (series.count, series.p50_ns, series.p95_ns)
+    assert "counts-plus-one" in marks(step)
 
 
 WIDE = """# RTLA timerlat histogram

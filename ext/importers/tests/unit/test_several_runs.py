@@ -12,7 +12,10 @@ from rtgauge.errors import InputError
 from rtgauge.record.reader import Record
 from rtgauge_ext.importers.imported_record import import_file
 
-REFUSED = {"rteval.xml", "rtai.txt"}
+REFUSED = {
+    "jitterdebugger-csv.csv", "jitterdebugger-raw.raw", "rteval.xml", "latmus-gnuplot.txt",
+    "xenomai-gnuplot.txt", "rtai.txt",
+}  # fmt: skip
 """Formats whose second run is refused."""
 TOP = {"rtla+top.txt", "rtla+osnoise.txt", "rtla+hwnoise.txt"}
 
