@@ -25,7 +25,7 @@ PACKAGES = (
     "report",
     "exporters",
     "ext/exporters",
-    "ext/network/page",
+    "ext/network",
     "ext/papers",
     "analysis",
     "verdict",
@@ -134,7 +134,6 @@ ALLOWED = {
     # Fixed places below /etc.
     "ext/tune/installing.py": {"mkdir", "symlink_to", "unlink", "write_whole"},
     # Fixed places below /etc and /var/lib, the kernel's files, and a recorder's own open folder.
-    "ext/recorder/installing.py": {"mkdir", "rmdir", "rmtree", "symlink_to", "unlink", "write_whole"},
     "ext/recorder/folder.py": {"whole_file"},
     "ext/recorder/messages.py": {"unlink"},
     "ext/recorder/examples/trigger.py": {"open"},

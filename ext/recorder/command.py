@@ -16,9 +16,8 @@ from rtgauge.cli.shared_options import Details, Json, Out, Require, Target, dura
 from rtgauge.errors import InputError
 from rtgauge.record.records_folder import RECORDS
 from rtgauge.units import NS_PER_S
+from rtgauge_ext.recorder import installing
 from rtgauge_ext.recorder.installing import FOLDERS
-from rtgauge_ext.recorder.installing import install as install_unit
-from rtgauge_ext.recorder.installing import uninstall as uninstall_unit
 
 if TYPE_CHECKING:
     from rtgauge_ext.recorder.actions import Actions
@@ -417,14 +416,12 @@ def _install(name: str, command: list[str], target: str) -> list[str]:
     program, keep, triggers = _given(command)
     options, _ = _checked(program, keep, triggers)
     if target == "local":
-        return install_unit(name, command)
-    from rtgauge_ext.recorder.remote import install as install_there
-
+        return installing.install(name, command)
     if any((getattr(triggers, each.name) or None) != each.default for each in fields(Triggers)):
         raise InputError(f"on {target}, the engine alone records, so there are no triggers; leave them out")
     if keep.folder is not None or keep.budget_cpu != Keep().budget_cpu:
         raise InputError(f"on {target}, the engine alone records; leave out --folder and --budget-cpu")
-    return install_there(target, name, options, _settings(program, keep, options))
+    return installing.install_on(target, name, options, _settings(program, keep, options))
 
 
 @app.command("uninstall")
@@ -441,12 +438,5 @@ def uninstall(
     Example:
       rtgauge recorder uninstall control --folder
     """
-    from rtgauge_ext.recorder.remote import uninstall as uninstall_there
-
-    summary = (
-        uninstall_unit(name, with_folder=folder)
-        if target == "local"
-        else uninstall_there(target, name, with_folder=folder)
-    )
-    for line in summary:
+    for line in installing.uninstall(name, target, with_folder=folder):
         typer.echo(line)

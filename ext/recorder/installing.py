@@ -1,94 +1,120 @@
 # SPDX-License-Identifier: MIT
-"""Installs a recorder as a systemd service, and removes it again. A file that somebody has changed stays."""
+"""Installs a recorder as a systemd service, on this machine or on a target, and removes it again. A target
+needs no Python, because the engine alone records there. A unit that somebody has changed stays.
+"""
 
 from __future__ import annotations
 
-import hashlib
-import os
-import re
+import json
 import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
 from itertools import pairwise
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from rtgauge.cli.kept_settings import Keeper
-from rtgauge.errors import EXIT_INPUT, InputError, MeasureError
-from rtgauge.input_file import MOST_TOML, read_regular
-from rtgauge.record.files import write_whole
-from rtgauge.target.address import LOCAL
+from rtgauge.cli.shared_options import target_option
+from rtgauge.errors import InputError, MeasureError, RtgaugeError
+from rtgauge.target.address import LOCAL, parse_address
 from rtgauge_ext.last_boot import ring
+from rtgauge_ext.recorder.actions import check_roots_file
+from rtgauge_ext.recorder.unit import NAME, RUNTIME, unit_name, unit_text
+
+if TYPE_CHECKING:
+    from contextlib import AbstractContextManager
+
+    from rtgauge.target.ssh_connection import CommandOutput, SshConnection
+    from rtgauge.target.ssh_folder import InstalledEngine
+    from rtgauge_ext.recorder.folder import Settings
+    from rtgauge_ext.recorder.recorder import Options
 
 FOLDERS = Path("/var/lib/rtgauge/recorder")
 """The folders of recorders, one for each service or program."""
 UNITS = Path("/etc/systemd/system")
-RUNTIME = "rtgauge-recorder-"
-"""The service can make sockets only in the folder of this name and its own in /run."""
 SYSTEMD = Path("/run/systemd/system")
 """Exists if systemd runs (sd_booted(3))."""
-NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,60}")
-SUM = "# rtgauge recorder wrote the lines below. Their SHA-256: "
-"""Begins the first line of a unit. Only a unit whose sum is right is removed."""
-CAPABILITIES = (
-    "CAP_DAC_READ_SEARCH CAP_IPC_LOCK CAP_KILL CAP_SYS_ADMIN CAP_SYS_NICE CAP_SYS_PTRACE CAP_SYS_RAWIO "
-    "CAP_SYSLOG"
-)
-HARDENING = (
-    *("NoNewPrivileges=yes", "PrivateNetwork=yes", "RestrictAddressFamilies=AF_UNIX", "PrivateTmp=yes"),
-    *("ProtectSystem=strict", "ProtectHome=read-only", "ProtectControlGroups=yes", "ProtectClock=yes"),
-    *("ProtectKernelModules=yes", "ProtectHostname=yes", "LockPersonality=yes", "RestrictNamespaces=yes"),
-    *("RestrictSUIDSGID=yes", "SystemCallArchitectures=native", "UMask=0077", "KeyringMode=private"),
-    *("LimitCORE=0", "TasksMax=64", "MemoryMax=1G", "IPAddressDeny=any"),
-    f"CapabilityBoundingSet={CAPABILITIES}",
-)
-"""What the service may not do. /sys stays writable, because tracefs is there; /proc shows the program."""
+ENGINES = Path("/usr/local/lib/rtgauge")
+"""The folder of the engines of services on a target."""
+PER_SESSION = ("--pid=", "--trace-instance=", "--explain-instance=", "--explain-buffer-kb=", "--drain-ns=")
+"""Options of `watch` that the engine's `record` itself chooses."""
+NOT_ROOT, NO_SYSTEMD, THERE, NOT_WRITTEN, NOT_STARTED, NOT_BOOTED, CHANGED, NOTHING, NOT_ROOTS = range(10, 19)
 
-
-def unit_name(name: str) -> str:
-    """Return the unit's file name. Raises InputError for a name that is none."""
-    if NAME.fullmatch(name) is None:
-        raise InputError(f"{name!r} cannot be the name of a service; use letters, digits, - and _")
-    return f"rtgauge-recorder-{name}.service"
-
-
-def unit_text(name: str, command: Sequence[str], before: Sequence[str] = ()) -> str:
-    """Return the unit, whose service runs this command. `command`: the program's path and its arguments.
-    `before`: a command that runs first, whether it fails or not.
-    """
-    lines = [
-        "[Unit]",
-        f"Description=rtgauge recorder {name}",
-        "",
-        "[Service]",
-        "Type=exec",
-        *([f"ExecStartPre=-{' '.join(map(_quoted, before))}"] if before else []),
-        f"ExecStart={' '.join(map(_quoted, command))}",
-        "Restart=on-failure",
-        f"RestartPreventExitStatus={EXIT_INPUT}",
-        "RestartSec=5",
-        "KillMode=mixed",
-        f"StateDirectory=rtgauge/recorder/{name}{' rtgauge/last-boot' if before else ''}",
-        "StateDirectoryMode=0700",
-        f"RuntimeDirectory={RUNTIME}{name}",
-        "RuntimeDirectoryMode=0755",
-        *HARDENING,
-        "",
-        "[Install]",
-        "WantedBy=multi-user.target",
-    ]
-    text = "".join(f"{line}\n" for line in lines)
-    return f"{SUM}{hashlib.sha256(text.encode()).hexdigest()}\n{text}"
-
-
-def _quoted(word: str) -> str:
-    """Quote a word of ExecStart= (systemd.syntax(7), systemd.service(5)). Raises InputError."""
-    if not word.isprintable():
-        raise InputError(f"the option {word!r} has characters that a unit cannot have")
-    escaped = word.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%").replace("$", "$$")
-    return f'"{escaped}"'
+ONLY_ROOTS = """
+only_roots() {
+	for at in "$1" "$(cd "$1" && pwd -P)"; do
+		part=folder
+		while :; do
+			set -- $(ls -ldn "$at/.")
+			case "$1 $3 $part" in
+			d????-??-?*" 0 "*) ;;
+			d????????[tT]*" 0 above") ;;
+			*) echo "${at:-/}"; return 1 ;;
+			esac
+			[ -n "$at" ] || break
+			at=${at%/*} part=above
+		done
+	done
+}
+"""
+"""Returns whether only root can change a folder and every folder above it, as actions.check_roots_file does;
+prints the first that others can change. Sticky folders above it may be shared.
+"""
+PLACES = """
+name=$1 units=$2 systemd=$3 engines=$4 folders=$5
+unit=$units/rtgauge-recorder-$name.service folder=$folders/$name engine=$engines/recorder-$name
+link=$units/multi-user.target.wants/${unit##*/}
+"""
+MAY_WRITE = f"""[ -w "$units" ] || {{ [ "$(id -u)" = 0 ] && exit {NOT_WRITTEN}; exit {NOT_ROOT}; }}"""
+INSTALL = f"""
+{ONLY_ROOTS}
+{PLACES}
+umask 022
+[ -d "$units" ] || exit {NO_SYSTEMD}
+{MAY_WRITE}
+clean() {{ [ -z "$copied" ] || rmdir "$engines" 2>/dev/null; }}
+copied=$6
+if [ -n "$copied" ]; then
+	mkdir -p "$engines" || exit {NOT_WRITTEN}
+	only_roots "$engines" || {{ clean; exit {NOT_ROOTS}; }}
+fi
+for place in "$unit" "$link" "$engine"; do
+	[ ! -e "$place" ] && [ ! -L "$place" ] || {{ echo "$place"; clean; exit {THERE}; }}
+done
+mkdir -p "${{link%/*}}" && {{ [ -z "$copied" ] || {{ cp "$copied" "$engine" && chmod 755 "$engine"; }}; }} &&
+	cat >"$unit" && ln -s "../${{unit##*/}}" "$link" && sync ||
+	{{ rm -f "$unit" "$link" "$engine"; clean; exit {NOT_WRITTEN}; }}
+[ -d "$systemd" ] || exit {NOT_BOOTED}
+systemctl daemon-reload
+systemctl start "${{unit##*/}}" || exit {NOT_STARTED}
+"""
+"""Its standard input is the unit; $6 is the engine to copy, empty for none."""
+UNINSTALL = f"""
+{PLACES}
+[ -e "$unit" ] || [ -L "$link" ] || [ -e "$engine" ] || [ -d "$folder" ] || exit {NOTHING}
+{MAY_WRITE}
+if [ -e "$unit" ]; then
+	sum=$(sed 1d "$unit" | sha256sum)
+	case $(sed q "$unit") in *": ${{sum%% *}}") ;; *) exit {CHANGED} ;; esac
+	[ ! -d "$systemd" ] || systemctl stop "${{unit##*/}}"
+fi
+for place in "$link" "$unit" "$engine"; do
+	if [ -e "$place" ] || [ -L "$place" ]; then rm -f "$place" && echo "removed $place"; fi
+done
+rmdir "$engines" 2>/dev/null
+[ ! -d "$systemd" ] || systemctl daemon-reload
+[ -d "$folder" ] || exit 0
+if [ "$6" = with-folder ]; then
+	rm -rf "$folder" && echo "removed $folder"
+	rmdir "$folders" "${{folders%/*}}" 2>/dev/null
+else
+	echo "$folder stays with what was recorded; remove it with --folder"
+fi
+exit 0
+"""
 
 
 def _socket(name: str, options: Sequence[str]) -> None:
@@ -108,7 +134,6 @@ def _arms_ring() -> Sequence[str]:
     kernel has none. Raises InputError if others than root can change the engine.
     """
     from rtgauge.target.engine_path import engine_path
-    from rtgauge_ext.recorder.actions import check_roots_file
 
     if not any(Path(info).exists() for info in ring.INFO):
         return ()
@@ -120,8 +145,6 @@ def _own_program() -> Path:
 
     Raises InputError.
     """
-    from rtgauge_ext.recorder.actions import check_roots_file
-
     beside = Path(sys.executable).parent / "rtgauge"
     program = str(beside) if beside.exists() else shutil.which("rtgauge")
     if program is None:
@@ -129,42 +152,145 @@ def _own_program() -> Path:
     return check_roots_file(Path(program))
 
 
-def _places(name: str) -> tuple[Path, Path]:
-    """Return the unit's file, and the link that starts it at each boot."""
-    unit = unit_name(name)
-    return UNITS / unit, UNITS / "multi-user.target.wants" / unit
-
-
 def install(name: str, options: Sequence[str]) -> list[str]:
-    """Install the service, and start it if systemd runs. `options`: of `rtgauge recorder run`, which
+    """Install the service on this machine, and start it if systemd runs. `options`: of `recorder run`, which
     accepts them. Return lines on what was done.
 
-    Raises InputError, or MeasureError; then nothing is installed.
+    Raises InputError, or MeasureError.
     """
-    unit, link = _places(name)
-    there = [str(place) for place in (unit, link) if os.path.lexists(place)]
-    if there:
-        raise InputError(f"{there[0]} already exists; remove it first: rtgauge recorder uninstall {name}")
+    unit_name(name)
     if any(word == "--folder" or word.startswith("--folder=") for word in options):
         raise InputError(f"leave out --folder; the service records into {FOLDERS / name}")
     _socket(name, options)
     command = [str(_own_program()), "recorder", "run", *options, "--folder", str(FOLDERS / name)]
     arms = _arms_ring()
-    after_crash = ring.service_words(has_ring=bool(arms), target=LOCAL)
-    try:
-        write_whole(unit, unit_text(name, command, arms).encode(), mode=0o644)
-        link.parent.mkdir(mode=0o755, exist_ok=True)
-        link.symlink_to(f"../{unit.name}")
-    except OSError as error:
-        unit.unlink(missing_ok=True)
-        raise MeasureError(f"the service was not installed: {error}") from None
-    if not SYSTEMD.is_dir():
-        return [f"installed {unit}; it starts at the next boot with systemd", after_crash]
-    subprocess.run(["systemctl", "daemon-reload"], check=False)
-    if subprocess.run(["systemctl", "start", unit.name], check=False).returncode:
-        return [f"installed {unit}, but it did not start; see: systemctl status {unit.name}", after_crash]
-    summary = f"installed and started {unit.name}; see what it records with: rtgauge show {FOLDERS / name}"
-    return [summary, after_crash]
+    answer = _run_here(INSTALL, [name, *_places(), ""], unit_text(name, command, arms).encode())
+    return _installed(answer, name, LOCAL, f"rtgauge show {FOLDERS / name}", has_ring=bool(arms))
+
+
+def service_command(name: str, options: Options, settings: Settings) -> list[str]:
+    """Return what the service runs."""
+    from rtgauge_ext.recorder.session import engine_arguments
+
+    wanted = options.wanted
+    watch = engine_arguments(options.watch, 1, "trace", "explain")[1:]
+    return [
+        f"{ENGINES}/recorder-{name}",
+        "record",
+        f"--folder={FOLDERS / name}",
+        f"--keep-bytes={settings.keep_bytes}",
+        f"--for-ns={options.for_ns or 0}",
+        f"--program={wanted.name}" if wanted.name is not None else f"--unit={_unit_of(str(wanted.unit))}",
+        f"--settings={json.dumps(settings.model_dump(), separators=(',', ':'))}",
+        "--",
+        *(word for word in watch if not word.startswith(PER_SESSION)),
+    ]
+
+
+def _unit_of(unit: str) -> str:
+    return unit if "." in unit else f"{unit}.service"
+
+
+def install_on(target: str, name: str, options: Options, settings: Settings) -> list[str]:
+    """Install the service on a target, and start it. Return lines on what was done.
+
+    Raises InputError or MeasureError.
+    """
+    from rtgauge.target.ssh_target import read_files
+    from rtgauge_ext.recorder.spool import MOST_BYTES
+
+    if options.wanted.pid is not None:
+        raise InputError("a service finds its program again after a reboot: give --program or --unit")
+    if settings.keep_bytes > MOST_BYTES:
+        raise InputError(
+            f"--keep: `recorder import` reads at most {MOST_BYTES >> 20} MiB from a target; give "
+            f"--keep {MOST_BYTES >> 20}MiB or less"
+        )
+    unit_name(name)
+    command = service_command(name, options, settings)
+    with _connected(target) as (connection, installed):
+        files = read_files(connection, installed.engine, ring.INFO).files
+        has_ring = any(files.exists(path) for path in ring.INFO)
+        text = unit_text(name, command, [command[0], *ring.ARM] if has_ring else [])
+        answer = connection.run(INSTALL, [name, *_places(), installed.engine], text.encode())
+    see = f"rtgauge recorder import {FOLDERS / name}{target_option(target)}"
+    return _installed(answer, name, target, see, has_ring=has_ring)
+
+
+def _installed(answer: CommandOutput, name: str, target: str, see: str, *, has_ring: bool) -> list[str]:
+    """Return lines on what INSTALL did. `see`: the command that shows what the service records."""
+    check(answer, target, name)
+    where = "" if target == LOCAL else f" on {target}"
+    summary = (
+        f"installed {unit_name(name)}{where}; it starts at the next boot with systemd"
+        if answer.status == NOT_BOOTED
+        else f"installed and started {unit_name(name)}{where}; see what it records with: {see}"
+    )
+    return [summary, ring.service_words(has_ring=has_ring, target=target)]
+
+
+def _places() -> list[str]:
+    return [str(place) for place in (UNITS, SYSTEMD, ENGINES, FOLDERS)]
+
+
+def _connected(target: str) -> AbstractContextManager[tuple[SshConnection, InstalledEngine]]:
+    """Return a connection to a target, on which the engine is until the end."""
+    from rtgauge.target.open_target import installed_on
+
+    address = parse_address(target)
+    assert address is not None  # noqa: S101 - it is no name of this machine
+    return installed_on(address)
+
+
+def _run_here(script: str, words: Sequence[str], send: bytes = b"") -> CommandOutput:
+    from rtgauge.target.ssh_connection import CommandOutput
+
+    ended = subprocess.run(["sh", "-c", script, "sh", *words], input=send, capture_output=True, check=False)
+    return CommandOutput(ended.returncode, ended.stdout, ended.stderr.decode(errors="replace"))
+
+
+def check(answer: CommandOutput, target: str, name: str) -> None:
+    """Raise InputError or MeasureError if a script has failed."""
+    unit, where = unit_name(name), "" if target == LOCAL else f" on {target}"
+    last = next(iter(answer.stderr.strip().splitlines()[-1:]), f"status {answer.status}")[:200]
+    place = answer.stdout.decode(errors="replace").strip()[:200]
+    remove = f"rtgauge recorder uninstall {name}{target_option(target)}"
+    errors: dict[int, RtgaugeError] = {
+        NOT_ROOT: InputError(
+            "a service needs root; use sudo"
+            if target == LOCAL
+            else f"a service needs root on the target; log in as root, such as {_as_root(target)}"
+        ),
+        NO_SYSTEMD: InputError(
+            f"there is no {UNITS}{where}, so systemd does not run there; let its init start "
+            "`rtgauge-engine record`"
+        ),
+        THERE: InputError(f"{place} already exists{where}; remove it first: {remove}"),
+        NOT_ROOTS: InputError(
+            f"users other than root can change {place}{where}, so root does not run an engine from "
+            f"{ENGINES}; let only root change it: chown root {place} && chmod go-w {place}"
+        ),
+        CHANGED: InputError(
+            f"{UNITS / unit}{where} stays, because rtgauge did not write it, or somebody has changed it"
+        ),
+        NOTHING: InputError(
+            f"{unit} is not installed{where}"
+            + (f"; installed recorders: {', '.join(installed()) or 'none'}" if target == LOCAL else "")
+        ),
+        NOT_STARTED: MeasureError(
+            f"{unit} is installed, but did not start ({last}); see there: systemctl status {unit}, and "
+            f"remove it with: {remove}",
+            on=None if target == LOCAL else target,
+        ),
+    }
+    if answer.status not in {0, NOT_BOOTED}:
+        raise errors.get(answer.status) or MeasureError(
+            f"the service was not changed ({last})", on=None if target == LOCAL else target
+        )
+
+
+def _as_root(target: str) -> str:
+    return f"ssh://root@{target.partition('://')[2].rpartition('@')[2] or 'board'}"
 
 
 def installed() -> list[str]:
@@ -174,46 +300,32 @@ def installed() -> list[str]:
     return sorted(name for name in names if NAME.fullmatch(name))
 
 
-def uninstall(name: str, *, with_folder: bool = False) -> list[str]:
+def uninstall(name: str, target: str = LOCAL, *, with_folder: bool = False) -> list[str]:
     """Stop the service and remove what `install` wrote, and with `with_folder` what it recorded. Return lines
-    on what was done and what was left.
+    on what was done.
 
-    Raises InputError if nothing is installed.
+    Raises InputError if nothing is installed, or if somebody has changed the unit, and MeasureError.
     """
-    unit, link = _places(name)
-    if not os.path.lexists(unit) and not os.path.lexists(link) and not (FOLDERS / name).exists():
-        names = installed()
-        there = f"installed recorders: {', '.join(names)}" if names else "no recorder is installed here"
-        raise InputError(f"{unit.name} is not installed; {there}")
-    actions: list[str] = []
-    if os.path.lexists(unit) and not _is_own(unit):
-        return [f"{unit} stays, because rtgauge did not write it, or somebody has changed it"]
-    if SYSTEMD.is_dir():
-        subprocess.run(["systemctl", "stop", unit.name], check=False)
-    if link.is_symlink() and str(link.readlink()) in {f"../{unit.name}", str(unit)}:
-        link.unlink()
-        actions.append(f"removed {link}")
-    if os.path.lexists(unit):
-        unit.unlink()
-        actions.append(f"removed {unit}")
-    if SYSTEMD.is_dir():
-        subprocess.run(["systemctl", "daemon-reload"], check=False)
-    folder = FOLDERS / name
-    if with_folder and folder.exists():
-        shutil.rmtree(folder)
-        actions.append(f"removed {folder}")
-        for place in (FOLDERS, FOLDERS.parent):
-            if place.is_dir() and not any(place.iterdir()):
-                place.rmdir()
-    elif folder.exists():
-        actions.append(f"{folder} stays with what was recorded; remove it with --folder")
-    return actions
+    unit_name(name)
+    words = [name, *_places(), "with-folder" if with_folder else ""]
+    if target == LOCAL:
+        answer = _run_here(UNINSTALL, words)
+    else:
+        with _connected(target) as (connection, _):
+            answer = connection.run(UNINSTALL, words)
+    check(answer, target, name)
+    return answer.stdout.decode(errors="replace").splitlines()
 
 
 def uninstall_all() -> bool:
     """Uninstall every service, and print what was done. Return False: no settings were restored."""
-    for line in (line for name in installed() for line in uninstall(name)):
-        typer.echo(line)
+    for name in installed():
+        try:
+            lines = uninstall(name)
+        except InputError as error:  # somebody has changed its unit
+            lines = [str(error)]
+        for line in lines:
+            typer.echo(line)
     return False
 
 
@@ -226,12 +338,3 @@ def _kept() -> list[str]:
 
 
 KEPT = Keeper(uninstall_all, _kept)
-
-
-def _is_own(unit: Path) -> bool:
-    """Return whether a unit is as rtgauge wrote it."""
-    try:
-        first, _, rest = read_regular(unit, MOST_TOML).decode().partition("\n")
-    except (OSError, UnicodeDecodeError):
-        return False
-    return first == f"{SUM}{hashlib.sha256(rest.encode()).hexdigest()}"

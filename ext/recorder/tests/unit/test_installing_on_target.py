@@ -11,7 +11,7 @@ import pytest
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.target.ssh_connection import CommandOutput
-from rtgauge_ext.recorder import command, remote
+from rtgauge_ext.recorder import command, installing
 from rtgauge_ext.recorder.folder import Settings
 from rtgauge_ext.recorder.program import ProgramChoice
 from rtgauge_ext.recorder.recorder import Options
@@ -25,7 +25,7 @@ SETTINGS = Settings(program="--unit control", keep_bytes=8 << 20, command=["rtga
 
 def test_the_engine_gets_what_it_does_not_choose_itself() -> None:
     options = Options(wanted=ProgramChoice(unit="control"), watch={"period": "1ms"}, for_ns=7)
-    words = remote.service_command("flight", options, SETTINGS)
+    words = installing.service_command("flight", options, SETTINGS)
     assert words[0] == "/usr/local/lib/rtgauge/recorder-flight"
     assert {"--unit=control.service", "--for-ns=7", f"--keep-bytes={8 << 20}"} < set(words)
     after = words[words.index("--") + 1 :]
@@ -54,20 +54,20 @@ def test_what_an_engine_alone_cannot_do_is_refused(words: list[str], why: str) -
 @pytest.mark.parametrize(
     ("status", "way_out"),
     [
-        (remote.NOT_ROOT, "ssh://root@board"),
-        (remote.NO_SYSTEMD, "rtgauge-engine record"),
-        (remote.THERE, "recorder uninstall flight --target ssh://board"),
-        (remote.NOT_ROOTS, "chmod go-w /etc/x"),
-        (remote.CHANGED, "somebody has changed it"),
-        (remote.NOTHING, "is not installed"),
-        (remote.NOT_STARTED, "systemctl status"),
-        (remote.NOT_WRITTEN, "disk full"),
+        (installing.NOT_ROOT, "ssh://root@board"),
+        (installing.NO_SYSTEMD, "rtgauge-engine record"),
+        (installing.THERE, "recorder uninstall flight --target ssh://board"),
+        (installing.NOT_ROOTS, "chmod go-w /etc/x"),
+        (installing.CHANGED, "somebody has changed it"),
+        (installing.NOTHING, "is not installed"),
+        (installing.NOT_STARTED, "systemctl status"),
+        (installing.NOT_WRITTEN, "disk full"),
         (127, "disk full"),
     ],
 )
 def test_every_refusal_of_the_target_names_its_way_out(status: int, way_out: str) -> None:
     with pytest.raises((InputError, MeasureError)) as refused:
-        remote.check(CommandOutput(status, b"/etc/x", "disk full\n"), BOARD, "flight")
+        installing.check(CommandOutput(status, b"/etc/x", "disk full\n"), BOARD, "flight")
     assert way_out in str(refused.value)
 
 
@@ -81,15 +81,9 @@ def target(tmp_path: Path) -> Path:
 
 def install_on(target: Path) -> tuple[int, str]:
     """Run the script that installs; return its status and what it says."""
-    script = remote.INSTALL
-    for place, there in (
-        ("/run/systemd/system", "none"),
-        (remote.ENGINES, "usr/local/lib/rtgauge"),
-        (str(remote.UNITS), "etc"),
-    ):
-        script = script.replace(place, f"{target}/{there}")
+    places = [str(target / name) for name in ("etc", "none", "usr/local/lib/rtgauge", "var/lib/rtgauge")]
     completed = subprocess.run(
-        ["sh", "-c", script, "sh", "x.service", "recorder-x", str(target / "engine")],
+        ["sh", "-c", installing.INSTALL, "sh", "x", *places, str(target / "engine")],
         input=b"unit",
         stdout=subprocess.PIPE,
         check=False,
@@ -99,12 +93,12 @@ def install_on(target: Path) -> tuple[int, str]:
 
 @pytest.mark.root
 def test_the_engine_is_copied_into_a_folder_of_root(target: Path) -> None:
-    assert install_on(target) == (remote.NOT_BOOTED, "")
+    assert install_on(target) == (installing.NOT_BOOTED, "")
     engine = target / "usr/local/lib/rtgauge/recorder-x"
     assert engine.read_text() == "engine" and engine.stat().st_mode & 0o777 == 0o755
-    assert (target / "etc/multi-user.target.wants/x.service").read_text() == "unit"
+    assert (target / "etc/multi-user.target.wants/rtgauge-recorder-x.service").read_text() == "unit"
     status, place = install_on(target)
-    assert (status, place) == (remote.THERE, f"{target}/etc/x.service")
+    assert (status, place) == (installing.THERE, f"{target}/etc/rtgauge-recorder-x.service")
 
 
 @pytest.mark.root
@@ -124,7 +118,7 @@ def test_root_runs_no_engine_that_others_can_change(target: Path, folder: str, m
     (target / folder).mkdir(parents=True)
     os.chown(target / folder, owner, 0)
     (target / folder).chmod(mode)
-    assert install_on(target) == (remote.NOT_ROOTS, str(target / folder))
+    assert install_on(target) == (installing.NOT_ROOTS, str(target / folder))
     assert not list((target / "etc").iterdir())
     assert not (target / "usr/local/lib/rtgauge/recorder-x").exists()
 
@@ -135,4 +129,4 @@ def test_a_link_to_a_folder_of_others_is_not_used(target: Path) -> None:
     os.chown(target / "home", 1000, 0)
     (target / "usr/local").mkdir(parents=True)
     (target / "usr/local/lib").symlink_to(target / "home/lib")
-    assert install_on(target) == (remote.NOT_ROOTS, f"{target}/home")
+    assert install_on(target) == (installing.NOT_ROOTS, f"{target}/home")

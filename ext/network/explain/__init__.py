@@ -1,2 +1,0 @@
-# SPDX-License-Identifier: MIT
-"""Explains late answers by the kernel's events."""
