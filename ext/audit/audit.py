@@ -8,7 +8,6 @@ from typing import Literal, get_args
 
 from pydantic import computed_field
 
-from rtgauge.errors import EXIT_FAILS, EXIT_OK
 from rtgauge.record.facts import UNKNOWN, AuditSummary, Facts, Purpose
 from rtgauge.record.strict_model import Model
 from rtgauge.system.kernel import version_tuple
@@ -236,8 +235,3 @@ def summarise(document: AuditDocument) -> AuditSummary:
     return AuditSummary(
         purpose=document.purpose, **titles, unknown=document.counts["unknown"], ok=document.counts["ok"]
     )
-
-
-def exit_status(document: AuditDocument) -> int:
-    """Return 1 if a serious rule differs, otherwise 0."""
-    return EXIT_FAILS if document.serious else EXIT_OK

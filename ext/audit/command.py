@@ -13,13 +13,12 @@ from rtgauge import __version__
 from rtgauge.cli.console import Console
 from rtgauge.cli.extension_options import AddedValues
 from rtgauge.cli.shared_options import Json, Target, grouped
-from rtgauge.errors import InputError
+from rtgauge.errors import EXIT_FAILS, EXIT_OK, InputError
 from rtgauge.nearest_name import nearest
 from rtgauge.report.fact_rows import groups
 from rtgauge.system.collect_facts import read_facts
 from rtgauge_ext.audit.added_check import Audited
 from rtgauge_ext.audit.audit import audit as check_rules
-from rtgauge_ext.audit.audit import exit_status
 from rtgauge_ext.audit.rules import read_rules, rule_paths
 from rtgauge_ext.audit.terminal import mend_script, print_audit, print_pairs
 
@@ -115,4 +114,4 @@ def audit(
         typer.echo(mend_script(document), nl=False)
     else:
         print_audit(document, Console(), details=details, everything=show_all)
-    raise typer.Exit(exit_status(document))
+    raise typer.Exit(EXIT_FAILS if document.serious else EXIT_OK)

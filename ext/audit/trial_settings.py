@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -18,12 +18,12 @@ from rtgauge_ext.audit.cache_ways import EXCLUSIVE_WAYS, HALF_BANDWIDTH, divided
 from rtgauge_ext.audit.cache_ways import PATHS as CACHE_PATHS
 from rtgauge_ext.audit.protected import PATHS as PROTECTED_PATHS
 from rtgauge_ext.audit.protected import is_protected
-from rtgauge_ext.audit.send_queues import OWN_QUEUE, apart, interface_of
 
 if TYPE_CHECKING:
     from rtgauge_ext.audit.rules import Trial, TrialSetting
 
 ETHTOOL = "ethtool:"
+OWN_QUEUE = "{own-queue}"
 SHARES = (EXCLUSIVE_WAYS, HALF_BANDWIDTH)
 IRQ_THREADS = "irq/"
 """The prefix of IRQ threads' names. These threads follow their interrupt."""
@@ -154,10 +154,35 @@ def _own_queues(file: str, machine: Machine, cpus: set[int], interface: str | No
     interfaces: dict[str, dict[str, set[int]]] = {}
     for match, text in machine.files.matching(glob_pattern(file)):
         if not is_protected(match[0], machine.files, interface):
-            interfaces.setdefault(interface_of(match[0]), {})[match[0]] = set(_mask(text) or ())
+            interfaces.setdefault(match[0].partition("/queues/")[0], {})[match[0]] = set(_mask(text) or ())
     for queues in interfaces.values():
         for path, left in apart(queues, cpus).items():
             yield Setting(path, format_cpu_mask(sorted(left)), essential=False)
+
+
+def apart(queues: Mapping[str, set[int]], cpus: set[int]) -> dict[str, set[int]]:
+    """Separate the send queues of the real-time CPUs from the ones of the other CPUs (XPS). Return queue ->
+    CPUs for the queues that must change. `queues`: all queues of one interface, with their CPUs.
+
+    A CPU that is in no queue's mask may use every queue, so each of the other CPUs has to keep one.
+
+    The real-time CPUs `cpus` leave the queues that they share. If no queue is theirs alone, they get the last
+    shared queue. Empty if they share no queue, or if there are too few queues.
+    """
+    shared = [queue for queue, users in queues.items() if users & cpus and users - cpus]
+    if not shared:
+        return {}
+    new = {queue: queues[queue] - cpus for queue in shared}
+    if any(users and users <= cpus for users in queues.values()):
+        return new
+    given = shared[-1]
+    others = [queue for queue in queues if queue != given]
+    if not others:
+        return {}
+    left = new[given].difference(*(queues[queue] for queue in others))
+    if left:
+        new[others[0]] = queues[others[0]] - cpus | left
+    return new | {given: cpus}
 
 
 def _mask(text: str) -> list[int] | None:

@@ -25,8 +25,11 @@ from rtgauge.explain.analysis.thread_path import IN_INTERRUPT
 from rtgauge.explain.trace.contexts import Context, CpuTimeline, timelines
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.explain.trace.moment import Event
-from rtgauge_ext.network.explain.events import HANDED, SENT
 
+SENT = "net_dev_start_xmit"
+"""The driver gets a packet to send."""
+HANDED = frozenset({"netif_rx", "napi_gro_receive_entry", "netif_receive_skb_entry"})
+"""The driver gives a received packet to the kernel, before RPS."""
 RECEIVE = "NET_RX"
 OTHER_FLOWS, TIMER = "behind other flows", "until a timer"
 """How a packet waits. The timer: gro_flush_timeout, with which the card's interrupts stay off."""

@@ -20,7 +20,7 @@ from rtgauge.report.terminal_table import print_tables, print_text
 from rtgauge.report.text import NONE, us, whole
 from rtgauge.units import format_bound, plural
 from rtgauge_ext.network.far_end import far_end_words
-from rtgauge_ext.network.page.late_cycles import PARTS, count_of, counts_of, late_cycles, part_side, parts_of
+from rtgauge_ext.network.late_cycles import PARTS, count_of, counts_of, late_cycles, part_side, parts_of
 
 OUTCOMES = {
     "answered": "answered in time",

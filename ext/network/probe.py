@@ -14,9 +14,13 @@ from rtgauge.probe.explain_parameters import NAMES as EXPLAIN_NAMES
 from rtgauge.probe.explain_parameters import ExplainParameters, explain_arguments, explain_cost_ns
 from rtgauge.units import format_bound
 from rtgauge.validation import CpuList, DurationNs, between
-from rtgauge_ext.network.explain.events import NET_EVENTS
 from rtgauge_ext.network.far_end import FORMS, check_far_end, far_end_words, path_to, peer_of, resolved
 
+NET_EVENTS = (
+    "net/net_dev_queue,net/net_dev_start_xmit,net/net_dev_xmit,net/netif_rx,net/napi_gro_receive_entry,"
+    "net/netif_receive_skb_entry,net/netif_receive_skb"
+)
+"""The kernel's events that show where a packet is, for --explain-events in addition to `default`."""
 LEAST_TIMEOUT_NS = 100_000_000
 MOST_CYCLES_OPEN = 65_536
 """The engine remembers this many cycles that wait for an answer."""
@@ -158,8 +162,8 @@ class Path(Probe[PathParameters]):
 
 PROBE = Path(
     name="path",
-    divides="rtgauge_ext.network.explain.late_answer:divided",
-    blames="rtgauge_ext.network.page.late_cycles:blame",
+    divides="rtgauge_ext.network.late_answer:divided",
+    blames="rtgauge_ext.network.late_cycles:blame",
     order=35,
     help=(
         "whether a control loop keeps its cycle if its device is behind a network; the device only has to "

@@ -18,5 +18,5 @@ EXTENSION = Extension(
     },
     presenters={"moments.ndjson.gz": "rtgauge_ext.selftest.presenter:INJECTED"},
     loads={"stall": "rtgauge_ext.selftest.stall:StallLoad"},
-    documents={"selftest.schema.json": "rtgauge_ext.selftest.document:DOCUMENT"},
+    documents={"selftest.schema.json": "rtgauge_ext.selftest.presenter:DOCUMENT"},
 )

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache
+from typing import Literal
 
 from pydantic import TypeAdapter, ValidationError
 
@@ -155,25 +156,9 @@ class SelfTest:
     not_tried: dict[str, str] = field(default_factory=dict[str, str])
     invalid: dict[str, str] = field(default_factory=dict[str, str])
 
-    @property
-    def injected(self) -> int:
-        """The number of injected stalls."""
-        return sum(kind.injected for kind in self.kinds)
-
-    @property
-    def found(self) -> int:
-        """The number of stalls that were found."""
-        return sum(kind.found for kind in self.kinds)
-
-    @property
-    def named(self) -> int:
-        """The number of stalls attributed to the right class and name."""
-        return sum(kind.named for kind in self.kinds)
-
-    @property
-    def sizes_right(self) -> int:
-        """The number of rightly attributed stalls whose size is also right."""
-        return sum(kind.sizes_right for kind in self.kinds)
+    def total(self, name: Literal["injected", "found", "named", "sizes_right"]) -> int:
+        """Return one of the numbers of stalls, of all kinds together."""
+        return sum(getattr(kind, name) for kind in self.kinds)
 
     @property
     def passed(self) -> bool:
@@ -401,12 +386,12 @@ def verdict_words(result: SelfTest) -> str:
         word += (
             f", and the self test did not cause stalls of these kinds: {', '.join(never)}" if never else ""
         )
-    share = format_share(result.named / result.injected) if result.injected else "none"
+    injected, found, named = (result.total(name) for name in ("injected", "found", "named"))
+    share = format_share(named / injected) if injected else "none"
     latencies = "1 other latency" if result.others == 1 else f"{result.others} other latencies"
     others = f"; {latencies} had other causes" if result.others else ""
-    named = f"{result.named} named correctly ({share}), {result.sizes_right} of them with the right size"
+    sizes = f"{result.total('sizes_right')} of them with the right size"
     return (
-        f"{word}: of {plural(result.injected, 'injected stall')}, {result.found} "
-        f"{'was' if result.found == 1 else 'were'} found and "
-        f"{named}{others}"
+        f"{word}: of {plural(injected, 'injected stall')}, {found} {'was' if found == 1 else 'were'} found "
+        f"and {named} named correctly ({share}), {sizes}{others}"
     )

@@ -14,8 +14,7 @@ from rtgauge.system.deployment.machine_state import CPU, RT_RUNTIME, SMT_CONTROL
 from rtgauge.system.interrupts import DEFAULT, WORKQUEUES
 from rtgauge.target.file_batch import glob_pattern
 from rtgauge_ext.audit.rules import TrialSetting, tried_rules
-from rtgauge_ext.audit.send_queues import OWN_QUEUE
-from rtgauge_ext.audit.trial_settings import SHARES
+from rtgauge_ext.audit.trial_settings import OWN_QUEUE, SHARES
 
 NUMBER = r"-?[0-9]{1,19}"
 WORD = r"[a-z0-9_-]{1,31}"

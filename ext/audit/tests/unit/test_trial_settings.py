@@ -17,8 +17,7 @@ from rtgauge.system.deployment.stages import Note, Write, preview
 from rtgauge.target.file_batch import Files
 from rtgauge.target.target_protocol import Target
 from rtgauge_ext.audit.rules import tried_rules
-from rtgauge_ext.audit.send_queues import apart
-from rtgauge_ext.audit.trial_settings import trial_paths, trial_settings
+from rtgauge_ext.audit.trial_settings import apart, trial_paths, trial_settings
 
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 

@@ -33,7 +33,7 @@ from ext.network.tests.planted import (
 from ext.network.tests.two_namespaces import LINK, OTHER_LINK, OTHER_NEAR, TwoNamespaces, udp_far_end
 from rtgauge.explain.analysis.explanation import DEVICE, SELF, Culprit, Explanation, Kind
 from rtgauge.explain.analysis.ranking import ranked_culprits
-from rtgauge_ext.network.explain.late_answer import OTHER_FLOWS, TIMER
+from rtgauge_ext.network.late_answer import OTHER_FLOWS, TIMER
 
 pytestmark = [
     pytest.mark.engine,

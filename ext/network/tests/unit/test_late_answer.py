@@ -24,7 +24,7 @@ from rtgauge.explain.analysis.mechanisms import cause_words
 from rtgauge.explain.analysis.ranking import ranked_culprits
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.record.facts import Coalescing, Facts, NetworkInterface
-from rtgauge_ext.network.explain.late_answer import OTHER_FLOWS, TIMER, divided
+from rtgauge_ext.network.late_answer import OTHER_FLOWS, TIMER, divided
 
 FRAME, ANSWER, OTHER = 0x100, 0x200, 0x300
 RECEIVE = 3

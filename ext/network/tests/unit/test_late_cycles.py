@@ -16,7 +16,7 @@ from rtgauge.record.histogram import bin_of
 from rtgauge.record.model import Result
 from rtgauge.record.windows import Windows
 from rtgauge.verdict.requirement import parse_requirement
-from rtgauge_ext.network.page.late_cycles import blame, late_cycles
+from rtgauge_ext.network.late_cycles import blame, late_cycles
 
 MS = 1_000_000
 PARTS = ("wake-up", "send", "wire-and-device", "receive")
