@@ -13,14 +13,11 @@ from rtgauge.record.reader import Record
 from rtgauge_ext.tire.analysis.aims import GARRE2014, Aims, aims_of_study, searched_policies
 from rtgauge_ext.tire.analysis.frontier_search import least_nodes, whole_nodes
 from rtgauge_ext.tire.analysis.prediction import predicted_frontiers
-from rtgauge_ext.tire.analysis.runs import HALO, INTEGRATION, SEMAPHORE, SERIAL, SPRINGS, fast_runs, is_tire
+from rtgauge_ext.tire.analysis.runs import INTEGRATION, SEMAPHORE, SERIAL, SPRINGS, fast_runs, is_tire
 from rtgauge_ext.tire.analysis.searches import most_nodes, steps_on, thread_numbers
 from rtgauge_ext.tire.study import fast_entries, keys_of, paced_entry, plan_of, search_keys, tire_entry
 
 REPEATS = 3
-FRAME_NODES = 48
-FRAME_STEPS = (*range(1, 61, 3), *range(64, 140, 8))
-"""The numbers of steps after which the falling tire is drawn, close together until it touches the floor."""
 MAP_SHARES = (0.25, 0.5, 0.7, 0.85, 1.0, 1.15, 1.4, 2.0)
 """Sizes in the maps, as shares of the size whose mean step takes a whole period."""
 PRETEST_PERIOD_NS = 500_000
@@ -40,8 +37,8 @@ class Garre2014:
     measured_by = None
 
     def begin(self, overrides: Overrides) -> Plan:
-        """Plan the steps on one thread (for curves and for the parts of a step), the cost of a switch, the
-        numbers of threads that words such as `cores` mean here, and the pictures of the fall.
+        """Plan the steps on one thread (for curves and for the parts of a step), the cost of a switch, and
+        the numbers of threads that words such as `cores` mean here.
         """
         aims = aims_of_study(self.name, overrides)
         repeated = plan_of(
@@ -52,13 +49,12 @@ class Garre2014:
             repeats=aims.repeats or REPEATS,
         )
         once = [
-            *(
-                tire_entry(aims, aims.solvers[-1], _word_nodes(aims), word, aims.policies[0])
-                for word in aims.several
-                if aims.solvers[-1] != SERIAL
-            ),
-            *_frame_entries(aims),
+            tire_entry(aims, aims.solvers[-1], _word_nodes(aims), word, aims.policies[0])
+            for word in aims.several
+            if aims.solvers[-1] != SERIAL
         ]
+        if not once:
+            return repeated
         alone = plan_of(self.name, once, overrides, aims, repeats=1, seed=repeated.seed)
         return replace(repeated, steps=[*repeated.steps, *alone.steps])
 
@@ -128,19 +124,6 @@ def _switch_entries(aims: Aims) -> list[dict[str, Any]]:
     return [
         {"probe": "switch", "policy": policy, "duration": aims.paced_duration, "warm-up": "50ms"}
         for policy in aims.policies
-    ]
-
-
-def _frame_entries(aims: Aims) -> list[dict[str, Any]]:
-    """Return steps that repeat the same fall, each with more time steps than the one before. The page shows
-    the nodes at the end of each step.
-    """
-    solver = HALO if HALO in aims.solvers else aims.solvers[0]
-    return [
-        tire_entry(
-            aims, solver, FRAME_NODES, 1, aims.policies[0], steps=steps, state=True, **{"warm-up": "0s"}
-        )
-        for steps in FRAME_STEPS
     ]
 
 

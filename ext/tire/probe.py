@@ -25,7 +25,6 @@ from rtgauge.probe.descriptor import (
     Metric,
     Motion,
     Probe,
-    Search,
     Shown,
     command_line,
 )
@@ -33,8 +32,6 @@ from rtgauge.validation import DurationNs, between
 from rtgauge_ext.tire.motion import frame_message
 from rtgauge_ext.tire.state_file import STATE_FILE, export_state
 
-TIRE_SEARCH = "tire-search"
-"""The name of the study that searches."""
 MOST_NODES = 16_000_000
 MOST_THREADS = 1024
 THREAD_WORDS = ("one", "cores", "hardware-threads", "twice")
@@ -282,14 +279,12 @@ PROBE = Tire(
 
 Point masses on a circle, joined by spring-dampers, fall on a floor. Real-fast measures how many
 node-steps the machine computes per second; real-time checks whether each step meets its deadline.
---search looks for the largest tire that meets every deadline; `rtgauge run tire-search`
-does the same and keeps a record.""",
+`rtgauge run tire-search` looks for the largest tire that meets every deadline.""",
     examples=(
         "--solver halo --nodes 4000 --threads 2 --steps 6000",
         '--threads cores --period 10ms --require "response<=10ms"',
         "--nodes 40 --steps 100 --state drop.csv",
         "--nodes 12 --period 1ms --gravity 0.002 --speed 0.15 --stiffness 3 --damping 0.03 --live",
-        "--search --solver halo --threads one,cores,twice",
     ),
     parameters=TireParameters,
     method=(
@@ -314,16 +309,7 @@ does the same and keeps a record.""",
         Metric(name="step-time", plural="step times", is_delay=False),
     ),
     missed="steps whose release passed before the threads waited for it",
-    command=CommandTrait(
-        search=Search(
-            run="rtgauge_ext.tire.search_command:run_search",
-            help=(
-                "Search for the largest size that meets every deadline, for each solver in --solver and each "
-                "number in --threads (comma-separated lists)."
-            ),
-            repeats_help="With --search: number of bisections, and of runs that confirm the result.",
-        ),
-    ),
+    command=CommandTrait(),
     shown=Shown(folded_above=12, needs_windows=True),
     files={
         "state": KeptFile(

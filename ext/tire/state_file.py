@@ -33,29 +33,22 @@ class TireState:
 
 def read_state(source: Source) -> TireState:
     """Read a state file. Raises RecordError for a foreign, damaged or truncated file."""
-    return _parsed(_content(source), source)
-
-
-def _content(source: Source) -> bytes:
     try:
         with open_source(source) as file:
-            return file.read()
+            data = file.read()
     except OSError as error:
         raise RecordError(f"{source} cannot be read: {error.strerror}") from None
-
-
-def _parsed(data: bytes, path: Source) -> TireState:
     if not data.startswith(MAGIC[:7]):
-        raise RecordError(f"{path} is not a file with the state of a tire")
+        raise RecordError(f"{source} is not a file with the state of a tire")
     if len(data) < HEADER.size:
-        raise RecordError(f"{path} is cut short: its header has {len(data)} of {HEADER.size} bytes")
+        raise RecordError(f"{source} is cut short: its header has {len(data)} of {HEADER.size} bytes")
     magic, nodes, steps = HEADER.unpack_from(data)
     if magic != MAGIC:
-        raise RecordError(f"{path} is in format {magic[7]}, but rtgauge reads {MAGIC[7]}: update rtgauge")
+        raise RecordError(f"{source} is in format {magic[7]}, but rtgauge reads {MAGIC[7]}: update rtgauge")
     if nodes < 4 or nodes % 4 or steps < 0 or len(data) - HEADER.size != nodes * len(COLUMNS) * 8:
         state = f"{nodes} nodes after {steps} steps"
         raise RecordError(
-            f"{path} is damaged: its header says {state}, which does not fit its {len(data)} bytes"
+            f"{source} is damaged: its header says {state}, which does not fit its {len(data)} bytes"
         )
     import numpy as np  # imported here, because every command imports the probe
 
@@ -68,15 +61,15 @@ def export_state(source: Source, out: Path) -> None:
 
     Raises RecordError if it is damaged, and the errors of clear_errors if `out` cannot be written.
     """
-    data = _content(source)
-    state = _parsed(data, source)
+    import numpy as np
+
+    state = read_state(source)
     with clear_errors(out, out.parent), whole_file(out) as file:
         if out.suffix == ".csv":
             rows = (f"{node},{','.join(map(repr, row))}" for node, row in enumerate(state.nodes.tolist()))
             file.write("\n".join([f"node,{','.join(COLUMNS)}", *rows, ""]).encode())
         elif out.suffix == ".npy":
-            import numpy as np
-
             np.save(file, state.nodes)
         else:
-            file.write(data)
+            file.write(HEADER.pack(MAGIC, len(state.nodes), state.steps))
+            file.write(state.nodes.astype("<f8").tobytes())

@@ -11,10 +11,9 @@ from rtgauge.plan.make_plan import Overrides, Plan, make_plan
 from rtgauge.record.model import StepKey
 from rtgauge.record.reader import Record
 from rtgauge.units import format_duration
-from rtgauge_ext.tire.analysis.aims import Aims, aims_of_study, searched_policies
+from rtgauge_ext.tire.analysis.aims import TIRE_SEARCH, Aims, aims_of_study, searched_policies
 from rtgauge_ext.tire.analysis.runs import SERIAL
 from rtgauge_ext.tire.analysis.searches import states, steps_on
-from rtgauge_ext.tire.probe import TIRE_SEARCH
 
 
 def tire_entry(
@@ -84,7 +83,7 @@ def search_keys(
 
 
 class TireSearch:
-    """The study of `rtgauge probe tire --search`. It finds only the frontier."""
+    """The study that finds only the frontier."""
 
     name = TIRE_SEARCH
     description = "study: find the largest tire that meets every deadline, for each number of threads"

@@ -11,7 +11,7 @@ from rtgauge.errors import InputError
 from rtgauge.nearest_name import nearest
 from rtgauge.units import format_duration, parse_duration_ns
 from rtgauge_ext.tire.analysis.runs import SOLVERS
-from rtgauge_ext.tire.probe import MOST_NODES, THREAD_WORDS, TIRE_SEARCH
+from rtgauge_ext.tire.probe import MOST_NODES, THREAD_WORDS
 
 if TYPE_CHECKING:
     from rtgauge.plan.make_plan import Overrides
@@ -125,7 +125,7 @@ def aims_of(overrides: Overrides, default: Aims, name: str) -> Aims:
     return replace(aims, repeats=overrides.repeats, rest=rest)
 
 
-GARRE2014 = "garre2014"
+GARRE2014, TIRE_SEARCH = "garre2014", "tire-search"
 DEFAULTS = {
     TIRE_SEARCH: Aims(repeats=5),
     GARRE2014: Aims(policies=("fifo", "other"), sizes=(100, 400, 1600, 6400, 25600, 102400)),

@@ -10,11 +10,8 @@ springs, integration, or a semaphore per node.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
-from pydantic import Field
-
-from rtgauge.record.model import Model
 from rtgauge_ext.tire.analysis.estimate import Estimate, WeightedLine, combine, combined_dof, fit, with_error
 from rtgauge_ext.tire.analysis.runs import (
     INTEGRATION,
@@ -36,55 +33,41 @@ LineKey = tuple[str, str, str, int]
 """Identifies a line: (solver, policy, without, threads)."""
 
 
-class SolverLine(Model):
-    """The line that fits one solver's step time as a function of n."""
+@dataclass(frozen=True)
+class Term:
+    """One term of the model, in ns.
 
+    `name`: T_mass, T_spring, T_rest, T_ipc, T_step or T_switch. `per`: what the term counts (node, spring,
+    lock, step or switch). `how`: which difference of measured times gives the term. `estimate`: None if these
+    were not measured at the same sizes, at least three.
+    """
+
+    name: str
     solver: str
     policy: str
-    without: str
-    threads: int
-    time: str = Field(description="which time the line is fitted to: cpu or wall")
-    slope_ns: Estimate = Field(description="time per node")
-    intercept_ns: Estimate = Field(description="time per step")
-    nodes: list[int] = Field(description="the measured sizes")
-    residuals: list[float] = Field(
-        description="relative residual at each size: the measured time minus the fitted time, divided by "
-        "the fitted time"
-    )
-    scatter: float = Field(description="standard deviation of the residuals")
-
-
-class Term(Model):
-    """One term of the model (ns). `missing` says why there is no estimate."""
-
-    name: str = Field(description="T_mass, T_spring, T_rest, T_ipc, T_step or T_switch")
-    solver: str
-    policy: str
-    how: str = Field(description="which difference of measured times gives the term")
-    per: str = Field(description="what the term counts: node, spring, lock, step or switch")
+    per: str
+    how: str
     estimate: Estimate | None
-    missing: str | None = None
-    paper_ns: float | None = None
 
 
-class Synchronisation(Model):
-    """The time that several threads add to each step: their intercept minus one thread's intercept."""
+@dataclass(frozen=True)
+class Synchronisation:
+    """The time that several threads add to each step: their intercept minus one thread's intercept.
+
+    `barrier_ns`: the mean time per step that a thread spends at the barrier, including waiting.
+    """
 
     solver: str
     policy: str
     threads: int
     extra_ns: Estimate
-    barrier_ns: float | None = Field(
-        description="mean time per step that a thread spends at the barrier, including waiting"
-    )
-    voluntary_per_step: float | None
-    involuntary_per_step: float | None
+    barrier_ns: float | None
 
 
-class CostModel(Model):
+@dataclass(frozen=True)
+class CostModel:
     """The fitted model."""
 
-    lines: list[SolverLine]
     parts: list[Term]
     synchronisation: list[Synchronisation]
 
@@ -125,18 +108,7 @@ def _term(
     """Return a term: the slope over n of a sum of lines, each times its factor, divided by `divisor`."""
     measured = [(factor / divisor, line) for factor, line in summands if line is not None]
     line = combine(measured) if len(measured) == len(summands) else None
-    return Term(
-        name=name,
-        solver=key[0],
-        policy=key[1],
-        how=how,
-        per=per,
-        estimate=None if line is None else line.slope,
-        missing=None
-        if line is not None
-        else "both series must be measured at the same sizes, at least three",
-        paper_ns=PAPER_NS.get(name),
-    )
+    return Term(name, *key, per, how, None if line is None else line.slope)
 
 
 def _terms_of(
@@ -159,8 +131,7 @@ def _terms_of(
     ]
     if solver == SEMAPHORE:
         terms.append(_ipc(policy, whole, lines, springs_per_node))
-    line, how = whole.intercept, "intercept of the line"
-    terms.append(Term(name="T_step", solver=solver, policy=policy, how=how, per="step", estimate=line))
+    terms.append(Term("T_step", solver, policy, "step", "intercept of the line", whole.intercept))
     return terms
 
 
@@ -182,11 +153,6 @@ def _ipc(
     return _term("T_ipc", (SEMAPHORE, policy), "lock", how, parts, LOCKS_PER_NODE)
 
 
-def _mean(values: Sequence[float | None]) -> float | None:
-    given = [value for value in values if value is not None]
-    return sum(given) / len(given) if given else None
-
-
 def _synchronisation(lines: dict[LineKey, WeightedLine], runs: Sequence[FastRun]) -> list[Synchronisation]:
     synchronisations: list[Synchronisation] = []
     for (solver, policy, without, threads), line in lines.items():
@@ -197,22 +163,11 @@ def _synchronisation(lines: dict[LineKey, WeightedLine], runs: Sequence[FastRun]
         measurements = line.measurements + single.measurements
         variance, dof = sum(v for v, _ in variances), combined_dof(variances)
         extra = with_error(line.intercept_ns - single.intercept_ns, variance, dof, measurements)
+        alike = [(run.configuration, run.barrier_ns) for run in runs if run.barrier_ns is not None]
         place = (solver, policy, threads)
-        alike = [(run.configuration, run) for run in runs]
-        same = [run for own, run in alike if (own.solver, own.policy, own.threads) == place]
-        voluntary = [run.voluntary_switches / run.steps for run in same if run.voluntary_switches is not None]
-        counted = [run for run in same if run.involuntary_switches is not None]
-        involuntary = [(run.involuntary_switches or 0) / run.steps for run in counted]
-        synchronisation = Synchronisation(
-            solver=solver,
-            policy=policy,
-            threads=threads,
-            extra_ns=extra,
-            barrier_ns=_mean([run.barrier_ns for run in same]),
-            voluntary_per_step=_mean(voluntary),
-            involuntary_per_step=_mean(involuntary),
-        )
-        synchronisations.append(synchronisation)
+        barriers = [ns for own, ns in alike if (own.solver, own.policy, own.threads) == place]
+        barrier_ns = sum(barriers) / len(barriers) if barriers else None
+        synchronisations.append(Synchronisation(*place, extra, barrier_ns))
     return synchronisations
 
 
@@ -229,39 +184,14 @@ def cost_model(
     wall = lines_of(runs)
     if not wall:
         return None
-    cpu = cpu_lines_of(runs)
-    lines = wall | cpu
+    lines = wall | cpu_lines_of(runs)
     policies = sorted({policy for _, policy, _, _ in lines})
     solvers = sorted({solver for solver, _, _, _ in lines}, key=SOLVERS.index)
     terms: list[Term] = []
     for policy in policies:
         for solver in solvers:
             terms += _terms_of(solver, policy, lines, springs_per_node)
-    for policy in policies:
-        term = Term(
-            name="T_switch",
-            solver="",
-            policy=policy,
-            how="probe switch",
-            per="switch",
-            estimate=switch_ns.get(policy),
-        )
-        if term.estimate is None:
-            term.missing = "this record has no step of the probe switch under this policy"
-        terms.append(term)
-    solver_lines = [
-        SolverLine(
-            solver=solver,
-            policy=policy,
-            without=without,
-            threads=threads,
-            time="cpu" if (solver, policy, without, threads) in cpu else "wall",
-            slope_ns=line.slope,
-            intercept_ns=line.intercept,
-            nodes=[round(n) for n in line.nodes],
-            residuals=line.residuals.tolist(),
-            scatter=line.scatter,
-        )
-        for (solver, policy, without, threads), line in lines.items()
+    terms += [
+        Term("T_switch", "", policy, "switch", "probe switch", switch_ns.get(policy)) for policy in policies
     ]
-    return CostModel(lines=solver_lines, parts=terms, synchronisation=_synchronisation(wall, runs))
+    return CostModel(terms, _synchronisation(wall, runs))

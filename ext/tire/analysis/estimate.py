@@ -10,26 +10,23 @@ from statistics import median_high, median_low
 
 import numpy as np
 import numpy.typing as npt
-from pydantic import Field
 
 from rtgauge.analysis.median_of_runs import median_error, median_interval
-from rtgauge.record.model import Model
 
 CONFIDENCE = 0.95
 
 
-class Estimate(Model):
-    """A number with a 95 % confidence interval from `low` to `high` (None: too few measurements)."""
+@dataclass(frozen=True)
+class Estimate:
+    """A number with a 95 % confidence interval from `low` to `high` (None: too few measurements).
+
+    `measurements`: the number of measurements that the estimate is based on.
+    """
 
     value: float
     low: float | None = None
     high: float | None = None
-    measurements: int = Field(default=1, description="number of measurements that the estimate is based on")
-
-    @property
-    def differs_from_zero(self) -> bool:
-        """Whether zero is outside the interval; false without an interval."""
-        return self.low is not None and self.high is not None and (self.low > 0 or self.high < 0)
+    measurements: int = 1
 
 
 def student(dof: float) -> float:
@@ -150,15 +147,6 @@ class WeightedLine:
     def intercept(self) -> Estimate:
         """The part of a step's time (ns) that does not depend on the size."""
         return with_error(self.intercept_ns, float(self.covariance[0, 0]), self.dof, self.measurements)
-
-    @property
-    def scatter(self) -> float:
-        """The standard deviation of the residuals, relative to the fitted value."""
-        return float(np.sqrt(np.sum(self.residuals**2) / self.dof))
-
-    def at(self, nodes: float) -> float:
-        """Return the fitted step time (ns)."""
-        return self.intercept_ns + self.slope_ns * nodes
 
 
 def fit(nodes: Sequence[float], step_ns: Sequence[float]) -> WeightedLine | None:

@@ -12,11 +12,8 @@ import math
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 
-from pydantic import Field
-
-from rtgauge.analysis.confidence import Counted, design_effect, range_coverage, upper_bound
-from rtgauge.record.model import Model
-from rtgauge_ext.tire.analysis.runs import LEAST_NODES, NODES_MULTIPLE
+from rtgauge.analysis.confidence import design_effect, range_coverage, upper_bound
+from rtgauge_ext.tire.analysis.runs import LEAST_NODES, NODES_MULTIPLE, PacedRun
 from rtgauge_ext.tire.probe import MOST_NODES
 
 FIRST_FACTOR = 1.25
@@ -60,21 +57,6 @@ class Bracket:
     misses: int | None
 
 
-@dataclass(frozen=True)
-class DeadlineCounts:
-    """How many deadlines a run had, and how many it missed."""
-
-    deadlines: int
-    missed: int
-    counted: Counted | None = None
-    """The missed deadlines with their variance; None: unknown, so each counts as independent."""
-
-    @property
-    def misses(self) -> Counted:
-        """The missed deadlines with their variance."""
-        return self.counted or Counted.of_windows([self.missed], [self.deadlines])
-
-
 Trial = tuple[int, int]
 """Identifies a run of one search: (nodes, repeat)."""
 
@@ -106,37 +88,32 @@ def bisection(search: FrontierSearch) -> Generator[int, bool, Bracket]:
             nodes = min(misses - NODES_MULTIPLE, max(holds + NODES_MULTIPLE, middle))
 
 
-class Frontier(Model):
-    """The result of a search. `nodes` is None if even the smallest tire missed a deadline."""
+@dataclass(frozen=True)
+class Frontier:
+    """The result of a search.
+
+    `nodes`: the largest number of nodes at which every run, including the confirming runs, met every
+    deadline; None if even the smallest tire missed one. `runs` and `deadlines`: how many runs had this
+    number, and how many deadlines they had. `share_at_most`: the upper end of the 95 % interval of the share
+    of missed deadlines. It assumes that misses come in bursts as long as at `misses` nodes or, if no run
+    missed a deadline, that they are independent. `misses`: the smallest number of nodes at which a deadline
+    was missed; None if none was. `low`, `high`: the smallest and the largest result of a bisection; 0 if even
+    the smallest tire missed a deadline. `coverage`: the confidence that the median result of such bisections
+    is between them, whatever their distribution. `at_limit`: whether every bisection met every deadline at
+    the largest allowed number of nodes.
+    """
 
     threads: int
-    nodes: int | None = Field(
-        description="largest number of nodes at which every run, including the confirming runs, met every "
-        "deadline"
-    )
-    runs: int = Field(description="number of runs with `nodes` nodes; none of them missed a deadline")
-    deadlines: int = Field(description="number of deadlines in these runs")
-    share_at_most: float | None = Field(
-        description="upper end of the 95 % interval of the share of missed deadlines. It assumes that "
-        "misses come in bursts as long as at `misses` nodes or, if no run missed a deadline, that they "
-        "are independent"
-    )
-    misses: int | None = Field(
-        description="smallest number of nodes at which a deadline was missed; None: none was missed up to "
-        "the limit"
-    )
-    low: int = Field(
-        description="smallest result of a bisection; 0: even the smallest tire missed a deadline"
-    )
-    high: int = Field(description="largest result of a bisection")
+    nodes: int | None
+    runs: int
+    deadlines: int
+    share_at_most: float | None
+    misses: int | None
+    low: int
+    high: int
     bisections: int
-    coverage: float = Field(
-        description="confidence that the median result of such bisections is between `low` and `high`, "
-        "whatever their distribution"
-    )
-    at_limit: bool = Field(
-        description="whether every bisection met every deadline at the largest allowed number of nodes"
-    )
+    coverage: float
+    at_limit: bool
 
 
 @dataclass(frozen=True)
@@ -147,7 +124,7 @@ class FrontierState:
     frontier: Frontier | None
 
 
-def _replay(search: FrontierSearch, repeat: int, trials: Mapping[Trial, DeadlineCounts]) -> Bracket | int:
+def _replay(search: FrontierSearch, repeat: int, trials: Mapping[Trial, PacedRun]) -> Bracket | int:
     """Return one bisection's bracket, or its next n."""
     running = bisection(search)
     nodes = next(running)
@@ -161,7 +138,7 @@ def _replay(search: FrontierSearch, repeat: int, trials: Mapping[Trial, Deadline
             return end.value
 
 
-def state_of(search: FrontierSearch, trials: Mapping[Trial, DeadlineCounts]) -> FrontierState:
+def state_of(search: FrontierSearch, trials: Mapping[Trial, PacedRun]) -> FrontierState:
     """Return the state of a search after `trials`. The same trials always lead to the same state."""
     brackets: list[Bracket] = []
     next_trials: list[Trial] = []
@@ -196,7 +173,7 @@ def state_of(search: FrontierSearch, trials: Mapping[Trial, DeadlineCounts]) -> 
 
 
 def _frontier(
-    search: FrontierSearch, trials: Mapping[Trial, DeadlineCounts], brackets: list[Bracket], nodes: int | None
+    search: FrontierSearch, trials: Mapping[Trial, PacedRun], brackets: list[Bracket], nodes: int | None
 ) -> Frontier:
     ends = [bracket.holds or 0 for bracket in brackets]
     of_frontier = [outcome for (tried, _), outcome in trials.items() if tried == nodes]

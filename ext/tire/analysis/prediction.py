@@ -5,10 +5,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
-from pydantic import Field
-
-from rtgauge.record.model import Model, Severity, worst_severity
+from rtgauge.record.model import Severity, worst_severity
 from rtgauge_ext.tire.analysis.cost_model import lines_of
 from rtgauge_ext.tire.analysis.estimate import (
     Estimate,
@@ -21,8 +20,14 @@ from rtgauge_ext.tire.analysis.estimate import (
 from rtgauge_ext.tire.analysis.runs import SERIAL, WHOLE, FastRun
 
 
-class SpeedPoint(Model):
-    """One configuration, with its repeats pooled."""
+@dataclass(frozen=True)
+class SpeedPoint:
+    """One configuration, with its repeats pooled.
+
+    `speed_up`: this solver's step time on one thread divided by this step time; `efficiency`: speed-up per
+    thread; `times_serial`: the serial solver's step time with as many nodes, divided by this step time. None:
+    not measured.
+    """
 
     solver: str
     policy: str
@@ -30,12 +35,9 @@ class SpeedPoint(Model):
     nodes: int
     threads: int
     step_ns: Estimate
-    step_max_ns: int | None = Field(description="time of the longest step in all repeats")
-    speed_up: Estimate | None = Field(
-        description="this solver's step time on one thread divided by this step time; None: not measured on "
-        "one thread"
-    )
-    efficiency: Estimate | None = Field(description="speed-up per thread")
+    speed_up: Estimate | None
+    efficiency: Estimate | None
+    times_serial: Estimate | None
     switches_per_step: float | None
     worst_mark: Severity | None
 
@@ -60,12 +62,11 @@ def speed_points(runs: Sequence[FastRun]) -> list[SpeedPoint]:
             groups.setdefault(key, []).append(run)
     points: list[SpeedPoint] = []
     for (solver, policy, free_running, threads, nodes), repeats in sorted(groups.items()):
-        single_thread = groups.get((solver, policy, free_running, 1, nodes))
-        speed_up = None
-        if single_thread is not None and threads > 1:
-            speed_up = ratio_of([run.step_ns for run in single_thread], [run.step_ns for run in repeats])
+        single = groups.get((solver, policy, free_running, 1, nodes)) if threads > 1 else None
+        serial = groups.get((SERIAL, policy, False, 1, nodes))
+        compared = serial if solver != SERIAL and not free_running else None
+        speed_up = None if single is None else _ratio(single, repeats)
         switches = [run.switches_per_step for run in repeats if run.switches_per_step is not None]
-        longest = [run.step_max_ns for run in repeats if run.step_max_ns is not None]
         points.append(
             SpeedPoint(
                 solver=solver,
@@ -74,9 +75,9 @@ def speed_points(runs: Sequence[FastRun]) -> list[SpeedPoint]:
                 nodes=nodes,
                 threads=threads,
                 step_ns=median_of([run.step_ns for run in repeats]),
-                step_max_ns=max(longest, default=None),
                 speed_up=speed_up,
                 efficiency=None if speed_up is None else _per_thread(speed_up, threads),
+                times_serial=None if compared is None else _ratio(compared, repeats),
                 switches_per_step=sum(switches) / len(switches) if switches else None,
                 worst_mark=worst_severity(run.worst_mark for run in repeats),
             )
@@ -84,28 +85,12 @@ def speed_points(runs: Sequence[FastRun]) -> list[SpeedPoint]:
     return points
 
 
-def against_serial(
-    points: Sequence[SpeedPoint], runs: Sequence[FastRun]
-) -> dict[tuple[str, str, int, int], Estimate]:
-    """Return how many times as fast as the serial solver each (solver, policy, threads, nodes) is, if both
-    were measured.
-    """
-    steps: dict[tuple[str, str, int, int], list[float]] = {}
-    for run in runs:
-        configuration = run.configuration
-        if configuration.without == WHOLE and not configuration.free_running:
-            key = (configuration.solver, configuration.policy, configuration.threads, configuration.nodes)
-            steps.setdefault(key, []).append(run.step_ns)
-    ratios: dict[tuple[str, str, int, int], Estimate] = {}
-    for point in points:
-        key = (point.solver, point.policy, point.threads, point.nodes)
-        serial = steps.get((SERIAL, point.policy, 1, point.nodes))
-        if serial is not None and key in steps and point.solver != SERIAL and not point.free_running:
-            ratios[key] = ratio_of(serial, steps[key])
-    return ratios
+def _ratio(slow: Sequence[FastRun], fast: Sequence[FastRun]) -> Estimate:
+    return ratio_of([run.step_ns for run in slow], [run.step_ns for run in fast])
 
 
-class Prediction(Model):
+@dataclass(frozen=True)
+class Prediction:
     """A configuration's measured step time, and its prediction from runs on one thread."""
 
     solver: str
@@ -121,9 +106,11 @@ class Prediction(Model):
         return self.measured_ns / self.predicted_ns - 1
 
 
-class PredictedFrontier(Model):
+@dataclass(frozen=True)
+class PredictedFrontier:
     """The n at which the model predicts that a step takes a whole period, for the mean step and for one with
-    the longest delay.
+    the longest delay. `delay_ns`: the largest difference between the longest step and the mean step of a
+    real-fast run.
     """
 
     solver: str
@@ -132,9 +119,7 @@ class PredictedFrontier(Model):
     period_ns: int
     mean: Estimate | None
     worst: Estimate | None
-    delay_ns: float | None = Field(
-        description="largest difference between the longest step and the mean step of a real-fast run"
-    )
+    delay_ns: float | None
 
 
 def rounds(threads: int, cpus: int) -> int:
@@ -165,16 +150,8 @@ def predictions(
         step = line.intercept_ns + single.slope_ns * busiest_share(point.nodes, point.threads, cpus)
         step += _switching(point, runs, switch_ns) / min(point.threads, cpus)
         if step > 0:
-            predicted.append(
-                Prediction(
-                    solver=point.solver,
-                    policy=point.policy,
-                    threads=point.threads,
-                    nodes=point.nodes,
-                    predicted_ns=step,
-                    measured_ns=point.step_ns.value,
-                )
-            )
+            place = (point.solver, point.policy, point.threads, point.nodes)
+            predicted.append(Prediction(*place, predicted_ns=step, measured_ns=point.step_ns.value))
     return predicted
 
 
@@ -226,15 +203,5 @@ def predicted_frontiers(runs: Sequence[FastRun], period_ns: int, cpus: int) -> l
         delay = _longest_delay(solver, policy, threads, runs)
         worst = None if delay is None else _frontier(line, single, period_ns - delay, threads, cpus)
         mean = _frontier(line, single, period_ns, threads, cpus)
-        frontiers.append(
-            PredictedFrontier(
-                solver=solver,
-                policy=policy,
-                threads=threads,
-                period_ns=period_ns,
-                mean=mean,
-                worst=worst,
-                delay_ns=delay,
-            )
-        )
+        frontiers.append(PredictedFrontier(solver, policy, threads, period_ns, mean, worst, delay))
     return frontiers

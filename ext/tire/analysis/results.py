@@ -4,12 +4,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-
-from pydantic import Field
+from dataclasses import dataclass
+from typing import NamedTuple
 
 from rtgauge.analysis.confidence import design_effect, upper_bound
 from rtgauge.analysis.record_names import system_name
-from rtgauge.record.model import Model, Severity, Step, worst_severity
+from rtgauge.record.model import Severity, Step, worst_severity
 from rtgauge.record.reader import Record
 from rtgauge_ext.tire.analysis.cost_model import CostModel, cost_model
 from rtgauge_ext.tire.analysis.estimate import Estimate, median_of
@@ -18,7 +18,6 @@ from rtgauge_ext.tire.analysis.prediction import (
     PredictedFrontier,
     Prediction,
     SpeedPoint,
-    against_serial,
     predicted_frontiers,
     predictions,
     speed_points,
@@ -35,8 +34,11 @@ from rtgauge_ext.tire.analysis.runs import (
 )
 
 
-class ConfigurationResult(Model):
-    """One configuration, summed over its repeats."""
+@dataclass(frozen=True)
+class ConfigurationResult:
+    """One configuration, summed over its repeats. `design_effect`: how many deadlines count as one
+    independent deadline, because misses come in bursts.
+    """
 
     nodes: int
     threads: int
@@ -44,10 +46,7 @@ class ConfigurationResult(Model):
     deadlines: int
     missed: int
     worst_mark: Severity | None
-    design_effect: float = Field(
-        default=1.0,
-        description="how many deadlines count as one independent deadline, because misses come in bursts",
-    )
+    design_effect: float
 
     @property
     def held(self) -> bool:
@@ -65,37 +64,38 @@ class ConfigurationResult(Model):
         return upper_bound(self.missed / self.design_effect, self.deadlines / self.design_effect)
 
 
-class Edge(Model):
-    """The frontier for one number of threads, as the map's points show it."""
+@dataclass(frozen=True)
+class Edge:
+    """The frontier for one number of threads, as the map's points show it.
+
+    `holds`: the largest measured number of nodes up to which no deadline was missed; None if one was missed
+    at the smallest number. `misses`: the smallest number at which one was missed; None if none was.
+    """
 
     threads: int
-    holds: int | None = Field(
-        description="largest measured number of nodes up to which no deadline was missed; None if one "
-        "was missed at the smallest number"
-    )
-    misses: int | None = Field(
-        description="smallest measured number of nodes at which a deadline was missed; None if none was"
-    )
-    held_beyond: int | None = Field(
-        description="largest number of nodes above `misses` at which no deadline was missed; None if "
-        "there is none"
-    )
+    holds: int | None
+    misses: int | None
 
 
-class RealTimeMap(Model):
-    """All configurations of one solver, policy and period."""
+@dataclass(frozen=True)
+class RealTimeMap:
+    """All configurations of one solver, policy and period, with the frontier of each number of threads."""
 
     solver: str
     policy: str
     period_ns: int
     free_running: bool
     cells: list[ConfigurationResult]
-    frontier: list[Edge]
 
     @property
     def threads(self) -> list[int]:
         """The numbers of threads, in ascending order."""
         return sorted({cell.threads for cell in self.cells})
+
+    @property
+    def frontier(self) -> list[Edge]:
+        """The frontier of each number of threads."""
+        return [edge(self.cells, threads) for threads in self.threads]
 
     @property
     def deadlines(self) -> int:
@@ -107,11 +107,8 @@ def edge(cells: Sequence[ConfigurationResult], threads: int) -> Edge:
     """Return the frontier of the cells with this many threads."""
     row = sorted((cell for cell in cells if cell.threads == threads), key=lambda cell: cell.nodes)
     misses = next((cell.nodes for cell in row if not cell.held), None)
-    held = [cell.nodes for cell in row if cell.held]
-    below = [nodes for nodes in held if misses is None or nodes < misses]
-    beyond = [nodes for nodes in held if misses is not None and nodes > misses]
-    holds, held_beyond = max(below, default=None), max(beyond, default=None)
-    return Edge(threads=threads, holds=holds, misses=misses, held_beyond=held_beyond)
+    holds = max((cell.nodes for cell in row if misses is None or cell.nodes < misses), default=None)
+    return Edge(threads, holds, misses)
 
 
 def _order(group: tuple[tuple[int, str, str, bool], object]) -> tuple[object, ...]:
@@ -148,80 +145,51 @@ def real_time_maps(runs: Sequence[PacedRun]) -> list[RealTimeMap]:
             )
             for (threads, nodes), repeats in sorted(runs_of_cell.items())
         ]
-        plot = RealTimeMap(
-            solver=solver,
-            policy=policy,
-            period_ns=-negative_period,
-            free_running=free_running,
-            cells=cells,
-            frontier=[],
-        )
-        plot.frontier = [edge(cells, threads) for threads in plot.threads]
-        maps.append(plot)
+        maps.append(RealTimeMap(solver, policy, -negative_period, free_running, cells))
     return maps
 
 
-class AgainstSerial(Model):
-    """How many times as fast as the serial solver a configuration is."""
-
-    solver: str
-    policy: str
-    threads: int
-    nodes: int
-    times: Estimate
-
-
-class Searched(Model):
-    """A finished search."""
+class Place(NamedTuple):
+    """Identifies a frontier."""
 
     solver: str
     policy: str
     period_ns: int
-    frontier: Frontier
+    threads: int
 
 
-class FrontierRow(Model):
+@dataclass(frozen=True)
+class FrontierRow:
     """The largest tire in hard real time according to the model, the map and the search; None if one gives no
     answer.
     """
 
-    solver: str
-    policy: str
-    threads: int
-    period_ns: int
-    mean: Estimate | None
-    worst: Estimate | None
-    delay_ns: float | None
-    map_holds: int | None
-    map_misses: int | None
+    place: Place
+    predicted: PredictedFrontier | None
+    edge: Edge | None
     searched: Frontier | None
 
 
-class TireResults(Model):
-    """The tire's results on one system under one load in one deployment."""
+@dataclass(frozen=True)
+class TireResults:
+    """The tire's results on one system under one load in one deployment.
 
-    record: str
+    `cpus`: the number of CPUs on which the threads ran. `too_short`: the number of real-fast runs shorter
+    than a millisecond, which the figures leave out. `meanings`: the number of threads that each word (cores,
+    ...) stands for on this machine.
+    """
+
     name: str
-    target: str
     load: str
     deployment: str
-    cpus: int = Field(description="number of CPUs on which the threads ran")
+    cpus: int
     points: list[SpeedPoint]
-    too_short: int = Field(
-        description="number of real-fast runs shorter than a millisecond, which the figures leave out"
-    )
-    against_serial: list[AgainstSerial]
+    too_short: int
     cost: CostModel | None
-    switch_ns: dict[str, Estimate] = Field(
-        description="cost of a task switch under each policy, the median of the means of the runs of the "
-        "probe switch"
-    )
     predictions: list[Prediction]
     maps: list[RealTimeMap]
     frontiers: list[FrontierRow]
-    meanings: dict[str, int] = Field(
-        description="number of threads that each word (cores, ...) stands for on this machine"
-    )
+    meanings: dict[str, int]
 
 
 def switch_costs(steps: Sequence[Step]) -> dict[str, Estimate]:
@@ -236,45 +204,26 @@ def switch_costs(steps: Sequence[Step]) -> dict[str, Estimate]:
 
 
 def frontier_rows(
-    predicted: Sequence[PredictedFrontier], maps: Sequence[RealTimeMap], searched: Sequence[Searched]
+    predicted: Sequence[PredictedFrontier], maps: Sequence[RealTimeMap], searched: Mapping[Place, Frontier]
 ) -> list[FrontierRow]:
     """Return prediction, map and search together for each solver, policy, period and number of threads."""
-    model = {(each.solver, each.policy, each.period_ns, each.threads): each for each in predicted}
-    paced = [plot for plot in maps if not plot.free_running]
+    model = {Place(each.solver, each.policy, each.period_ns, each.threads): each for each in predicted}
     mapped = {
-        (plot.solver, plot.policy, plot.period_ns, edge.threads): edge
-        for plot in paced
+        Place(plot.solver, plot.policy, plot.period_ns, edge.threads): edge
+        for plot in maps
+        if not plot.free_running
         for edge in plot.frontier
     }
-    search = {
-        (each.solver, each.policy, each.period_ns, each.frontier.threads): each.frontier for each in searched
-    }
-    rows: list[FrontierRow] = []
     # A map with another period than the searches, such as the pretest's, does not reach its frontier.
-    longest = max((period_ns for _, _, period_ns, _ in mapped), default=0)
-    periods = {period_ns for _, _, period_ns, _ in search} or {longest}
+    longest = max((place.period_ns for place in mapped), default=0)
+    periods = {place.period_ns for place in searched} or {longest}
 
-    def order(key: tuple[str, str, int, int]) -> tuple[str, int, int, int]:
-        solver, policy, period_ns, threads = key
-        return policy, -period_ns, SOLVERS.index(solver) if solver in SOLVERS else len(SOLVERS), threads
+    def order(place: Place) -> tuple[str, int, int, int]:
+        rank = SOLVERS.index(place.solver) if place.solver in SOLVERS else len(SOLVERS)
+        return place.policy, -place.period_ns, rank, place.threads
 
-    for key in sorted({key for key in {*mapped, *search} if key[2] in periods}, key=order):
-        solver, policy, period_ns, threads = key
-        expected, edge = model.get(key), mapped.get(key)
-        row = FrontierRow(
-            solver=solver,
-            policy=policy,
-            threads=threads,
-            period_ns=period_ns,
-            mean=None if expected is None else expected.mean,
-            worst=None if expected is None else expected.worst,
-            delay_ns=None if expected is None else expected.delay_ns,
-            map_holds=None if edge is None else edge.holds,
-            map_misses=None if edge is None else edge.misses,
-            searched=search.get(key),
-        )
-        rows.append(row)
-    return rows
+    places = sorted({place for place in {*mapped, *searched} if place.period_ns in periods}, key=order)
+    return [FrontierRow(place, model.get(place), mapped.get(place), searched.get(place)) for place in places]
 
 
 def meanings(steps: Sequence[Step]) -> dict[str, int]:
@@ -291,37 +240,25 @@ def meanings(steps: Sequence[Step]) -> dict[str, int]:
     return numbers
 
 
-def _results(record: Record, steps: Sequence[Step], searched: Sequence[Searched]) -> TireResults:
+def _results(record: Record, steps: Sequence[Step], searched: Mapping[Place, Frontier]) -> TireResults:
     tire = [step for step in steps if is_tire(step)]
-    fast, paced = fast_runs(tire), paced_runs(tire, record=record)
+    fast = fast_runs(tire)
     points, switch_ns = speed_points(fast), switch_costs(steps)
     cpus = max((len(step.cpus) for step in tire), default=1) or 1
-    maps = real_time_maps(paced)
+    maps = real_time_maps(paced_runs(tire, record=record))
     periods = dict.fromkeys(plot.period_ns for plot in maps)
-    compared = [
-        AgainstSerial(solver=solver, policy=policy, threads=threads, nodes=nodes, times=times)
-        for (solver, policy, threads, nodes), times in against_serial(points, fast).items()
-    ]
-    first = tire[0]
+    predicted = [each for period_ns in periods for each in predicted_frontiers(fast, period_ns, cpus)]
     return TireResults(
-        record=str(record.path),
-        name=system_name(record, first),
-        target=next(iter(first.key.targets.values()), "local"),
-        load=first.key.load,
-        deployment=first.key.deployment,
+        name=system_name(record, tire[0]),
+        load=tire[0].key.load,
+        deployment=tire[0].key.deployment,
         cpus=cpus,
         points=points,
         too_short=too_short(tire),
-        against_serial=compared,
         cost=cost_model(fast, switch_ns),
-        switch_ns=switch_ns,
         predictions=predictions(points, fast, switch_ns, cpus),
         maps=maps,
-        frontiers=frontier_rows(
-            [frontier for period_ns in periods for frontier in predicted_frontiers(fast, period_ns, cpus)],
-            maps,
-            searched,
-        ),
+        frontiers=frontier_rows(predicted, maps, searched),
         meanings=meanings(tire),
     )
 
@@ -330,18 +267,22 @@ Condition = tuple[str, str, str]
 """Identifies a system: target, load and deployment."""
 
 
-def condition_of(step: Step) -> Condition:
-    """Return the (target, load, deployment) of a step."""
-    return next(iter(step.key.targets.values()), "local"), step.key.load, step.key.deployment
+def by_condition(record: Record) -> dict[Condition, list[Step]]:
+    """Return the steps of each target, load and deployment."""
+    groups: dict[Condition, list[Step]] = {}
+    for step in record.steps:
+        target = next(iter(step.key.targets.values()), "local")
+        groups.setdefault((target, step.key.load, step.key.deployment), []).append(step)
+    return groups
 
 
-def tire_results(record: Record, searched: Mapping[Condition, Sequence[Searched]]) -> list[TireResults]:
+def tire_results(record: Record, searched: Mapping[Condition, Mapping[Place, Frontier]]) -> list[TireResults]:
     """Return a result for each target, load and deployment with runs of the tire.
 
     `searched`: the finished searches of each. Raises RecordError if a step is damaged.
     """
-    groups: dict[Condition, list[Step]] = {}
-    for step in record.steps:
-        groups.setdefault(condition_of(step), []).append(step)
-    with_tire = {key: steps for key, steps in groups.items() if any(map(is_tire, steps))}
-    return [_results(record, steps, searched.get(key, ())) for key, steps in with_tire.items()]
+    return [
+        _results(record, steps, searched.get(condition, {}))
+        for condition, steps in by_condition(record).items()
+        if any(map(is_tire, steps))
+    ]

@@ -11,7 +11,7 @@ from rtgauge.record.model import Step
 from rtgauge.record.reader import Record
 from rtgauge_ext.tire.analysis.aims import DEFAULTS, Aims, aims_of_study, searched_policies
 from rtgauge_ext.tire.analysis.frontier_search import (
-    DeadlineCounts,
+    Frontier,
     FrontierSearch,
     FrontierState,
     Trial,
@@ -19,7 +19,7 @@ from rtgauge_ext.tire.analysis.frontier_search import (
     whole_nodes,
 )
 from rtgauge_ext.tire.analysis.prediction import predicted_frontiers
-from rtgauge_ext.tire.analysis.results import Condition, Searched, condition_of, meanings
+from rtgauge_ext.tire.analysis.results import Condition, Place, by_condition, meanings
 from rtgauge_ext.tire.analysis.runs import SERIAL, WHOLE, PacedRun, fast_runs, is_tire, paced_runs
 from rtgauge_ext.tire.probe import MOST_NODES
 
@@ -57,13 +57,9 @@ def _fits(run: PacedRun, planned: PlannedSearch) -> bool:
     return same and own.without == WHOLE and not own.free_running
 
 
-def trials_of(paced: Sequence[PacedRun], planned: PlannedSearch) -> dict[Trial, DeadlineCounts]:
-    """Return the outcomes of the runs that belong to a search, by (nodes, repeat)."""
-    fitting = [run for run in paced if _fits(run, planned)]
-    return {
-        (run.configuration.nodes, run.repeat): DeadlineCounts(run.deadlines, run.missed, run.counted)
-        for run in fitting
-    }
+def trials_of(paced: Sequence[PacedRun], planned: PlannedSearch) -> dict[Trial, PacedRun]:
+    """Return the runs that belong to a search, by (nodes, repeat)."""
+    return {(run.configuration.nodes, run.repeat): run for run in paced if _fits(run, planned)}
 
 
 def most_nodes(record: Record, steps: Sequence[Step], solver: str) -> int:
@@ -115,18 +111,7 @@ def states(
     return [(planned, state_of(planned.search, trials_of(paced, planned))) for planned in every]
 
 
-def ended(record: Record, steps: Sequence[Step], aims: Aims, policies: Sequence[str]) -> list[Searched]:
-    """Return the finished searches."""
-    return [
-        Searched(
-            solver=planned.solver, policy=planned.policy, period_ns=planned.period_ns, frontier=state.frontier
-        )
-        for planned, state in states(record, steps, aims, policies)
-        if state.frontier is not None
-    ]
-
-
-def searched(record: Record) -> dict[Condition, list[Searched]]:
+def searched(record: Record) -> dict[Condition, dict[Place, Frontier]]:
     """Return the finished searches for each target, load and deployment; empty if no study of the tire made
     the record.
     """
@@ -134,8 +119,12 @@ def searched(record: Record) -> dict[Condition, list[Searched]]:
     if study is None or study.name not in DEFAULTS:
         return {}
     aims = aims_of_study(study.name, study.asked)
-    groups: dict[Condition, list[Step]] = {}
-    for step in record.steps:
-        groups.setdefault(condition_of(step), []).append(step)
     policies = searched_policies(study.name, aims)
-    return {condition: ended(record, steps, aims, policies) for condition, steps in groups.items()}
+    return {
+        condition: {
+            Place(each.solver, each.policy, each.period_ns, each.search.threads): state.frontier
+            for each, state in states(record, steps, aims, policies)
+            if state.frontier is not None
+        }
+        for condition, steps in by_condition(record).items()
+    }

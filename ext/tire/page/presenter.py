@@ -4,7 +4,8 @@
 from __future__ import annotations
 
 from collections.abc import Container, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 from rich.console import Console
 
@@ -16,11 +17,14 @@ from rtgauge.report.record_view import RecordView
 from rtgauge.report.table import Table
 from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import whole
-from rtgauge_ext.tire.analysis.results import FrontierRow, TireResults, tire_results
+from rtgauge.units import plural
+from rtgauge_ext.tire.analysis.frontier_search import Frontier
+from rtgauge_ext.tire.analysis.results import Place, TireResults, tire_results
 from rtgauge_ext.tire.analysis.runs import is_tire
 from rtgauge_ext.tire.analysis.searches import searched
-from rtgauge_ext.tire.page import prose, result_tables
-from rtgauge_ext.tire.page.map_figures import Drop, drop_of, hard_figure, soft_figure
+from rtgauge_ext.tire.page import result_tables
+from rtgauge_ext.tire.page.labels import period_name, policy_name, threads_name
+from rtgauge_ext.tire.page.map_figures import map_figure
 from rtgauge_ext.tire.page.step_table import steps_in_short, terminal_grids, tire_grid
 from rtgauge_ext.tire.page.time_figures import frontier_figure, model_figure, threads_figure, time_figure
 
@@ -30,17 +34,11 @@ FEW = 12
 
 @dataclass(frozen=True)
 class Section:
-    """A part of the chapter: paragraphs, then the names of figures, then tables."""
+    """A part of the chapter: the names of figures, then tables."""
 
     title: str
-    words: list[str] = field(default_factory=list[str])
-    figures: list[str] = field(default_factory=list[str])
-    tables: list[Table] = field(default_factory=list["Table"])
-
-    @property
-    def empty(self) -> bool:
-        """Whether the section has nothing to show."""
-        return not (self.words or self.figures or self.tables)
+    figures: list[str]
+    tables: list[Table]
 
 
 @dataclass(frozen=True)
@@ -67,7 +65,7 @@ def figures_of(every: list[TireResults]) -> list[Figure]:
     for results, suffix in zip(every, _suffixes(every), strict=True):
         drawn = [
             make(results, suffix)
-            for make in (time_figure, threads_figure, hard_figure, soft_figure, frontier_figure, model_figure)
+            for make in (time_figure, threads_figure, map_figure, frontier_figure, model_figure)
         ]
         figures += [
             figure if not suffix else replace(figure, title=f"{figure.title}, {_title(results)}")
@@ -93,17 +91,7 @@ def _speed_section(results: TireResults, names: list[str]) -> Section:
         every := result_tables.speed_grid(results, results.points, "Every configuration, real-fast")
     ):
         tables.append(replace(every, folded=True))
-    return Section("Real-fast", prose.fast_words(results), names, tables)
-
-
-def _cost_section(results: TireResults, names: list[str]) -> Section:
-    tables = (
-        result_tables.cost_grid(results),
-        result_tables.synchronisation_grid(results),
-        result_tables.lines_grid(results),
-    )
-    known = [table for table in tables if table is not None]
-    return Section("The cost of a step", prose.cost_words(results), names, known)
+    return Section("Real-fast", names, tables)
 
 
 def _sections(results: TireResults, drawn: Container[str], suffix: str) -> list[Section]:
@@ -114,15 +102,14 @@ def _sections(results: TireResults, drawn: Container[str], suffix: str) -> list[
     few = sum(len(grid.rows) for grid in cells) <= FEW
     maps = [replace(table, folded=not few) for table in cells]
     frontier = result_tables.frontier_grid(results)
-    largest = [frontier] if frontier is not None else []
+    costs = (result_tables.cost_grid(results), result_tables.synchronisation_grid(results))
     every = [
-        Section("The model and the solvers", prose.model_words(results)),
         _speed_section(results, here("tire-time", "tire-threads")),
-        Section("Real-time", prose.real_time_words(results), here("tire-hard", "tire-soft"), maps),
-        Section("How large may it be?", prose.search_words(results), here("tire-frontier"), largest),
-        _cost_section(results, here("tire-model")),
+        Section("Real-time", here("tire-map"), maps),
+        Section("How large may it be?", here("tire-frontier"), [] if frontier is None else [frontier]),
+        Section("The cost of a step", here("tire-model"), [table for table in costs if table is not None]),
     ]
-    return [section for section in every if not section.empty]
+    return [section for section in every if section.figures or section.tables]
 
 
 def chapters(record: Record, drawn: Container[str]) -> list[SystemChapter]:
@@ -136,19 +123,49 @@ def chapters(record: Record, drawn: Container[str]) -> list[SystemChapter]:
 
 @dataclass(frozen=True)
 class TireContent:
-    """The content for the template: the number of steps, the fall, and the systems' chapters."""
+    """The content for the template: the number of steps, and the systems' chapters."""
 
     steps: int
-    drop: Drop | None
     systems: list[SystemChapter]
 
 
-def _largest(view: RecordView) -> tuple[int, TireResults, FrontierRow] | None:
-    """Return the most nodes with which a search met every deadline, and where; None if there are none."""
-    rows = [(results, row) for results in results_of(view.record) for row in results.frontiers]
-    searched = [(results, row, row.searched.nodes) for results, row in rows if row.searched is not None]
-    held = [(nodes, results, row) for results, row, nodes in searched if nodes is not None]
-    return max(held, key=lambda triple: triple[0], default=None)
+class _Largest(NamedTuple):
+    """The largest tire with which a search met every deadline."""
+
+    nodes: int
+    results: TireResults
+    place: Place
+    frontier: Frontier
+
+
+def _largest(view: RecordView) -> _Largest | None:
+    """Return the largest tire that a search found; None if there is none."""
+    searched = [
+        (results, row.place, row.searched)
+        for results in results_of(view.record)
+        for row in results.frontiers
+        if row.searched is not None
+    ]
+    held = [
+        _Largest(frontier.nodes, results, place, frontier)
+        for results, place, frontier in searched
+        if frontier.nodes is not None
+    ]
+    return max(held, key=lambda each: each.nodes, default=None)
+
+
+def _search_words(largest: _Largest) -> str:
+    """Return, in words, which tire was found, and how certain it is."""
+    nodes, results, place, frontier = largest
+    threads, period = threads_name(place.threads, results), period_name(place.period_ns)
+    where = f"{place.solver} on {threads}, {policy_name(place.policy)}, a step every {period}"
+    runs = f"{plural(frontier.runs, 'run')} with {plural(frontier.deadlines, 'deadline')}, none missed"
+    ends = f"ended between {whole(frontier.low)} and {whole(frontier.high)}"
+    smaller = frontier.misses is not None and frontier.misses < nodes
+    late = f". But a run of {whole(frontier.misses)} nodes missed a deadline"
+    doubt = f"{late}, so this machine may be late at any size" if smaller else ""
+    size = f"{'at least ' if frontier.at_limit else ''}{whole(nodes)} nodes"
+    return f"{where}: {size} ({runs}; {plural(frontier.bisections, 'bisection')} {ends}){doubt}"
 
 
 class TirePresenter(Presenter):
@@ -157,37 +174,28 @@ class TirePresenter(Presenter):
     def headline(self, view: RecordView) -> str | None:
         """Return how large the tire may be; None without a search that found a size."""
         largest = _largest(view)
-        return None if largest is None else f"{whole(largest[0])} nodes in real time"
+        return None if largest is None else f"{whole(largest.nodes)} nodes in real time"
 
     def conclusion(self, view: RecordView, steps: Sequence[Step]) -> str | None:
         """Return the largest tire that a search found, or else the missed deadlines or the speed."""
         largest = _largest(view)
         if largest is None:
             return steps_in_short(steps)
-        _, results, row = largest
-        (text,) = prose.search_words(results.model_copy(update={"frontiers": [row]}))
-        return f"the largest tire that meets every deadline: {text.removesuffix('.')}"
-
-    def results(self, view: RecordView) -> list[TireResults]:
-        """Return the results of each system."""
-        return results_of(view.record)
+        return f"the largest tire that meets every deadline: {_search_words(largest)}"
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:  # noqa: ARG002 - of every presenter
         """Return the figures of every system."""
         return figures_of(results_of(view.record))
 
     def chapter(self, view: RecordView, steps: Sequence[Step], drawn: Container[str]) -> Chapter | None:
-        """Return the systems, and the fall if its states were kept."""
-        drop = drop_of(view.record)
-        content = TireContent(len(steps), drop, chapters(view.record, drawn))
+        """Return the systems."""
+        content = TireContent(len(steps), chapters(view.record, drawn))
         return Chapter(
             "tire",
             "The tire: a physical simulation",
             content,
             "a simulation",
             "rtgauge_ext.tire.page/chapter.html.j2",
-            "first",
-            {} if drop is None else {"drop": drop.as_data()},
         )
 
     def print_tables(self, view: RecordView, steps: Sequence[Step], console: Console) -> None:

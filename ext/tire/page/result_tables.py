@@ -11,7 +11,7 @@ from rtgauge.record.model import Severity
 from rtgauge.report.table import Table, numbers, ranked, texts
 from rtgauge.report.text import NONE, whole
 from rtgauge.units import format_time, plural, round_up
-from rtgauge_ext.tire.analysis.cost_model import Term
+from rtgauge_ext.tire.analysis.cost_model import PAPER_NS, Term
 from rtgauge_ext.tire.analysis.estimate import Estimate
 from rtgauge_ext.tire.analysis.frontier_search import Frontier
 from rtgauge_ext.tire.analysis.prediction import SpeedPoint
@@ -52,16 +52,13 @@ def _star(mark: Severity | None) -> str:
 
 
 def _speed_row(point: SpeedPoint, results: TireResults) -> list[str]:
-    key = (point.solver, point.policy, point.threads, point.nodes)
-    ratios = {(each.solver, each.policy, each.threads, each.nodes): each for each in results.against_serial}
-    serial = ratios[key].times if key in ratios else None
     solver = solver_name(point.solver, free_running=point.free_running)
     return [
         f"{solver}, {policy_name(point.policy)}{_star(point.worst_mark)}",
         *(threads_name(point.threads, results), whole(point.nodes), format_time(point.step_ns.value)),
         figure(point.step_ns.value * SIMULATED_STEPS / 1e9),
         f"{point.node_steps_per_s / 1e6:,.1f}",
-        *(interval(point.speed_up), interval(point.efficiency), interval(serial)),
+        *(interval(point.speed_up), interval(point.efficiency), interval(point.times_serial)),
         NONE if point.switches_per_step is None else figure(point.switches_per_step),
     ]
 
@@ -116,7 +113,7 @@ def _of(term: Term) -> str:
 
 
 def _term_row(term: Term, estimate: Estimate) -> list[str]:
-    paper = NONE if term.paper_ns is None else f"{term.paper_ns:.0f}"
+    paper = f"{PAPER_NS[term.name]:.0f}" if term.name in PAPER_NS else NONE
     return [term.name, _of(term), term.per, interval(estimate), str(estimate.measurements), paper, term.how]
 
 
@@ -152,25 +149,6 @@ def cost_grid(results: TireResults) -> Table | None:
     return Table("The terms of the cost model (ns)", columns, rows, notes)
 
 
-def lines_grid(results: TireResults) -> Table | None:
-    """Return the lines behind the terms (slope, intercept, scatter); None without lines."""
-    if results.cost is None:
-        return None
-    rows: list[list[str]] = []
-    for line in results.cost.lines:
-        without = f", without {line.without}" if line.without != "none" else ""
-        about = [str(line.threads), "CPU" if line.time == "cpu" else "wall"]
-        residuals = [f"{line.scatter * 100:.1f} %", f"{max(line.residuals, key=abs) * 100:+.1f} %"]
-        cells = [*about, interval(line.slope_ns), interval(line.intercept_ns), *residuals]
-        name = f"{line.solver}, {policy_name(line.policy)}{without}"
-        rows.append([name, *cells, ", ".join(map(str, line.nodes))])
-    figures = numbers("ns per node", "ns per step", "scatter", "largest residual")
-    columns = [*texts("", "threads", "time"), *figures, *texts("sizes (nodes)")]
-    columns = ranked(columns, "sizes (nodes)", "largest residual", "scatter", "time", "ns per step")
-    note = "Residuals are shares of the step time. The fit minimises them, so every size counts the same."
-    return Table("The fitted lines", columns, rows, [note], folded=True)
-
-
 def synchronisation_grid(results: TireResults) -> Table | None:
     """Return how much time several threads add to each step; None if only one thread number was measured."""
     if results.cost is None or not results.cost.synchronisation:
@@ -178,14 +156,10 @@ def synchronisation_grid(results: TireResults) -> Table | None:
     rows: list[list[str]] = []
     for each in results.cost.synchronisation:
         name = f"{each.solver}, {policy_name(each.policy)}"
-        means = (each.barrier_ns, each.voluntary_per_step, each.involuntary_per_step)
-        figures = [NONE if mean is None else figure(mean) for mean in means]
-        rows.append([name, threads_name(each.threads, results), interval(each.extra_ns), *figures])
-    heads = numbers(
-        "added per step (ns)", "at the barrier (ns)", "voluntary switches per step", "involuntary"
-    )
-    columns = [*texts("", "threads"), *heads]
-    columns = ranked(columns, "involuntary", "voluntary switches per step", "at the barrier (ns)")
+        barrier = NONE if each.barrier_ns is None else figure(each.barrier_ns)
+        rows.append([name, threads_name(each.threads, results), interval(each.extra_ns), barrier])
+    columns = [*texts("", "threads"), *numbers("added per step (ns)", "at the barrier (ns)")]
+    columns = ranked(columns, "at the barrier (ns)")
     note = (
         "added: the intercept of the fitted line, minus the intercept on one thread. at the barrier: the "
         "mean time of the first thread, including its wait for the others."
@@ -210,9 +184,12 @@ def _search_cells(frontier: Frontier | None) -> list[str]:
 
 
 def _frontier_row(row: FrontierRow, results: TireResults) -> list[str]:
-    name = f"{row.solver}, {policy_name(row.policy)}, {period_name(row.period_ns)}"
-    predicted = [interval(row.mean), interval(row.worst), _limits(row.map_holds, row.map_misses)]
-    return [name, threads_name(row.threads, results), *predicted, *_search_cells(row.searched)]
+    place, predicted, edge = row.place, row.predicted, row.edge
+    name = f"{place.solver}, {policy_name(place.policy)}, {period_name(place.period_ns)}"
+    estimates = (None, None) if predicted is None else (predicted.mean, predicted.worst)
+    measured = NONE if edge is None else _limits(edge.holds, edge.misses)
+    cells = [*map(interval, estimates), measured, *_search_cells(row.searched)]
+    return [name, threads_name(place.threads, results), *cells]
 
 
 FRONTIER_COLUMNS = ranked(

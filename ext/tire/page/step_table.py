@@ -13,7 +13,6 @@ from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, whole
 from rtgauge.units import format_duration, format_time, plural
 from rtgauge_ext.tire.analysis.results import TireResults
-from rtgauge_ext.tire.page.map_figures import map_title
 from rtgauge_ext.tire.page.result_tables import MARKED, cost_grid, frontier_grid, largest_points, speed_grid
 from rtgauge_ext.tire.probe import PROBE as TIRE
 
@@ -123,44 +122,6 @@ def steps_in_short(steps: Sequence[Step]) -> str | None:
     return f"up to {fastest} node-steps per second in {plural(len(values), 'run')} of the tire"
 
 
-def _maps(results: TireResults) -> Table | None:
-    if not results.maps:
-        return None
-    rows: list[list[str]] = []
-    for plot in results.maps:
-        for at, edge in enumerate(plot.frontier):
-            cells = [cell for cell in plot.cells if cell.threads == edge.threads]
-            ends = ["none" if nodes is None else whole(nodes) for nodes in (edge.holds, edge.misses)]
-            counts = [whole(sum(cell.deadlines for cell in cells)), whole(sum(cell.missed for cell in cells))]
-            rows.append([map_title(plot) if not at else "", str(edge.threads), *ends, *counts])
-    note = (
-        "holds: the largest measured n up to which every deadline was met; misses: the smallest n that "
-        "missed one."
-    )
-    columns = [*texts(""), *numbers("threads", "holds", "misses", "deadlines", "missed")]
-    return Table("Real-time", columns, rows, [note])
-
-
-DROP_RANKS = {
-    "predicted, mean step": 1,
-    "million node-steps/s": 1,
-    "runs / deadlines": 2,
-    "efficiency": 2,
-    "map: holds / misses": 3,
-    "times serial": 3,
-    "predicted, longest delay": 4,
-    "60 s of simulation (s)": 4,
-    "switches per step": 5,
-}
-"""What a narrow terminal leaves out of the page's tables first: the columns with the highest numbers."""
-
-
-def _fitting(table: Table) -> Table:
-    """Return one of the page's tables for a terminal of any width."""
-    columns = [replace(column, drop_rank=DROP_RANKS.get(column.title, 0)) for column in table.columns]
-    return replace(table, columns=columns)
-
-
 def _cost(results: TireResults) -> Table | None:
     grid = cost_grid(results)
     if grid is None or not grid.rows:
@@ -171,7 +132,5 @@ def _cost(results: TireResults) -> Table | None:
 def terminal_grids(results: TireResults) -> list[Table]:
     """Return the tables that have data, in the chapter's order."""
     speed = speed_grid(results, largest_points(results), "Real-fast: the largest tire of each")
-    searched = [row for row in results.frontiers if row.searched is not None]
-    frontier = frontier_grid(results.model_copy(update={"frontiers": searched}))
-    made = (speed, _maps(results), frontier, _cost(results))
-    return [_fitting(table) for table in made if table is not None]
+    made = (speed, frontier_grid(results), _cost(results))
+    return [table for table in made if table is not None]

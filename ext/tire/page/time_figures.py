@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""Draws step times, speed-up and efficiency, the cost model with its residuals, and the frontier."""
+"""Draws step times, speed-up and efficiency, the cost model, and the frontier."""
 
 from __future__ import annotations
 
@@ -191,7 +191,6 @@ def threads_figure(results: TireResults, suffix: str) -> Figure | None:
     return Figure.of(f"tire-threads{suffix}", "What threads gain", charts, notes)
 
 
-MODEL_HEIGHT = 190
 FRONTIER_ROW = 34
 MODEL_COLUMNS = "threads nodes:Q predicted:Q measured:Q residual:Q"
 KINDS = [
@@ -204,7 +203,7 @@ SHAPES = ["diamond", "triangle-left", "square", "circle"]
 FRONTIER_COLUMNS = "name kind nodes:Q low:Q high:Q"
 
 
-def _charts(results: TireResults, predictions: Sequence[Prediction], title: str) -> dict[str, vega.Part]:
+def _model_chart(results: TireResults, predictions: Sequence[Prediction], title: str) -> vega.Part:
     names = [threads_name(each.threads, results) for each in predictions]
     rows = [
         (name, each.nodes, each.predicted_ns / 1e3, each.measured_ns / 1e3, each.residual * 100)
@@ -227,39 +226,25 @@ def _charts(results: TireResults, predictions: Sequence[Prediction], title: str)
     predicted, measured = (vega.log_axis(field, low, high, "step (us)", format="~g") for field in fields)
     points = vega.mark("point", filled=True, size=42, opacity=1)
     dashed = vega.mark("line", strokeWidth=1.6, opacity=0.8, strokeDash=[6, 3])
-    upper = [
+    layers = [
         vega.layer(data, dashed, **place, y=predicted),
         vega.layer(data, points, **place, y=measured, tooltip=tooltip),
-    ]
-    zero = vega.csv("y:Q", [[0]])
-    residual = vega.shown("residual:Q", axis={"title": "residual (%)"})
-    bars = vega.mark("rule", strokeWidth=1, opacity=0.5)
-    ends = {**place, "y": vega.shown("zero:Q"), "y2": vega.shown("residual")}
-    lower = [
-        vega.layer(zero, vega.mark("rule", strokeDash=[6, 3], style="muted"), y=vega.shown("y:Q")),
-        vega.layer(data, bars, vega.calculated("zero", "0"), **ends),
-        vega.layer(data, points, **place, y=residual, tooltip=tooltip),
     ]
     worst = max(predictions, key=lambda prediction: abs(prediction.residual))
     where = f"{worst.residual * 100:+.0f} % at {worst.nodes} nodes on {threads_name(worst.threads, results)}"
     what = f"{title}: predicted and measured step time against the number of nodes"
-    text = f"{what}; the largest residual is {where}."
-    below = vega.layered(lower, height=MODEL_HEIGHT // 2, description=f"Residuals. {text}")
-    above = vega.layered(upper, height=MODEL_HEIGHT, description=text)
-    return {title: above, f"{title}: what the model leaves unexplained": below}
+    return vega.layered(layers, height=HEIGHT, description=f"{what}; the largest residual is {where}.")
 
 
 def model_figure(results: TireResults, suffix: str) -> Figure | None:
-    """Return predicted and measured step times over n, with residuals, for each solver and policy; None if
-    empty.
-    """
+    """Return predicted and measured step times over n, for each solver and policy; None if empty."""
     charts: dict[str, vega.Part] = {}
     for policy in sorted({prediction.policy for prediction in results.predictions}):
         fitted = [each for each in results.predictions if each.policy == policy]
         for solver in by_solver(each.solver for each in fitted):
             predictions = [each for each in fitted if each.solver == solver]
             title = f"{solver.capitalize()}, {policy_name(policy)}"
-            charts |= _charts(results, predictions, title)
+            charts[title] = _model_chart(results, predictions, title)
     notes = [
         (
             "Dashed lines are predictions from the slope on one thread and the intercept for the number of "
@@ -277,12 +262,13 @@ def model_figure(results: TireResults, suffix: str) -> Figure | None:
 def _frontier_rows(rows: Sequence[FrontierRow], results: TireResults) -> list[tuple[object, ...]]:
     points: list[tuple[object, ...]] = []
     for row in rows:
-        name = f"{row.solver}, {threads_name(row.threads, results)}"
-        for kind, estimate in zip(KINDS[:2], (row.mean, row.worst), strict=True):
+        name = f"{row.place.solver}, {threads_name(row.place.threads, results)}"
+        estimates = () if row.predicted is None else (row.predicted.mean, row.predicted.worst)
+        for kind, estimate in zip(KINDS, estimates, strict=False):
             if estimate is not None:
                 points.append((name, kind, estimate.value, estimate.low, estimate.high))
-        if row.map_holds is not None:
-            points.append((name, KINDS[2], row.map_holds, row.map_holds, row.map_misses))
+        if row.edge is not None and row.edge.holds is not None:
+            points.append((name, KINDS[2], row.edge.holds, row.edge.holds, row.edge.misses))
         if row.searched is not None and row.searched.nodes is not None:
             low, high = row.searched.low or None, row.searched.high or None
             points.append((name, KINDS[3], row.searched.nodes, low, high))
@@ -292,8 +278,10 @@ def _frontier_rows(rows: Sequence[FrontierRow], results: TireResults) -> list[tu
 def frontier_figure(results: TireResults, suffix: str) -> Figure | None:
     """Return a chart for each policy and period with the largest n by the model, the map and the search."""
     charts: dict[str, vega.Part] = {}
-    for policy, period_ns in sorted({(row.policy, row.period_ns) for row in results.frontiers}):
-        rows = [row for row in results.frontiers if (row.policy, row.period_ns) == (policy, period_ns)]
+    places = [row.place for row in results.frontiers]
+    for policy, period_ns in sorted({(place.policy, place.period_ns) for place in places}):
+        shown = (policy, period_ns)
+        rows = [row for row in results.frontiers if (row.place.policy, row.place.period_ns) == shown]
         data = _frontier_rows(rows, results)
         if not data:
             continue

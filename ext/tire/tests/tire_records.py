@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 import json
-import math
-import struct
 from typing import TYPE_CHECKING, Any
 
 from rtgauge.probe import probe_registry as probes
 from rtgauge.probe.descriptor import normalise
 from rtgauge.record.model import LoadReport, Mark, Result, Run, Severity, Step, StepKey
-from rtgauge_ext.tire.analysis.frontier_search import DeadlineCounts, FrontierSearch, state_of
+from rtgauge_ext.tire.analysis.frontier_search import FrontierSearch, state_of
+from rtgauge_ext.tire.analysis.runs import PacedRun, paced_runs
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -144,28 +143,7 @@ def paced_step(
     return tire_step(number, written, values, repeat=repeat, marks=(mark,) if missed == 200 else ())
 
 
-def state_step(folder: Path, number: int, steps: int, nodes: int = 16) -> Step:
-    """A picture of the fall, with its file."""
-    step = tire_step(
-        number,
-        {"solver": "halo", "nodes": nodes, "steps": steps, "state": True, "warm-up": "0s"},
-        {"steps": steps, "wall_ns": 2000},
-    )
-    place = folder / "steps" / step.id
-    place.mkdir(parents=True)
-    height = max(0.3, 0.8 - 9.81 / 2 * (steps / 100) ** 2)
-    rows = [
-        (0.3 * math.cos(a), height + 0.3 * math.sin(a), 0.0, 0.0)
-        for a in (2 * math.pi * i / nodes for i in range(nodes))
-    ]
-    place.joinpath("state.tire").write_bytes(
-        struct.pack("<8sqq", b"rtgtire\x01", nodes, steps)
-        + b"".join(struct.pack("<4d", *row) for row in rows)
-    )
-    return step
-
-
-def study_steps(machine: Machine, folder: Path) -> list[Step]:
+def study_steps(machine: Machine) -> list[Step]:
     """What garre2014 measures of a machine, smaller."""
     steps: list[Step] = []
 
@@ -187,8 +165,6 @@ def study_steps(machine: Machine, folder: Path) -> list[Step]:
         for threads in (1, 2, 4):
             for nodes in (8000, 16000, 32000, 40000, 48000, 64000, 80000, 96000, 128000):
                 add(paced_step(machine, len(steps), "semaphore", nodes, threads, policy=policy))
-    for frame in (1, 10, 20, 30, 40):
-        add(state_step(folder, len(steps), frame))
     return steps
 
 
@@ -199,7 +175,7 @@ def write_study(
     study's own prediction.
     """
     folder = parent / "2026-11-21T10-03-22Z-tyre-garre2014-0001"
-    steps = study_steps(machine, folder)
+    steps = study_steps(machine)
     plan: dict[str, Any] = {"name": "garre2014"}
     if study is not None:
         plan["study"] = {"name": study, "asked": {"repeats": 2}}
@@ -221,16 +197,14 @@ def _search_runs(folder: Path, machine: Machine, number: int) -> list[Step]:
     steps: list[Step] = []
     assert all(state.wanted for _, state in states(record, record.steps, aims, ("fifo",)))
     for expected in searches(record, record.steps, aims, ("fifo",)):
-        trials: dict[Trial, DeadlineCounts] = {}
+        trials: dict[Trial, PacedRun] = {}
         search: FrontierSearch = expected.search
         while todo := state_of(search, trials).wanted:
             for nodes, repeat in todo:
                 step = paced_step(
                     machine, number + len(steps), expected.solver, nodes, search.threads, repeat=repeat
                 )
-                trials[nodes, repeat] = DeadlineCounts(
-                    200, int(step.results[0].values["deadline_missed"] or 0)
-                )
+                (trials[nodes, repeat],) = paced_runs([step])
                 steps.append(step)
     return steps
 

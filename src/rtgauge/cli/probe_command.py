@@ -17,8 +17,7 @@ from annotated_types import Ge, Le
 from rtgauge.cli.arguments import given_command
 from rtgauge.cli.extension_options import AddedValues, added_to
 from rtgauge.cli.shared_options import Details, Target, WaitForLock, parameters_of, wait_s
-from rtgauge.errors import EXIT_INTERRUPTED, InputError, MeasureError
-from rtgauge.extension import imported
+from rtgauge.errors import EXIT_INTERRUPTED, MeasureError
 from rtgauge.load.load_registry import names as load_names
 from rtgauge.probe.notation import SAMPLES, metavar_of, written
 from rtgauge.record.reader import Record
@@ -99,10 +98,6 @@ def _common(probe: AnyProbe) -> dict[str, tuple[Any, Any]]:
     for name, help_text in _files(probe).items():
         file = Annotated[Path | None, typer.Option(f"--{name}", metavar="FILE", help=help_text)]
         options[name] = file, None
-    if probe.command is not None and (search := probe.command.search) is not None:
-        options["search"] = Annotated[bool, typer.Option("--search", help=search.help)], False
-        repeats = typer.Option("--repeats", metavar="N", min=1, max=100, help=search.repeats_help)
-        options["repeats"] = Annotated[int | None, repeats], None
     if probe.takes_requirement:
         require = typer.Option("--require", metavar="TEXT", help=REQUIRE_HELP.format(bounds=probe.bounds))
         options["require"] = Annotated[str | None, require], None
@@ -167,12 +162,6 @@ def make_command(probe: AnyProbe) -> Callable[..., None]:
     """Make the function of `rtgauge probe NAME`."""
 
     def command(**given: Any) -> None:
-        search = probe.command.search if probe.command is not None else None
-        if search is not None and given["search"]:
-            run = cast("Callable[[dict[str, Any], Mapping[str, Any]], int]", imported(search.run))
-            raise typer.Exit(run(_values(probe, given), given))
-        if given.get("repeats") is not None:
-            raise InputError("--repeats needs --search")
         raise typer.Exit(measure_probe(probe, given))
 
     return with_options(command, probe, f"rtgauge probe {probe.name}", {})

@@ -105,18 +105,6 @@ class KeptFile:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Search:
-    """A search that the probe's command runs with `--search`, without keeping its record."""
-
-    run: str
-    """`module:function`. It takes the parameters as in a plan, and the values of all options, and returns the
-    exit status. Raises InputError for an option that does not fit.
-    """
-    help: str
-    repeats_help: str
-
-
-@dataclass(frozen=True, kw_only=True)
 class CommandTrait:
     """Trait: what a probe's command has in addition to an option for each parameter."""
 
@@ -125,8 +113,6 @@ class CommandTrait:
     argument_metavar: str | None = None
     not_options: frozenset[str] = frozenset()
     """Parameters, as people write them, that only plans accept."""
-    search: Search | None = None
-    """The study that `--search` runs; None if the command has no `--search`."""
     prints_only_tables: bool = False
     """Whether the command prints only the presenter's tables, without a summary, if no series has a
     distribution.

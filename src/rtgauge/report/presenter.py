@@ -8,11 +8,10 @@ when a record has a step for it.
 from __future__ import annotations
 
 from collections.abc import Container, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from typing import Literal, cast
 
-from pydantic import BaseModel
 from rich.console import Console
 
 from rtgauge import extension
@@ -39,8 +38,6 @@ class Chapter:
     template: str = "rtgauge.report/tables.html.j2"
     """`package/file.html.j2`: a file in that package's folder `templates`."""
     place: Literal["first", "after frequencies"] = "first"
-    data: Mapping[str, object] = field(default_factory=dict[str, object])
-    """Data for the page's script, in addition to the usual data."""
     figures: Sequence[str] = ()
     """The names of the figures to show below the first table."""
 
@@ -59,10 +56,6 @@ class Presenter:
     def cause(self, view: RecordView, steps: Sequence[Step]) -> str | None:  # noqa: ARG002
         """Return what took most of the late time; None if that is not known."""
         return None
-
-    def results(self, view: RecordView) -> Sequence[BaseModel]:  # noqa: ARG002
-        """Return the results of the probe's searches, for the document of `--json`."""
-        return []
 
     def figures(self, view: RecordView, steps: Sequence[Step]) -> list[Figure]:  # noqa: ARG002 - to be overridden
         """Return the probe's figures. Raises RecordError for a damaged record."""

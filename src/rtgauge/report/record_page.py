@@ -143,8 +143,6 @@ def content_of(drawing: Drawn) -> dict[str, object]:
         "figures": {name: figure.specs for name, figure in drawn.items()},
         "config": {theme: config(theme, len(source.cpus)) for theme in ("light", "dark")},
     }
-    for chapter in chapters:
-        data |= chapter.data
     finished = f"{len(run.steps)} of {plural(len(run.planned), 'planned step')} are here."
     return {
         "run": run,

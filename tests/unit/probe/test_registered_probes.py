@@ -15,7 +15,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 PROBE = """
 from rtgauge.probe.common_parameters import MeasuringParameters
-from rtgauge.probe.descriptor import CommandTrait, KeptFile, Metric, Motion, Search
+from rtgauge.probe.descriptor import CommandTrait, KeptFile, Metric, Motion
 from rtgauge.probe.simple_probe import SimpleProbe, timed
 from pydantic import Field
 from rtgauge.record.record_folder import open_source
@@ -40,32 +40,18 @@ PROBE = SimpleProbe(
     metrics=(Metric(name="latency", plural="latencies"),),
     files={"trail": KeptFile(name="trail.toy", help="Where it went into FILE.", export=export)},
     motion=Motion(message=lambda number, frame: bytes([number, frame.model_extra["x"]]), script="toys/toy.js"),
-    command=CommandTrait(
-        search=Search(
-            run="toys.study:run_search",
-            help="Search for the largest toy.",
-            repeats_help="How often.",
-        )
-    ),
+    command=CommandTrait(),
 )
 """
 PRESENTER = """
-from pydantic import BaseModel
 from rtgauge.report.presenter import Presenter
 from rtgauge.report.table import Table, texts
 from rtgauge.report.terminal_table import print_tables
 
 
-class Found(BaseModel):
-    largest: int
-
-
 class Toys(Presenter):
     def lines(self, step):
         return ["a line of the toy's own"]
-
-    def results(self, view):
-        return [Found(largest=len(view.record.steps))]
 
     def print_tables(self, view, steps, console):
         print_tables([Table("Toys by size", texts("toy", "size"), [["small", "one"]])], console)
@@ -160,8 +146,6 @@ from pathlib import Path
 from rtgauge.cli.probe_command import _export_files
 from rtgauge.plan.make_plan import Overrides
 from rtgauge.record.reader import Record
-from rtgauge.report.presenter import presenters
-from rtgauge.report.record_view import RecordView
 from rtgauge.study.study_registry import adaptive_study
 from tests.support.records import Shape, write_record
 
@@ -177,7 +161,6 @@ record = Record.open(folder)
 out = Path(sys.argv[1]) / "trail.txt"
 _export_files(record, {"trail": out}, print)
 print(out.read_text())
-print([result.model_dump() for presenter, _ in presenters(record.steps) for result in presenter.results(RecordView(record))])
 """
 
 
@@ -224,19 +207,17 @@ def test_a_package_of_its_own_adds_a_probe(tmp_path: Path) -> None:
     ]
 
 
-def test_a_probe_owns_its_file_search_and_results(tmp_path: Path) -> None:
+def test_a_probe_owns_its_file_and_study(tmp_path: Path) -> None:
     used = with_package(tmp_path, "toys.probe:PROBE", USE, str(tmp_path))
     assert used.stdout.splitlines() == [
         f"trail {tmp_path / 'trail.txt'}",
         "exported here and there",
-        "[{'largest': 1}]",
     ]
 
 
 def test_its_options_and_its_table_are_those_of_the_commands(tmp_path: Path) -> None:
     helped = with_package(tmp_path / "help", "toys.probe:PROBE", COMMAND, "probe", "toy", "--help").stdout
     assert "Where it went into FILE." in " ".join(helped.split())
-    assert "Search for the largest toy." in " ".join(helped.split())
     with_package(tmp_path / "write", "toys.probe:PROBE", USE, str(tmp_path))
     (record,) = tmp_path.glob("*-record-*")
     shown = with_package(tmp_path / "show", "toys.probe:PROBE", COMMAND, "show", str(record)).stdout

@@ -140,7 +140,7 @@ def test_parameters_are_written_as_the_command_reads_them(name: str):
         return normalise(probe, values, "the command")
 
     for example in probe.examples:
-        if {"--live", "--search"}.isdisjoint(shlex.split(example)):
+        if "--live" not in shlex.split(example):
             parameters = read(shlex.split(example))
             assert read(written_options(probe, parameters)).values == parameters.values
 

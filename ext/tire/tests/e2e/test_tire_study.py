@@ -10,8 +10,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from tests.support.cli import PATIENCE_S, end, error_line, good, invoke, start, wait_until
 
-from rtgauge.analysis.confidence import upper_bound
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -57,9 +55,8 @@ def test_it_has_found_a_frontier_and_drawn_the_page(stopped_and_finished: tuple[
     page = (record / "report.html").read_text()
     for words in (
         'data-figure="tire-time"',
-        'data-figure="tire-soft"',
+        'data-figure="tire-map"',
         'data-figure="tire-frontier"',
-        'id="drop"',
         "bisection",
     ):
         assert words in page
@@ -72,28 +69,24 @@ def test_it_has_found_a_frontier_and_drawn_the_page(stopped_and_finished: tuple[
 def test_figures_are_saved_as_files(stopped_and_finished: tuple[list[str], Path], tmp_path: Path) -> None:
     _, record = stopped_and_finished
     good(invoke("show", record, "--page", tmp_path / "page.html", "--figures", tmp_path / "figures"))
-    assert {"tire-time.svg", "tire-hard.png", "tire-soft.pdf", "tire-model.svg"} <= {
+    assert {"tire-time.svg", "tire-map.png", "tire-frontier.pdf", "tire-model.svg"} <= {
         file.name for file in (tmp_path / "figures").iterdir()
     }
 
 
-def test_a_search_by_itself() -> None:
-    words = ("--solver", "halo", "--threads", "1", "--period", "1ms", "--duration", "100ms", "--repeats", "1")
-    document: dict[str, Any] = json.loads(good(invoke("probe", "tire", "--search", *words, "--json")).stdout)
-    ((row,),) = (results["frontiers"] for results in document["results"])
-    searched = row["searched"]
-    assert (row["solver"], row["threads"], row["period_ns"]) == ("halo", 1, 1_000_000)
-    assert searched["nodes"] is None or searched["nodes"] % 4 == 0
-    assert searched["low"] <= searched["high"]
-    if searched["nodes"] is not None:
-        assert searched["deadlines"] >= 100
-        # the more its deadlines depend on each other, as on a busy machine, the fewer they count for
-        assert upper_bound(0, searched["deadlines"]) <= searched["share_at_most"] <= 1
+def test_a_search_by_itself(tmp_path: Path) -> None:
+    words = [word for setting in ("solver=halo", "threads=1", "period=1ms") for word in ("--set", setting)]
+    searched = invoke(
+        "run", "tire-search", "-o", tmp_path, *words, "--duration", "100ms", "--repeats", "1", "--json"
+    )
+    document: dict[str, Any] = json.loads(good(searched).stdout)
+    keys = [key["parameters"] for key in document["run"]["planned"]]
+    assert {key["solver"] for key in keys} == {"halo"}
+    paced = [key["nodes"] for key in keys if key["period_ns"] == 1_000_000]
+    assert len(paced) > 1
+    assert all(nodes % 4 == 0 for nodes in paced)
 
 
 def test_what_a_search_cannot_take_is_refused() -> None:
-    assert "--search sets --nodes itself" in error_line(
-        invoke("probe", "tire", "--search", "--nodes", 400), 2
-    )
-    assert "--repeats needs --search" in error_line(invoke("probe", "tire", "--repeats", 3), 2)
+    assert "leave nodes out" in error_line(invoke("run", "tire-search", "--set", "nodes=400"), 2)
     assert "did you mean 'halo'" in error_line(invoke("run", "garre2014", "--set", "solver=hallo"), 2)

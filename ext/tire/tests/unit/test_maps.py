@@ -45,7 +45,6 @@ def test_the_frontier_is_where_the_first_miss_is(missed: dict[int, int]) -> None
     good = sorted(nodes for nodes, count in missed.items() if not count)
     assert edge.misses == (bad[0] if bad else None)
     assert edge.holds == max((nodes for nodes in good if not bad or nodes < bad[0]), default=None)
-    assert edge.held_beyond == max((nodes for nodes in good if bad and nodes > bad[0]), default=None)
 
 
 def test_a_run_without_a_deadline_is_no_cell() -> None:

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from ext.tire.tests.synthetic import paced
 from rtgauge_ext.tire.analysis.estimate import median_of, ratio_of
-from rtgauge_ext.tire.analysis.frontier_search import DeadlineCounts, FrontierSearch, state_of
+from rtgauge_ext.tire.analysis.frontier_search import FrontierSearch, state_of
 from rtgauge_ext.tire.analysis.results import real_time_maps
 
 
@@ -29,6 +29,8 @@ def test_missed_deadlines_of_the_tire(missed: list[int], frontier: int):
     assert cell.share <= cell.share_at_most + 1e-12
     search, trials = FrontierSearch(1, 400, bisections=2, confirmations=2), {}
     while (state := state_of(search, trials)).wanted:
-        trials |= {trial: DeadlineCounts(200, int(trial[0] > 4 * frontier)) for trial in state.wanted}
+        trials |= {
+            trial: paced(trial[0], 1, int(trial[0] > 4 * frontier), deadlines=200) for trial in state.wanted
+        }
     assert state.frontier is not None
     assert state.frontier.share_at_most is None or 0 < state.frontier.share_at_most <= 1

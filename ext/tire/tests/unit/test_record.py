@@ -6,7 +6,6 @@ terminal.
 from __future__ import annotations
 
 import io
-import json
 import re
 from typing import TYPE_CHECKING
 
@@ -14,27 +13,23 @@ import pytest
 from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 from rich.console import Console
-from typer.testing import CliRunner
 
 from ext.tire.tests.synthetic import Machine
 from ext.tire.tests.tire_records import PERIOD_NS, fast_step, tire_step, write_study
-from rtgauge.cli.main import app
 from rtgauge.errors import RecordError
 from rtgauge.record.reader import Record
 from rtgauge.report.marks import gathered_marks
 from rtgauge.report.record_page import html
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.terminal_summary import print_summary
-from rtgauge_ext.tire import search_command
 from rtgauge_ext.tire.analysis.runs import fast_runs, paced_runs, too_short
 from rtgauge_ext.tire.analysis.searches import searched
-from rtgauge_ext.tire.page.map_figures import bounds, drop_of, share_class
-from rtgauge_ext.tire.page.presenter import chapters, figures_of, results_of
+from rtgauge_ext.tire.page.map_figures import bounds, share_class
+from rtgauge_ext.tire.page.presenter import TIRE, chapters, figures_of, results_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rtgauge.record.model import Run
     from rtgauge_ext.tire.analysis.results import TireResults
 
 MACHINE = Machine(noise=0.005, begin={1: 300.0, 2: 4_000.0, 4: 21_000.0})
@@ -60,7 +55,9 @@ def true_frontier(solver: str, threads: int) -> int:
 
 
 def test_the_frontier_of_each_solver_and_thread_count_is_found(results: TireResults) -> None:
-    rows = {(row.solver, row.threads): row for row in results.frontiers if row.searched is not None}
+    rows = {
+        (row.place.solver, row.place.threads): row for row in results.frontiers if row.searched is not None
+    }
     assert set(rows) == {
         ("serial", 1),
         *((solver, threads) for solver in ("semaphore", "halo") for threads in (1, 2, 4)),
@@ -71,17 +68,19 @@ def test_the_frontier_of_each_solver_and_thread_count_is_found(results: TireResu
         assert actual is not None
         assert actual.nodes is not None
         assert 0.95 * true - 4 <= actual.nodes <= true
-        assert row.mean is not None
-        assert row.mean.value == pytest.approx(true / 0.95, rel=0.05)
+        assert row.predicted is not None
+        assert row.predicted.mean is not None
+        assert row.predicted.mean.value == pytest.approx(true / 0.95, rel=0.05)
 
 
 def test_the_map_agrees_with_the_search(results: TireResults) -> None:
     for row in results.frontiers:
-        if row.solver == "semaphore" and row.policy == "fifo":
-            true = true_frontier("semaphore", row.threads)
-            assert row.map_holds is not None
-            assert row.map_misses is not None
-            assert row.map_holds <= true < row.map_misses
+        if row.place.solver == "semaphore" and row.place.policy == "fifo":
+            true = true_frontier("semaphore", row.place.threads)
+            assert row.edge is not None
+            assert row.edge.holds is not None
+            assert row.edge.misses is not None
+            assert row.edge.holds <= true < row.edge.misses
 
 
 def test_words_for_threads_are_known_from_what_they_came_to(results: TireResults) -> None:
@@ -96,10 +95,9 @@ def test_a_record_of_no_study_has_no_search(tmp_path: Path) -> None:
 
 def test_the_page_has_every_figure_and_few_lines_of_each_step(record: Record) -> None:
     page = html(record)
-    for name in ("tire-time", "tire-threads", "tire-hard", "tire-soft", "tire-frontier", "tire-model"):
+    for name in ("tire-time", "tire-threads", "tire-map", "tire-frontier", "tire-model"):
         assert f'data-figure="{name}"' in page
     for words in (
-        "The model and the solvers",
         "Real-fast",
         "How large may it be?",
         "The cost of a step",
@@ -111,7 +109,6 @@ def test_the_page_has_every_figure_and_few_lines_of_each_step(record: Record) ->
     # Hundreds of steps must not make hundreds of sections.
     assert len(re.findall(r"<details", page)) < 30
     assert page.count("period-short") < 5
-    assert 'id="drop"' in page
 
 
 def test_what_is_shown_is_what_was_measured(record: Record, results: TireResults) -> None:
@@ -130,13 +127,19 @@ def test_what_is_shown_is_what_was_measured(record: Record, results: TireResults
     actual = next(
         row.searched
         for row in results.frontiers
-        if (row.solver, row.policy, row.threads) == ("semaphore", "fifo", 2)
+        if (row.place.solver, row.place.policy, row.place.threads) == ("semaphore", "fifo", 2)
     )
     assert actual is not None
     assert row[5] == f"{actual.nodes:,}"
-    words = " ".join(text for section in chapter.sections for text in section.words)
-    assert f"{actual.nodes:,} nodes" in words
-    assert "one per core is 2 threads" in words
+
+
+def test_the_largest_tire_is_the_answer(record: Record, results: TireResults) -> None:
+    largest = max(row.searched.nodes or 0 for row in results.frontiers if row.searched is not None)
+    view = RecordView(record)
+    assert TIRE.headline(view) == f"{largest:,} nodes in real time"
+    text = TIRE.conclusion(view, record.steps)
+    assert text is not None
+    assert f": {largest:,} nodes (" in text
 
 
 @pytest.mark.parametrize("width", [80, 160])
@@ -150,20 +153,6 @@ def test_the_terminal_shows_the_study_as_a_whole(record: Record, width: int) -> 
     assert "T_spring" in text.getvalue()
 
 
-def test_a_search_says_the_same_in_both_forms(record: Record, monkeypatch: pytest.MonkeyPatch) -> None:
-    def measured(*_: object) -> tuple[Path, Run, None]:
-        return record.path, record.run, None
-
-    monkeypatch.setattr(search_command, "start_run", measured)
-    words = ("probe", "tire", "--search")
-    text, document = (
-        CliRunner().invoke(app, [*words, *more], catch_exceptions=False).stdout for more in ((), ("--json",))
-    )
-    answer = json.loads(document)["answer"]
-    assert "nodes" in answer
-    assert " ".join(text.split()).startswith(answer)
-
-
 def test_a_mark_of_many_steps_is_shown_once(record: Record) -> None:
     (mark,) = gathered_marks(RecordView(record))
     assert mark.name == "period-short"
@@ -173,17 +162,6 @@ def test_a_mark_of_many_steps_is_shown_once(record: Record) -> None:
 
 def test_one_step_stands_for_all_where_nothing_differs(record: Record) -> None:
     assert len(RecordView(record).representatives.steps) == 1
-
-
-def test_the_fall_is_in_the_order_of_its_steps(record: Record) -> None:
-    drop = drop_of(record)
-    assert drop is not None
-    assert [steps for steps, _ in drop.frames] == [1, 10, 20, 30, 40]
-    assert drop.nodes == 16
-    tops = [max(at[1::2]) for _, at in drop.frames]
-    assert tops == sorted(tops, reverse=True)
-    assert drop.end_s == pytest.approx(0.4)
-    assert drop.lowest == 0.0
 
 
 def test_a_run_below_a_millisecond_is_counted_and_says_nothing() -> None:

@@ -10,9 +10,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from ext.tire.tests.synthetic import paced
 from rtgauge.analysis.confidence import range_coverage
 from rtgauge_ext.tire.analysis.frontier_search import (
-    DeadlineCounts,
     FrontierSearch,
     FrontierState,
     least_nodes,
@@ -24,15 +24,16 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from rtgauge_ext.tire.analysis.frontier_search import Trial
+    from rtgauge_ext.tire.analysis.runs import PacedRun
 
 DEADLINES = 200
 
 
 def run(
     search: FrontierSearch, missed: Callable[[int], int], most_rounds: int = 400
-) -> tuple[FrontierState, dict[Trial, DeadlineCounts]]:
+) -> tuple[FrontierState, dict[Trial, PacedRun]]:
     """Do what is wanted until nothing is."""
-    trials: dict[Trial, DeadlineCounts] = {}
+    trials: dict[Trial, PacedRun] = {}
     for _ in range(most_rounds):
         state = state_of(search, trials)
         if not state.wanted:
@@ -41,7 +42,7 @@ def run(
             assert (nodes, repeat) not in trials, "nothing is measured twice"
             assert nodes % 4 == 0
             assert search.least <= nodes <= search.most
-            trials[nodes, repeat] = DeadlineCounts(DEADLINES, missed(nodes))
+            trials[nodes, repeat] = paced(nodes, 1, missed(nodes), deadlines=DEADLINES)
     raise AssertionError("the search does not end")
 
 
@@ -151,16 +152,16 @@ def test_it_goes_on_from_any_point_as_if_it_had_not_been_cut_off(data: st.DataOb
         return verdicts[key]
 
     search = FrontierSearch(2, 2000, bisections=3, confirmations=2)
-    trials: dict[Trial, DeadlineCounts] = {}
+    trials: dict[Trial, PacedRun] = {}
     while expected := state_of(search, trials).wanted:
         some = data.draw(
             st.lists(st.sampled_from(expected), min_size=1, unique=True)
         )  # stopped in the middle of a round
         for nodes, repeat in some:
-            trials[nodes, repeat] = DeadlineCounts(DEADLINES, missed(nodes, repeat))
-    whole: dict[Trial, DeadlineCounts] = {}
+            trials[nodes, repeat] = paced(nodes, 1, missed(nodes, repeat), deadlines=DEADLINES)
+    whole: dict[Trial, PacedRun] = {}
     while expected := state_of(search, whole).wanted:
-        whole |= {trial: DeadlineCounts(DEADLINES, missed(*trial)) for trial in expected}
+        whole |= {trial: paced(trial[0], 1, missed(*trial), deadlines=DEADLINES) for trial in expected}
     assert state_of(search, trials) == state_of(search, whole)
     assert trials == whole
 

@@ -43,7 +43,6 @@ def test_the_first_steps_are_all_that_is_known_without_measuring() -> None:
     assert {p.policy for p in tire} == {"fifo", "other"}
     assert {p.without for p in tire} == {"none", "springs", "integration"}
     assert {key.probe for key in plan.steps} == {"tire", "switch"}
-    assert sum(p.state for p in tire) > 20
     assert len({key.model_dump_json() for key in plan.steps}) == len(plan.steps)
 
 

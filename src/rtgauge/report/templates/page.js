@@ -85,65 +85,6 @@ for (const group of document.querySelectorAll("[data-switch]")) {
 
 dark.addEventListener("change", drawAll);
 
-// The falling tire: one picture for each state that the engine wrote.
-function makeDrop({ step_s: stepS, frames }) {
-  const SLOWER = 3;
-  const group = document.querySelector("#drop svg g");
-  const at = document.getElementById("drop-at");
-  const play = document.getElementById("drop-play");
-  const time = document.getElementById("drop-time");
-  const create = (name) => group.appendChild(document.createElementNS("http://www.w3.org/2000/svg", name));
-  const nodes = frames[0].at.length / 2;
-  const spokes = Array.from({ length: nodes / 2 }, () => create("line"));
-  const rim = create("polygon");
-  const dots = Array.from({ length: nodes }, () => create("circle"));
-  for (const dot of dots) dot.setAttribute("r", nodes > 100 ? 0.004 : 0.009);
-
-  function show(number) {
-    const { steps, at: place } = frames[number];
-    const x = (i) => place[2 * i];
-    const y = (i) => -place[2 * i + 1];
-    rim.setAttribute("points", dots.map((_, i) => `${x(i)},${y(i)}`).join(" "));
-    dots.forEach((dot, i) => { dot.setAttribute("cx", x(i)); dot.setAttribute("cy", y(i)); });
-    spokes.forEach((spoke, i) => {
-      const other = i + nodes / 2;
-      for (const [name, value] of [["x1", x(i)], ["y1", y(i)], ["x2", x(other)], ["y2", y(other)]]) spoke.setAttribute(name, value);
-    });
-    at.value = number;
-    time.textContent = `${(steps * stepS).toFixed(2)} s`;
-    document.getElementById("drop").dataset.picture = number;
-  }
-
-  let timer = 0;
-  function stop() {
-    clearTimeout(timer);
-    timer = 0;
-    play.textContent = "Play";
-    play.setAttribute("aria-pressed", "false");
-  }
-  function next() {
-    const number = Number(at.value);
-    if (number + 1 >= frames.length) return stop();
-    timer = setTimeout(() => { show(number + 1); next(); }, (frames[number + 1].steps - frames[number].steps) * stepS * 1000 * SLOWER);
-  }
-  function start() {
-    if (Number(at.value) + 1 >= frames.length) show(0);
-    play.textContent = "Pause";
-    play.setAttribute("aria-pressed", "true");
-    next();
-  }
-  play.addEventListener("click", () => (timer ? stop() : start()));
-  at.addEventListener("input", () => { stop(); show(Number(at.value)); });
-  show(0);
-  // Seen once by itself, where the reader has not asked for less motion.
-  if (!window.matchMedia("(prefers-reduced-motion: reduce)").matches) {
-    new IntersectionObserver((seen, observer) => {
-      if (seen.some((entry) => entry.isIntersecting)) { observer.disconnect(); start(); }
-    }, { threshold: 0.8 }).observe(group.ownerSVGElement);
-  }
-}
-if (report.drop) makeDrop(report.drop);
-
 // Leaves out a table's columns, the most dispensable first, until it fits, and says which.
 function fit(box) {
   const rows = [...box.querySelectorAll("tr")], heads = [...box.querySelectorAll("thead th")];
