@@ -13,9 +13,7 @@ from rtgauge.errors import InputError
 from rtgauge.plan.make_plan import Overrides, Plan
 from rtgauge.probe import probe_registry as probes
 from rtgauge.probe.descriptor import key_names
-from rtgauge.record.model import StepKey
-from rtgauge.record.reader import Record
-from rtgauge_ext.papers.sustained import entries, later_keys, next_keys, plan_of
+from rtgauge_ext.papers.sustained import Sustained, entries, plan_of
 
 LOADS = ("idle", "scheduler")
 """Sec. 4.3.1: without load, and with hackbench."""
@@ -54,7 +52,7 @@ def _main_steps(loads: Sequence[str]) -> list[dict[str, Any]]:
     return steps
 
 
-class Adam2021:
+class Adam2021(Sustained):
     """The paper's measurements in one record."""
 
     name = "adam2021"
@@ -63,7 +61,6 @@ class Adam2021:
         "the highest sustained frequency (Adam et al. 2021); takes about eleven minutes (seven without "
         "kernel modules)"
     )
-    measured_by = None
 
     def begin(self, overrides: Overrides) -> Plan:
         """Return the paper's measurements at fixed periods, and then the first periods of the search. Raises
@@ -86,16 +83,6 @@ class Adam2021:
         first = [{**entry, "priority": 99} for entry in entries("response", ["idle"])]
         search = plan_of(self.name, first, replace(overrides, parameters=known))
         return replace(main, steps=[*main.steps, *(step for step in search.steps if step not in main.steps)])
-
-    def next_steps(self, record: Record, overrides: Overrides) -> Sequence[StepKey]:  # noqa: ARG002 - of every study
-        """Return a step for each repeat whose search is not over. Its period is halfway, on a logarithmic
-        scale, between the longest period with losses and the next longer one.
-        """
-        return next_keys(record)
-
-    def later_steps(self, planned: Sequence[StepKey], overrides: Overrides) -> Sequence[StepKey]:  # noqa: ARG002 - of every study
-        """Return the steps that the searches probably still need."""
-        return later_keys(planned)
 
 
 STUDY = Adam2021()

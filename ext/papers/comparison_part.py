@@ -11,7 +11,7 @@ from rtgauge.analysis.sides import Side
 from rtgauge.extension import Document
 from rtgauge.report.compare.part import ComparisonPart
 from rtgauge.report.table import Table
-from rtgauge_ext.papers.chi_square import Scale
+from rtgauge_ext.papers.extreme_value import TailEstimate
 from rtgauge_ext.papers.selection import (
     ChiSquarePair,
     Selection,
@@ -20,7 +20,7 @@ from rtgauge_ext.papers.selection import (
     selections_of,
     tested_pair,
 )
-from rtgauge_ext.papers.tail_estimate import TailEstimate, tail_estimate, tail_grid
+from rtgauge_ext.papers.tail_estimate import tail_estimate, tail_grid
 
 
 class PapersComparison(ComparisonPart):
@@ -47,11 +47,10 @@ def papers_comparison(
     alpha: float,
     progress: Callable[[str, int, int], None] | None = None,
     *,
-    scale: Scale = Scale.PERCENT,
     tails: bool = True,
 ) -> PapersComparison:
     """Compare the sides. `pairs`: (side, its baseline). Calls `progress("tails", done, total)`."""
-    tested = [tested_pair(side, baseline, alpha=alpha, scale=scale) for side, baseline in pairs]
+    tested = [tested_pair(side, baseline, alpha=alpha) for side, baseline in pairs]
     estimates: list[TailEstimate] = []
     for i, side in enumerate(sides if tails else []):
         if progress is not None:

@@ -24,7 +24,7 @@ EXTENSION = Extension(
     loads={
         "copy": "rtgauge_ext.papers.load.copy:Copy",
         "read": "rtgauge_ext.papers.load.read_device:Read",
-        "swarm": "rtgauge_ext.papers.load.swarm:Swarm",
+        "swarm": "rtgauge_ext.papers.load.brown2010:Swarm",
         "brown2010": "rtgauge_ext.papers.load.brown2010:Brown2010",
     },
     frequencies={"papers": "rtgauge_ext.papers.frequency.show:FREQUENCIES"},

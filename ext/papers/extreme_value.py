@@ -12,15 +12,17 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from pydantic import Field
 
 from rtgauge.record.strict_model import Model
 from rtgauge.units import format_count, plural
 from rtgauge_ext.papers.chi_square import critical_value
-from rtgauge_ext.papers.scipy_functions import kendall, kruskal_wallis, minimise, root, spearman
+from rtgauge_ext.papers.scipy_functions import minimise, root, stats
 
 FloatArray = npt.NDArray[np.float64]
 
@@ -255,19 +257,19 @@ def fit_test(maxima: npt.ArrayLike, *, drawn: int = DRAWN, seed: int = 1) -> Tai
 
 def drift(x: FloatArray) -> TailAssumption:
     """Test Kendall's tau between `x`, shape (n,) in order of time, and time, two-sided."""
-    return _assumption("no drift", *kendall(x, np.arange(len(x))))
+    return _tested("no drift", stats().kendalltau(x, np.arange(len(x)), method="asymptotic"))
 
 
 def serial_correlation(x: FloatArray) -> TailAssumption:
     """Test Spearman's rank correlation of each value with the next, two-sided."""
-    return _assumption("independent blocks", *spearman(x[:-1], x[1:]))
+    return _tested("independent blocks", stats().spearmanr(x[:-1], x[1:]))
 
 
 def runs_alike(maxima_ns: Sequence[int], runs: Sequence[int]) -> TailAssumption:
     """Test whether the maxima of all runs, at least two, have one distribution (Kruskal and Wallis)."""
     maxima, run_of = np.asarray(maxima_ns), np.asarray(runs)
     samples = [maxima[run_of == run] for run in np.unique(run_of)]
-    return _assumption("runs alike", *kruskal_wallis(samples))
+    return _tested("runs alike", stats().kruskal(*samples))
 
 
 def assumptions(maxima: npt.ArrayLike) -> list[TailAssumption]:
@@ -276,6 +278,10 @@ def assumptions(maxima: npt.ArrayLike) -> list[TailAssumption]:
     """
     x = np.asarray(maxima, dtype=np.float64)
     return [drift(x), serial_correlation(x), fit_test(x)]
+
+
+def _tested(name: str, result: Any) -> TailAssumption:
+    return _assumption(name, float(result.statistic), float(result.pvalue))
 
 
 def _assumption(name: str, statistic: float, p: float) -> TailAssumption:
@@ -291,20 +297,25 @@ class TailLevel(Model):
     high_ns: float | None
 
 
-@dataclass(frozen=True)
-class Tail:
-    """The estimate, or the reason why there is none (`cannot`).
-
-    `not_estimated`: numbers of activations that are too far beyond the sample, or within a block.
+class TailEstimate(Model):
+    """The extreme-value estimate of one side; `cannot` says why there is none. Location and scale are of the
+    fitted distribution of block maxima, in ns.
     """
 
+    side: str = ""
     cannot: str | None
     blocks: int
     activations_a_block: float
-    fitted: Gev | None = None
-    assumptions: list[TailAssumption] = field(default_factory=list[TailAssumption])
-    levels: list[TailLevel] = field(default_factory=list[TailLevel])
-    not_estimated: list[int] = field(default_factory=list[int])
+    location_ns: float | None = None
+    scale_ns: float | None = None
+    shape: float | None = None
+    assumptions: list[TailAssumption] = Field(default_factory=list[TailAssumption])
+    levels: list[TailLevel] = Field(default_factory=list[TailLevel])
+    not_estimated: list[int] = Field(
+        default_factory=list[int],
+        description="numbers of activations for which rtgauge gives no estimate: far more than were "
+        "measured, or fewer than in one block",
+    )
 
 
 def blocks_of(maxima_ns: Sequence[int], counts: Sequence[int]) -> tuple[list[int], list[int]]:
@@ -344,20 +355,15 @@ def contradiction(maxima_ns: Sequence[int], total: int, levels: Sequence[TailLev
     return None
 
 
-def _level(activations: int, ns: float, interval: tuple[float | None, float | None]) -> TailLevel:
-    return TailLevel(activations=activations, ns=ns, low_ns=interval[0], high_ns=interval[1])
-
-
 def estimate(
     maxima_ns: Sequence[int],
     counts: Sequence[int],
     runs: Sequence[int] | None = None,
     *,
-    activations: Sequence[int] = ACTIVATIONS,
     confidence: float = 0.95,
-) -> Tail:
-    """Estimate the levels exceeded once in `activations`, from the largest latency (ns) and the number of
-    activations of each block of time.
+) -> TailEstimate:
+    """Estimate the levels exceeded once in each of ACTIVATIONS, from the largest latency (ns) and the number
+    of activations of each block of time.
 
     A burst of late activations counts once. There is no estimate if an assumption does not hold, or if the
     sample is too small or contradicts the extrapolation; `cannot` says why. `runs`: the run of each block;
@@ -367,8 +373,10 @@ def estimate(
     total = sum(counts)
     size = sum(sizes) / len(sizes) if sizes else 0.0
 
-    def cannot(why: str, tests: list[TailAssumption] | None = None, fitted: Gev | None = None) -> Tail:
-        return Tail(why, len(maxima), size, fitted, tests or [])
+    tail = TailEstimate(cannot=None, blocks=len(maxima), activations_a_block=size)
+
+    def cannot(why: str) -> TailEstimate:
+        return tail.model_copy(update={"cannot": why})
 
     if len(maxima) < LEAST_BLOCKS:
         return cannot(
@@ -385,11 +393,12 @@ def estimate(
             f"the maxima of all windows have only {plural(len(set(maxima)), 'different value')}; at least "
             "10 are needed"
         )
-    tests = assumptions(maxima)
+    tail.assumptions = assumptions(maxima)
     if runs is not None and len(set(runs)) > 1:
-        tests.append(runs_alike(maxima_ns, runs))
+        tail.assumptions.append(runs_alike(maxima_ns, runs))
     fitted = fit(maxima)
-    broken = [f"{BROKEN[test.name]} (p = {test.p_value:.2g})" for test in tests if not test.holds]
+    tail.location_ns, tail.scale_ns, tail.shape = fitted.location, fitted.scale, fitted.shape
+    broken = [f"{BROKEN[test.name]} (p = {test.p_value:.2g})" for test in tail.assumptions if not test.holds]
     if fitted.shape >= HEAVY:
         broken.append(f"the largest values grow too fast to extrapolate (shape {fitted.shape:.2f})")
     if fitted.shape <= -0.5:
@@ -397,13 +406,17 @@ def estimate(
             f"an interval cannot be calculated, because the shape, {fitted.shape:.2f}, is below -0.5"
         )
     if broken:
-        return cannot("; ".join(broken), tests, fitted)
-    within = [n for n in activations if size < n <= FURTHEST * total]
+        return cannot("; ".join(broken))
     levels: list[TailLevel] = []
-    for n in within:
+    for n in ACTIVATIONS:
+        if not size < n <= FURTHEST * total:
+            continue
         p = -math.expm1(size * math.log1p(-1 / n))
-        levels.append(_level(n, fitted.level(p), level_interval(maxima, fitted, p, confidence)))
+        low_ns, high_ns = level_interval(maxima, fitted, p, confidence)
+        levels.append(TailLevel(activations=n, ns=fitted.level(p), low_ns=low_ns, high_ns=high_ns))
     contradicted = contradiction(maxima_ns, total, levels)
     if contradicted is not None:
-        return cannot(contradicted, tests, fitted)
-    return Tail(None, len(maxima), size, fitted, tests, levels, [n for n in activations if n not in within])
+        return cannot(contradicted)
+    estimated = {level.activations for level in levels}
+    not_estimated = [n for n in ACTIVATIONS if n not in estimated]
+    return tail.model_copy(update={"levels": levels, "not_estimated": not_estimated})

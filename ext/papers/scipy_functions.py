@@ -19,23 +19,17 @@ class Minimum(NamedTuple):
     value: float
 
 
-class TestResult(NamedTuple):
-    """The statistic of a test, and its p-value."""
-
-    statistic: float
-    p_value: float
-
-
 def _optimize() -> Any:
     from scipy import optimize
 
     return cast("Any", optimize)
 
 
-def _stats() -> Any:
-    from scipy import stats
+def stats() -> Any:
+    """Return the module scipy.stats, which takes 0.5 s to import."""
+    from scipy import stats as module
 
-    return cast("Any", stats)
+    return cast("Any", module)
 
 
 def minimise(function: Callable[[FloatArray], float], start: Sequence[float], *, tolerance: float) -> Minimum:
@@ -49,27 +43,3 @@ def minimise(function: Callable[[FloatArray], float], start: Sequence[float], *,
 def root(function: Callable[[float], float], low: float, high: float, *, tolerance: float) -> float:
     """Return a root between `low` and `high`, to `tolerance` (relative). The values there differ in sign."""
     return float(_optimize().brentq(function, low, high, rtol=tolerance))
-
-
-def kendall(x: npt.ArrayLike, y: npt.ArrayLike) -> TestResult:
-    """Return Kendall's tau, with the two-sided p-value of the normal approximation."""
-    return _result(_stats().kendalltau(x, y, method="asymptotic"))
-
-
-def spearman(x: npt.ArrayLike, y: npt.ArrayLike) -> TestResult:
-    """Return Spearman's rank correlation, two-sided."""
-    return _result(_stats().spearmanr(x, y))
-
-
-def kruskal_wallis(samples: Sequence[npt.ArrayLike]) -> TestResult:
-    """Test whether samples have one distribution (Kruskal and Wallis)."""
-    return _result(_stats().kruskal(*samples))
-
-
-def binomial_quantile(probability: float, count: int, share: float) -> int:
-    """Return the smallest k with P(Binomial(count, share) <= k) >= `probability`."""
-    return int(_stats().binom.ppf(probability, count, share))
-
-
-def _result(result: Any) -> TestResult:
-    return TestResult(float(result.statistic), float(result.pvalue))

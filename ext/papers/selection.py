@@ -11,10 +11,10 @@ from rtgauge.analysis.quantile_difference import QUANTILES
 from rtgauge.analysis.sides import Side
 from rtgauge.record.model import Distribution, Model
 from rtgauge.record.quantiles import field_of
-from rtgauge.report.table import Table, applying, numbers, texts
+from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, whole
 from rtgauge.units import plural
-from rtgauge_ext.papers.chi_square import ChiSquareTest, Scale, microseconds, paper_test
+from rtgauge_ext.papers.chi_square import ChiSquareTest, microseconds, paper_test
 
 SELECTION = "Selection (chi-square)"
 
@@ -41,13 +41,13 @@ class Selection(Model):
     )
 
 
-def tested_pair(side: Side, baseline: Side, *, alpha: float, scale: Scale) -> ChiSquarePair:
+def tested_pair(side: Side, baseline: Side, *, alpha: float) -> ChiSquarePair:
     """Test a side against its baseline at the level `alpha`."""
     side_us, baseline_us = (microseconds(*each.histogram) for each in (side, baseline))
     return ChiSquarePair(
         side=side.label,
         baseline=baseline.label,
-        paper=paper_test(side_us, baseline_us, alpha=alpha, scale=scale),
+        paper=paper_test(side_us, baseline_us, alpha=alpha),
     )
 
 
@@ -76,17 +76,12 @@ def _is_lower(figures: Distribution, than: Distribution) -> bool:
     return all(getattr(figures, name) < getattr(than, name) for name in names)
 
 
-def _probability(p: float | None) -> str:
-    return NONE if p is None else "<0.001" if p < 0.001 else f"{p:.3f}"
-
-
 def _test(test: ChiSquareTest) -> list[str]:
-    scale = test.scale.value
     if test.cannot is not None:
-        return [scale, NONE, NONE, NONE, NONE, "cannot be tested"]
+        return [NONE, NONE, NONE, "cannot be tested"]
     assert test.statistic is not None and test.critical is not None  # noqa: S101 - set together
     figures = [f"{test.statistic:.2f}", whole(test.degrees_of_freedom), f"{test.critical:.3f}"]
-    return [scale, *figures, _probability(test.p_value), "rejected" if test.rejected else "not rejected"]
+    return [*figures, "rejected" if test.rejected else "not rejected"]
 
 
 def selection_notes(selections: Sequence[Selection], pairs: Sequence[ChiSquarePair]) -> list[str]:
@@ -130,18 +125,16 @@ def selection_grid(pairs: Sequence[ChiSquarePair], selections: Sequence[Selectio
                 f"{'was' if pair.paper.empty_bins_merged == 1 else 'were'} merged with the next lower bin "
                 "that has samples."
             )
-    percent = any(pair.paper.scale.value == "percent" for pair in pairs)
-    paper = (
-        "The test uses bins of 1 us, reshaped to the baseline's range, with one degree of freedom per bin."
-    )
-    threshold = "a fixed threshold for the size of a difference, without a significance level."
     notes += selection_notes(selections, pairs)
-    notes += applying(
-        (True, paper),
-        (percent, f"If the input is in percent, the critical value is {threshold}"),
-    )
-    figures = numbers("chi-square", "DOF", f"critical ({alpha:g})", "p")
-    columns = [*texts("", "scale"), *figures, *texts("result")]
+    notes += [
+        "The test uses bins of 1 us, reshaped to the baseline's range, with one degree of freedom per bin.",
+        (
+            "Its input is in percent, so the critical value is a fixed threshold for the size of a "
+            "difference, without a significance level."
+        ),
+    ]
+    figures = numbers("chi-square", "DOF", f"critical ({alpha:g})")
+    columns = [*texts(""), *figures, *texts("result")]
     return Table(SELECTION, columns, rows, list(dict.fromkeys(notes)), folded=True)
 
 

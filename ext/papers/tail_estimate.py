@@ -5,50 +5,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from pydantic import Field
-
 from rtgauge.analysis.sides import Side
-from rtgauge.record.model import Model
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, capital, us
 from rtgauge.units import format_count
-from rtgauge_ext.papers.extreme_value import TailAssumption, TailLevel, estimate
-
-
-class TailEstimate(Model):
-    """The extreme-value estimate of one side; `cannot` says why there is none."""
-
-    side: str
-    cannot: str | None
-    blocks: int
-    activations_a_block: float
-    location_ns: float | None = None
-    scale_ns: float | None = None
-    shape: float | None = None
-    assumptions: list[TailAssumption]
-    levels: list[TailLevel]
-    not_estimated: list[int] = Field(
-        description="numbers of activations for which rtgauge gives no estimate: far more than were "
-        "measured, or fewer than in one block"
-    )
+from rtgauge_ext.papers.extreme_value import TailEstimate, TailLevel, estimate
 
 
 def tail_estimate(side: Side, *, confidence: float = 0.95) -> TailEstimate:
     """Return the extreme-value estimate of one side, or why there is none."""
-    tail = estimate(*side.maxima, confidence=confidence)
-    fitted = tail.fitted
-    document = TailEstimate(
-        side=side.label,
-        cannot=tail.cannot,
-        blocks=tail.blocks,
-        activations_a_block=tail.activations_a_block,
-        assumptions=tail.assumptions,
-        levels=tail.levels,
-        not_estimated=tail.not_estimated,
-    )
-    if fitted is not None:
-        document.location_ns, document.scale_ns, document.shape = fitted.location, fitted.scale, fitted.shape
-    return document
+    return estimate(*side.maxima, confidence=confidence).model_copy(update={"side": side.label})
 
 
 def _tail_cells(levels: Sequence[TailLevel], columns: Sequence[int]) -> list[str]:

@@ -246,13 +246,13 @@ def test_the_command_prints_tables_and_writes_figures_and_a_page(old, new, monke
 
 def test_json_is_the_document_and_nothing_else(old, new, monkeypatch, capsys):
     status, out, _ = run(
-        monkeypatch, capsys, old, new, "--json", "--within", "5us", "--alpha", "0.01", "--scale", "counts"
+        monkeypatch, capsys, old, new, "--json", "--within", "5us", "--alpha", "0.01"
     )
     assert status == 0
     result = Comparison.model_validate_json(out)
     assert (result.within_ns, result.alpha) == (5_000, 0.01)
     papers = json.loads(out)["extensions"]["papers"]
-    assert papers["pairs"][0]["paper"]["scale"] == "counts"
+    assert papers["pairs"][0]["paper"]["degrees_of_freedom"] == papers["pairs"][0]["paper"]["bins"]
     assert len(papers["tails"]) == 6
     assert all("25 windows" in (tail["cannot"] or "") for tail in papers["tails"])
 
@@ -283,7 +283,6 @@ def test_of_what_both_ends_saw_the_document_has_all(tmp_path, monkeypatch, capsy
         (["--within", "2"], "--within: '2' has no unit"),
         (["--within", "-2us"], "negative"),
         (["--alpha", "5"], "not between 0 and 1"),
-        (["--scale", "bits"], "neither percent nor counts"),
         (["--baseline", "nonsense"], "does not name a side"),
         (["nowhere"], "there is no such folder"),
     ],

@@ -32,26 +32,6 @@ def advise(
             help=("Flowchart: today, brown2010 (the paper's own), or a file of your own."),
         ),
     ] = "today",
-    black: Annotated[
-        float | None,
-        typer.Option(
-            metavar="X", help=("A latency up to X times the bound is clearly in the black; default 0.8.")
-        ),
-    ] = None,
-    marginal: Annotated[
-        float | None,
-        typer.Option(metavar="X", help=("A latency up to X times the bound is marginal; default 2.")),
-    ] = None,
-    trouble: Annotated[
-        float | None,
-        typer.Option(
-            metavar="X",
-            help=(
-                "A latency up to X times the bound is in trouble, and a longer one is off the map; default "
-                "20."
-            ),
-        ),
-    ] = None,
     json: Json = False,
 ) -> None:
     """Recommend how to implement a real-time task.
@@ -71,8 +51,6 @@ def advise(
           two kernels as evidence
       rtgauge advise --require "latency<=200us" RECORD --chart brown2010
           the paper's own flowchart
-      rtgauge advise --require "latency<=200us" RECORD --marginal 1.5
-          your own threshold
 
     \b
     Exit status:
@@ -91,19 +69,18 @@ def advise(
     from rtgauge.verdict.requirement import parse_requirement
     from rtgauge_ext.papers.advise.flowchart import advise as follow_flowchart
     from rtgauge_ext.papers.advise.flowchart import machines_of
-    from rtgauge_ext.papers.advise.flowchart_file import load_flowchart, with_thresholds
+    from rtgauge_ext.papers.advise.flowchart_file import load_flowchart
     from rtgauge_ext.papers.advise.report import print_advice
 
     requirement = parse_requirement(require)
     flowchart, chosen = load_flowchart(chart)
-    thresholds = with_thresholds(flowchart.thresholds, black=black, marginal=marginal, trouble=trouble)
     paths = list(records or [])
     if len({real_path(path) for path in paths}) < len(paths):
         raise InputError("a record is named twice; name each record once")
     opened = [open_record(path) for path in paths]
     machines = machines_of(opened) or {None: ""}
     advices = {
-        host: follow_flowchart(requirement, opened, flowchart, chosen, thresholds, blame_of, machine)
+        host: follow_flowchart(requirement, opened, flowchart, chosen, blame_of, machine)
         for machine, host in machines.items()
     }
     if json:

@@ -4,8 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple
+from dataclasses import dataclass
 
 from pydantic import Field
 
@@ -16,7 +15,7 @@ from rtgauge.record.reader import Record
 from rtgauge.units import format_multiple
 from rtgauge.verdict.requirement import Requirement, format_percent
 from rtgauge.verdict.run_verdict import BlameOf, past_run_of
-from rtgauge_ext.papers.advise.flowchart_file import Chart, Flowchart, Hardness, Thresholds, Way
+from rtgauge_ext.papers.advise.flowchart_file import Chart, Flowchart, Hardness, Way
 from rtgauge_ext.papers.advise.margin import ORDER, Evidence, Margin, evidence
 from rtgauge_ext.papers.advise.open_questions import OpenQuestion, measure_command, questions
 
@@ -55,7 +54,6 @@ class Advice(Model):
     differs: str | None = Field(
         description="how this chart differs from the chart in the paper at this hardness"
     )
-    by_the_paper: str | None = Field(description="where the paper's own chart ends with the same evidence")
     thresholds: dict[str, float]
     use: str | None = Field(description="id of the implementation to choose; None: not yet known")
     use_name: str | None
@@ -84,7 +82,6 @@ class Advice(Model):
         return EXIT_FAILS if self.walk and self.walk[-1].why == NO_SOFTWARE else EXIT_CANNOT_TELL
 
 
-PAPER = "brown2010"
 NOT_MEASURED = "not measured"
 NO_SOFTWARE = "no software solution is left to try on this machine"
 
@@ -123,13 +120,6 @@ def _why_not(step: Step, requirement: Requirement, facts: Facts) -> str | None:
     return "the record does not say which kernel ran" if kernel_of(facts) is None else None
 
 
-class _Sorted(NamedTuple):
-    """The evidence for each way, and the steps that are not evidence."""
-
-    by_way: dict[str, list[Evidence]]
-    aside: list[Aside]
-
-
 def _facts_of(record: Record, step: Step) -> Facts:
     return record.system(step.key.targets.get("self", next(iter(step.key.targets.values()), "local")))
 
@@ -148,10 +138,10 @@ def _sorted_out(
     requirement: Requirement,
     records: Sequence[Record],
     flowchart: Flowchart,
-    thresholds: Thresholds,
     blame_of: BlameOf | None,
     machine: str | None,
-) -> _Sorted:
+) -> tuple[dict[str, list[Evidence]], list[Aside]]:
+    """Return the evidence for each way, and the steps that are not evidence."""
     evidence_of: dict[str, list[Evidence]] = {}
     aside: list[Aside] = []
     for record in records:
@@ -178,11 +168,11 @@ def _sorted_out(
                     step,
                     facts.kernel.release or "kernel unknown",
                     facts,
-                    thresholds,
+                    flowchart.thresholds,
                     past_run_of(record, step, requirement, blame_of),
                 )
             )
-    return _Sorted(evidence_of, aside)
+    return evidence_of, aside
 
 
 def _reason_text(worst: Evidence) -> str:
@@ -277,7 +267,6 @@ def advise(
     records: Sequence[Record],
     flowchart: Flowchart,
     chart: Chart,
-    thresholds: Thresholds | None = None,
     blame_of: BlameOf | None = None,
     machine: str | None = None,
 ) -> Advice:
@@ -286,8 +275,7 @@ def advise(
 
     Raises RecordError for a damaged record.
     """
-    limits = thresholds or flowchart.thresholds
-    by_way, aside = _sorted_out(requirement, records, flowchart, limits, blame_of, machine)
+    by_way, aside = _sorted_out(requirement, records, flowchart, blame_of, machine)
     hardness: Hardness = "100%" if requirement.allowed == 0 else "95%"
     case = _Case(requirement, flowchart, chart, hardness, by_way)
     walk = _walk(case)
@@ -316,8 +304,7 @@ def advise(
         chart=chart.id,
         about_chart=f"{chart.name}: {chart.about}",
         differs=chart.differs.get(hardness),
-        by_the_paper=_by_the_paper(case),
-        thresholds=limits.model_dump(),
+        thresholds=flowchart.thresholds.model_dump(),
         use=last.way if settled else None,
         use_name=last.name if settled else None,
         measured=good and loaded,
@@ -357,18 +344,4 @@ def _unmeasured(case: _Case, way: Way) -> OpenQuestion:
         what=way.name,
         changes="depending on the measurement, the chart continues from there or ends there",
         command=f"{before}{command}{about}",
-    )
-
-
-def _by_the_paper(case: _Case) -> str | None:
-    """Return where the paper's own chart ends with the same evidence; None if this is that chart or if there
-    is none.
-    """
-    paper = next((chart for chart in case.flowchart.chart if chart.id == PAPER), None)
-    if paper is None or paper.id == case.chart.id:
-        return None
-    last = _walk(replace(case, chart=paper))[-1]
-    return (
-        f"{last.name}, "
-        f"{'not measured' if last.margin is None and last.why != NO_SOFTWARE else last.margin or last.why}"
     )

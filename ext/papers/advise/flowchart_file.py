@@ -186,25 +186,6 @@ def _ends(chart: Chart, hardness: Hardness, at: str, before: tuple[str, ...], en
     ending.add(at)
 
 
-def with_thresholds(
-    given: Thresholds,
-    *,
-    black: float | None = None,
-    marginal: float | None = None,
-    trouble: float | None = None,
-) -> Thresholds:
-    """Replace the thresholds that are given. Raises InputError if they are not in ascending order."""
-    changed = {
-        name: value
-        for name, value in (("black", black), ("marginal", marginal), ("trouble", trouble))
-        if value is not None
-    }
-    try:
-        return Thresholds.model_validate({**given.model_dump(), **changed})
-    except ValidationError as error:
-        raise explain(error, "thresholds", list(Thresholds.model_fields)) from None
-
-
 def parse_flowchart(text: str, what: str) -> Flowchart:
     """Parse the flowchart in a TOML text. `what` names it in errors. Raises InputError if it is invalid."""
     try:

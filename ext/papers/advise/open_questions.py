@@ -9,12 +9,10 @@ from dataclasses import replace
 from rtgauge.probe.probe_registry import preset_of
 from rtgauge.record.model import Model
 from rtgauge.record.reader import Record
-from rtgauge.units import format_duration, format_time
+from rtgauge.units import format_duration
 from rtgauge.verdict.decision import judged_series
 from rtgauge.verdict.requirement import Requirement
 from rtgauge_ext.papers.advise.margin import Evidence
-from rtgauge_ext.papers.frequency.frequency import gather
-from rtgauge_ext.papers.frequency.frequency_options import FrequencyOptions
 
 ON_TOP = "an interrupt, a driver and a write to the line add to it (replace 17,27 by the lines of your board)"
 OVER_GPIO = "--set path=gpio:/dev/gpiochip0:17,27"
@@ -43,27 +41,6 @@ def measure_command(requirement: Requirement, *more: str, longer: bool = False) 
 
 def _question(what: str, changes: str, command: str) -> OpenQuestion:
     return OpenQuestion(what=what, changes=changes, command=command)
-
-
-def _rare(
-    requirement: Requirement, records: Sequence[Record], used: set[tuple[str, str]]
-) -> Iterator[OpenQuestion]:
-    """Yield a question if the extreme-value estimate reaches the bound and the sample does not."""
-    if requirement.allowed != 0:
-        return
-    for table in gather(records, FrequencyOptions(confidence=float(requirement.confidence))):
-        for line in table.lines if table.metric == requirement.metric else []:
-            if not any((line.record, step) in used for step in line.steps):
-                continue
-            beyond = next((extreme for extreme in line.extremes if extreme.ns > requirement.bound_ns), None)
-            if beyond is not None:
-                yield _question(
-                    f"how late it is once in {beyond.activations:.0e} activations".replace("e+0", "e"),
-                    f"the extreme-value estimate of {line.label} is then {format_time(beyond.ns)}, which "
-                    f"exceeds the bound, so a longer run may fail",
-                    measure_command(requirement, longer=True),
-                )
-                return
 
 
 def questions(
@@ -101,7 +78,6 @@ def _open(
             measure_command(requirement, *setting),
         )
     places = {(evidence.record, evidence.step) for evidence in used}
-    yield from _rare(requirement, records, places)
     for evidence in used:
         marks = [mark for mark in evidence.marks if mark.startswith("doubtful")]
         if marks:

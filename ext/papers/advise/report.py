@@ -74,10 +74,6 @@ def print_advice(advice: Advice, console: Console) -> None:
     print_text(console, f"chart    {advice.about_chart}")
     if advice.differs is not None:
         print_text(console, f"differs  {advice.differs}")
-    if advice.by_the_paper is not None:
-        print_text(
-            console, f"paper    the paper's own chart, with the same evidence, ends at: {advice.by_the_paper}"
-        )
     limits = advice.thresholds
     scale = (
         f"up to {limits['black']:g} times the bound is clearly in the black, up to {limits['marginal']:g} "

@@ -67,9 +67,6 @@ class ComparedByPapers(OnPages, ComparesMore):
     """The options of `rtgauge compare`."""
 
     fraction: Fraction = "0.5"
-    scale: Annotated[
-        str, typer.Option(metavar="percent|counts", help="Input of the paper's chi-square statistic.")
-    ] = "percent"
     tails: Annotated[
         bool,
         typer.Option(
@@ -79,13 +76,10 @@ class ComparedByPapers(OnPages, ComparesMore):
     ] = True
 
     def part_maker(self) -> PartMaker:
-        """Return what makes the papers' part of a comparison. Raises InputError if an option is wrong."""
-        from rtgauge_ext.papers.chi_square import Scale
+        """Return what makes the papers' part of a comparison."""
         from rtgauge_ext.papers.comparison_part import papers_comparison
 
-        if self.scale not in set(Scale):
-            raise InputError(f"--scale {self.scale} is neither percent nor counts; give one of these")
-        return partial(papers_comparison, scale=Scale(self.scale), tails=self.tails)
+        return partial(papers_comparison, tails=self.tails)
 
     def frequency_options(self) -> FrequencyOptions:
         """Return the options of the calculation. Raises InputError if one is wrong."""

@@ -22,7 +22,6 @@ from rtgauge.probe.probe_registry import PROBES
 from rtgauge.record.model import Model, Severity
 from rtgauge.record.reader import Record
 from rtgauge.record.summary import nearest_rank
-from rtgauge_ext.papers.extreme_value import estimate as estimate_tail
 from rtgauge_ext.papers.frequency.frequency_options import HALF, FrequencyOptions
 from rtgauge_ext.papers.frequency.order_statistics import Quantile, Ranked, quantile, ranked
 from rtgauge_ext.papers.frequency.sustained import SustainedCurve
@@ -74,16 +73,6 @@ class Limit(Model):
     high_hz: float | None
 
 
-class Extreme(Model):
-    """The lateness exceeded once in `activations`, its interval, and the frequency that it allows."""
-
-    activations: int
-    ns: float
-    low_ns: float | None
-    high_ns: float | None
-    hz: float | None
-
-
 class ConditionRow(Model):
     """A line of the tables: one condition of one record."""
 
@@ -113,8 +102,6 @@ class ConditionRow(Model):
     interval_ns: int | None = Field(
         description="the period of the measurement; None if it was random or is unknown"
     )
-    extremes: list[Extreme] = Field(default_factory=list[Extreme])
-    no_extremes: str | None = Field(default=None, description="why rtgauge gives no extreme-value estimate")
     worst_mark: Severity | None = None
 
     def limit(self, hardness: Fraction) -> Limit:
@@ -155,16 +142,6 @@ def _interval(side: Side) -> int | None:
     if isinstance(interval, int) and interval > 0:
         return interval
     return period // 2 if isinstance(period, int) and period > 1 else None  # the task acts twice per period
-
-
-def _extremes(side: Side, options: FrequencyOptions) -> tuple[list[Extreme], str | None]:
-    if not options.tails:
-        return [], None
-    tail = estimate_tail(*side.maxima, confidence=options.confidence)
-    extremes = [
-        Extreme(**level.model_dump(), hz=highest_hz(level.ns, options.fraction)) for level in tail.levels
-    ]
-    return extremes, tail.cannot
 
 
 def _rank_error(side: Side, ns: int, share: Fraction, confidence: float) -> float | None:
@@ -212,7 +189,6 @@ def line_of(side: Side, options: FrequencyOptions) -> ConditionRow | None:
         return None
     signed = ranked(side.merged, resolution_ns=side.resolution_ns)
     middle = nearest_rank(Fraction(1, 2), signed.count)
-    extremes, cannot = _extremes(side, options)
     limits, supposed = _limits(side, values, options)
     return ConditionRow(
         label=side.label,
@@ -226,8 +202,6 @@ def line_of(side: Side, options: FrequencyOptions) -> ConditionRow | None:
         limits=limits,
         supposes_independence=supposed,
         interval_ns=_interval(side),
-        extremes=extremes,
-        no_extremes=cannot,
         worst_mark=side.worst,
     )
 

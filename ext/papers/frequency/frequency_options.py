@@ -16,12 +16,11 @@ CONFIDENCE = 0.95
 @dataclass(frozen=True)
 class FrequencyOptions:
     """`fraction`: the share of a period that a lateness may take. `confidence`: the confidence of one-sided
-    bounds. `tails`: whether to estimate rare latencies.
+    bounds.
     """
 
     fraction: Fraction = HALF
     confidence: float = CONFIDENCE
-    tails: bool = True
 
 
 def check_fraction(text: str) -> Fraction:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 from rtgauge.record.histogram import EDGES_NS, OVERFLOW_BIN, add_bins, lower_ns, signed_bin_of, upper_ns
 from rtgauge.record.merged_windows import Merged
 from rtgauge.record.summary import nearest_rank
-from rtgauge_ext.papers.scipy_functions import binomial_quantile
+from rtgauge_ext.papers.scipy_functions import stats
 
 IntArray = npt.NDArray[np.int64]
 
@@ -25,19 +25,14 @@ def rank_below(share: float, count: int, confidence: float) -> int:
     """Return the largest rank whose sample bounds a quantile from below, at `confidence` (one-sided); 0 if
     there is none. `share` and `count`: the quantile's share, and the number of samples.
     """
-    return _first_reaching(share, count, 1 - confidence)
+    return int(stats().binom.ppf(1 - confidence, count, share))
 
 
 def rank_above(share: float, count: int, confidence: float) -> int:
     """Return the smallest rank whose sample bounds a quantile from above, at `confidence` (one-sided);
     `count` + 1 if there is none. Parameters as in `rank_below`.
     """
-    return _first_reaching(share, count, confidence) + 1
-
-
-def _first_reaching(share: float, count: int, probability: float) -> int:
-    """Return the smallest k with P(Binomial(count, share) <= k) >= `probability`."""
-    return binomial_quantile(probability, count, share)
+    return int(stats().binom.ppf(confidence, count, share)) + 1
 
 
 @dataclass(frozen=True)

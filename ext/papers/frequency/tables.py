@@ -99,33 +99,20 @@ def _with_bounds(limit: Limit, line: ConditionRow) -> list[str]:
     return [highest, f"{format_hz(limit.low_hz)} to {format_hz(limit.high_hz)}"]
 
 
-def _extreme(line: ConditionRow, activations: int) -> str:
-    extreme = next((extreme for extreme in line.extremes if extreme.activations == activations), None)
-    return NONE if extreme is None else format_hz(extreme.hz)
-
-
 def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
-    """Return a table like the paper's tables 5 and 7: the highest frequency at 95 % with bounds, at 100 %,
-    and from the extreme-value estimate, if there is one. `first`: also add general notes.
+    """Return a table like the paper's tables 5 and 7: the highest frequency at 95 % with bounds, and at 100
+    %. `first`: also add general notes.
     """
-    every = sorted({extreme.activations for line in table.lines for extreme in line.extremes})
-    rare = every[-1] if every else None
-    rarely = [f"once in {rare:.0e}".replace("e+0", "e")] if rare else []
-    columns = [*texts(""), *numbers("95 %", "95 %, bounds", "100 %", *rarely)]
-    columns = ranked(columns, *rarely, "95 %, bounds")
-    rows: list[list[str]] = []
-    for line in table.lines:
-        limits = [cell for limit in line.limits for cell in _with_bounds(limit, line)]
-        rows.append([_name(line), *limits, *([_extreme(line, rare)] if rare else [])])
+    columns = ranked([*texts(""), *numbers("95 %", "95 %, bounds", "100 %")], "95 %, bounds")
+    rows = [
+        [_name(line), *(cell for limit in line.limits for cell in _with_bounds(limit, line))]
+        for line in table.lines
+    ]
     allowed = f"A lateness L allows the frequency {table.fraction:.4g} / L."
     bounds = f"Each bound has a confidence of {table.confidence:.3g}; it is calculated from order statistics"
     supposed = [line.label for line in table.lines if line.supposes_independence]
     whose = "" if len(supposed) == len(table.lines) else f"{'; '.join(supposed)}: "
     few = f"{whose}the bounds come from a single window of one run and assume independent samples"
-    rarely_noted = (
-        "once in ...: the lateness that the extreme-value estimate expects to be exceeded once in that many "
-        "activations."
-    )
     notes = applying(
         (
             first,
@@ -133,15 +120,7 @@ def frequency_grid(table: FrequencyTable, *, first: bool = True) -> Table:
         ),
         (first, "100 % has no upper bound on the lateness, because no sample rules out a later one."),
         (supposed, f"{few}, but samples in bursts are not independent."),
-        (rare and first, rarely_noted),
     )
-    reasons: dict[str, list[str]] = {}
-    for line in table.lines:
-        if line.no_extremes:
-            reasons.setdefault(line.no_extremes, []).append(line.label)
-    for why, labels in reasons.items():
-        whose = f" of {'; '.join(labels)}" if len(reasons) > 1 or rare else ""
-        notes.append(f"No extreme-value estimate{whose}: {why}.")
     if any(_faster(limit.hz, line) for line in table.lines for limit in line.limits):
         intervals = (format_duration(line.interval_ns) for line in table.lines if line.interval_ns)
         slowest = ", ".join(dict.fromkeys(intervals))

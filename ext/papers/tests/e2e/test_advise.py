@@ -100,7 +100,6 @@ def test_the_terminal_begins_with_the_answer_and_ends_with_next(wakeups: Path):
     [
         (["--require", "latency<=1ms hardness=life-safety"], "life-safety is refused"),
         (["--require", "latency<=1ms", "--chart", "brwn2010"], "did you mean 'brown2010'"),
-        (["--require", "latency<=1ms", "--black", "3"], "black"),
         (["--require", "latency<=1ms", "no-such-record"], "no such folder"),
     ],
 )

@@ -9,9 +9,7 @@ from scipy.stats import chi2, chisquare
 
 from rtgauge.record.histogram import Histogram, bin_of
 from rtgauge_ext.papers.chi_square import (
-    Scale,
     critical_value,
-    exceedance_probability,
     microseconds,
     paper_test,
     reshape,
@@ -35,12 +33,12 @@ def test_the_papers_critical_value():
 )
 def test_critical_values_of_printed_tables(freedom, alpha, value):
     assert critical_value(freedom, alpha) == pytest.approx(value, abs=6e-4)
-    assert exceedance_probability(critical_value(freedom, alpha), freedom) == pytest.approx(alpha)
+    assert chi2.sf(critical_value(freedom, alpha), freedom) == pytest.approx(alpha)
 
 
 def test_the_papers_test_over_22_bins():
     baseline = histogram([100] * 22, first=1)
-    actual = paper_test(histogram([110, 90, *[100] * 20], first=1), baseline, scale=Scale.COUNTS)
+    actual = paper_test(histogram([110, 90, *[100] * 20], first=1), baseline)
     assert (actual.degrees_of_freedom, actual.bins, actual.empty_bins_merged, actual.rejected) == (
         22,
         22,
@@ -48,19 +46,16 @@ def test_the_papers_test_over_22_bins():
         False,
     )
     assert actual.critical == pytest.approx(33.924, abs=5e-4)
-    assert actual.statistic == pytest.approx(2.0)  # (10^2 + 10^2) / 100
-    assert actual.p_value == pytest.approx(chi2.sf(2.0, 22))
-    percent = paper_test(histogram([110, 90, *[100] * 20], first=1), baseline, scale=Scale.PERCENT)
-    assert percent.statistic == pytest.approx(2.0 / 22)  # 100 in place of 2200 samples
-    assert percent.p_value is None
+    # (10^2 + 10^2) / 100 on counts, but 100 in place of 2200 samples
+    assert actual.statistic == pytest.approx(2.0 / 22)
 
 
 def test_the_statistic_is_scipys_also_where_the_sizes_differ():
     rng = np.random.default_rng(1)
     base, side = rng.integers(5, 500, 30), rng.integers(5, 900, 30)
     expected = base * side.sum() / base.sum()
-    assert paper_test(histogram(side), histogram(base), scale=Scale.COUNTS).statistic == pytest.approx(
-        chisquare(side, expected).statistic
+    assert paper_test(histogram(side), histogram(base)).statistic == pytest.approx(
+        chisquare(side, expected).statistic / side.sum() * 100
     )
 
 
@@ -73,7 +68,7 @@ def test_values_outside_the_baselines_range_go_to_its_ends():
 
 def test_identical_histograms_have_no_statistic():
     same = histogram([5, 50, 500, 50, 5])
-    test = paper_test(same, same, scale=Scale.COUNTS)
+    test = paper_test(same, same)
     assert test.statistic == pytest.approx(0)
     assert not test.rejected
 
@@ -105,9 +100,9 @@ def test_table_4_of_the_paper_cannot_come_from_raw_counts():
         paper_test(
             histogram(rng.multinomial(6_000_000, shares)),
             histogram(rng.multinomial(6_000_000, shares)),
-            scale=Scale.COUNTS,
         )
         for _ in range(200)
     ]
-    assert np.mean([test.statistic for test in actual]) == pytest.approx(2 * 21, rel=0.1)
-    assert sum(test.rejected for test in actual) > 100
+    on_counts = np.array([test.statistic for test in actual]) * 6_000_000 / 100
+    assert on_counts.mean() == pytest.approx(2 * 21, rel=0.1)
+    assert (on_counts > actual[0].critical).sum() > 100

@@ -17,7 +17,7 @@ from rtgauge.record.reader import Record
 from rtgauge.study.study_registry import adaptive_study, study_of_record
 from rtgauge.system.deployment.definition import NAMED
 from rtgauge_ext.papers import delgado2020
-from rtgauge_ext.papers.chi_square import ChiSquareTest, Scale
+from rtgauge_ext.papers.chi_square import ChiSquareTest
 from rtgauge_ext.papers.comparison_part import PapersComparison
 from rtgauge_ext.papers.delgado2020 import idle_plan, loaded_plan
 from rtgauge_ext.papers.deployment_choice import (
@@ -68,7 +68,6 @@ def comparison(
     def test(value: float | None) -> ChiSquareTest:
         rejected = value is not None and value > critical
         return ChiSquareTest(
-            scale=Scale.PERCENT,
             statistic=value,
             critical=critical,
             rejected=rejected,

@@ -59,7 +59,7 @@ def test_the_chart_ends_in_a_kernel_module_on_evidence(both: Record):
 
 
 def test_the_frequencies_of_both_spaces_are_in_one_table(both: Record):
-    (gathered,) = gather([both], FrequencyOptions(tails=False))
+    (gathered,) = gather([both], FrequencyOptions())
     assert {line.traits["space"] for line in gathered.lines} == {"user space", "kernel space"}
 
 
@@ -73,11 +73,11 @@ def test_every_quantity_of_kernel_space_has_its_own_table(tmp_path: Path):
         Drawn([Series([30_000] * 2_000)], parameters=parameters),
         Drawn(three, parameters={**parameters, "space": "kernel"}),
     ]
-    tables = gather([record(tmp_path / "r", steps)], FrequencyOptions(tails=False))
+    tables = gather([record(tmp_path / "r", steps)], FrequencyOptions())
     assert [(gathered.metric, len(gathered.lines)) for gathered in tables] == [
         ("latency", 2),
         ("irq-latency", 1),
         ("user-latency", 1),
     ]
-    (alone,) = gather([record(tmp_path / "user", steps[:1])], FrequencyOptions(tails=False))
+    (alone,) = gather([record(tmp_path / "user", steps[:1])], FrequencyOptions())
     assert alone.title == "Wakeup"

@@ -15,7 +15,6 @@ from rtgauge_ext.papers.advise.flowchart_file import (
     Flowchart,
     load_flowchart,
     parse_flowchart,
-    with_thresholds,
 )
 
 if TYPE_CHECKING:
@@ -133,19 +132,6 @@ def test_a_file_of_ones_own_is_taken(tmp_path: Path):
     flowchart, chart = load_flowchart(str(own))
     assert flowchart.thresholds.marginal == 3
     assert chart.id == "today"
-
-
-def test_thresholds_of_the_command_line():
-    flowchart, _ = load_flowchart("today")
-    assert with_thresholds(flowchart.thresholds, marginal=3).model_dump() == {
-        "black": 0.8,
-        "marginal": 3,
-        "trouble": 20,
-    }
-    with pytest.raises(InputError, match="black"):
-        with_thresholds(flowchart.thresholds, black=2)
-    with pytest.raises(InputError, match="trouble"):
-        with_thresholds(flowchart.thresholds, marginal=30)
 
 
 @settings(max_examples=100)
