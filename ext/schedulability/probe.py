@@ -141,7 +141,6 @@ class TasksetParameters(ExplainParameters, TimedParameters, RuntimeParameters):
         return TaskSet(
             self.name,
             self.tasks,
-            rate_monotonic=False,
             jitter_given=frozenset(task.name for task in self.tasks),
         )
 

@@ -3,9 +3,8 @@
 
 from __future__ import annotations
 
-import itertools
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -49,8 +48,6 @@ class TaskSet:
 
     name: str
     tasks: tuple[Task, ...]
-    rate_monotonic: bool
-    """Whether the file gave no priorities. Shorter periods then have higher priorities."""
     jitter_given: frozenset[str] = frozenset()
     """The tasks whose release jitter is in the file."""
 
@@ -67,19 +64,6 @@ class TaskSet:
 def utilisation(tasks: Iterable[Task]) -> Fraction:
     """Return the exact share of one CPU that the tasks need."""
     return sum((Fraction(task.execution_ns, task.period_ns) for task in tasks), Fraction(0))
-
-
-def is_rate_monotonic(ordered: Sequence[Task]) -> bool:
-    """Return whether no task has a longer period than a task of lower priority. `ordered`: highest priority
-    first.
-    """
-    return all(high.period_ns <= low.period_ns for high, low in itertools.pairwise(ordered))
-
-
-def is_harmonic(tasks: Iterable[Task]) -> bool:
-    """Return whether every period is a multiple of every shorter period."""
-    periods = sorted({task.period_ns for task in tasks})
-    return all(longer % shorter == 0 for shorter, longer in itertools.pairwise(periods))
 
 
 MOST_TASKS = 1_000
@@ -161,7 +145,6 @@ def check_task_set(written: dict[str, Any], what: str, name: str = "task set") -
     return TaskSet(
         content.name or name,
         tuple(_task(entry, priority) for entry, priority in zip(entries, _priorities(entries), strict=True)),
-        rate_monotonic=all(entry.priority is None for entry in entries),
         jitter_given=frozenset(entry.name for entry in entries if entry.jitter_ns is not None),
     )
 

@@ -1,2 +1,2 @@
 # SPDX-License-Identifier: MIT
-"""Computes worst-case response times, bounds, margins and the timeline of a task set."""
+"""Computes worst-case response times, margins and the timeline of a task set."""

@@ -12,25 +12,14 @@ from pydantic import BaseModel, Field
 from rtgauge.errors import InputError
 from rtgauge.extension import Document
 from rtgauge_ext.schedulability.analysis.rta import (
-    PARTS,
+    Growth,
     WorstResponse,
     exact_response,
-    hyperbolic_product,
     largest_growth,
-    liu_layland_bound,
     paper_response,
-    why_not_applicable,
-    within_hyperbolic,
-    within_liu_layland,
 )
-from rtgauge_ext.schedulability.analysis.timeline import (
-    Segment,
-    Timeline,
-    hyperperiod_ns,
-    preemptions,
-    timeline,
-)
-from rtgauge_ext.schedulability.task_set import Task, TaskSet, is_harmonic, is_rate_monotonic, utilisation
+from rtgauge_ext.schedulability.analysis.timeline import Timeline, hyperperiod_ns, timeline
+from rtgauge_ext.schedulability.task_set import Task, TaskSet, utilisation
 
 
 class Schedulability(StrEnum):
@@ -39,19 +28,6 @@ class Schedulability(StrEnum):
     SCHEDULABLE = "schedulable"
     NOT_SCHEDULABLE = "not schedulable"
     CANNOT_TELL = "cannot tell"
-
-
-class BoundResult(BaseModel):
-    """A utilisation bound: a set within it is schedulable. `within` is None if the bound does not apply."""
-
-    name: str
-    bound: float = Field(
-        description="limit of the test: for the utilisation (Liu-Layland), or for the "
-        "product of all U_i + 1 (hyperbolic)"
-    )
-    value: float
-    within: bool | None
-    reason: str = ""
 
 
 class TaskResult(BaseModel):
@@ -86,49 +62,18 @@ class TaskResult(BaseModel):
     reason: str
 
 
-class GrowthResult(BaseModel):
-    """The largest common factor for a CPU's execution times that keeps every deadline; None if not found."""
-
-    factor: float | None
-    limited_by: str | None
-    reason: str = ""
-
-
-class ActivationResult(BaseModel):
-    """One activation. `finish_ns` is None if it has not finished by the end of the timeline."""
-
-    task: str
-    activation: int
-    release_ns: int
-    deadline_ns: int
-    finish_ns: int | None
-    missed: bool
-
-
-class TimelineResult(BaseModel):
-    """The schedule from 0 to `end_ns`, without jitter and blocking."""
-
-    end_ns: int
-    segments: list[Segment]
-    preemptions: list[Segment]
-    activations: list[ActivationResult]
-
-
 class CpuResult(BaseModel):
     """One CPU, analysed alone."""
 
     cpu: int
     utilisation: float
     utilisation_exact: str = Field(description="the exact utilisation as a fraction, such as 3/4")
-    harmonic: bool
-    rate_monotonic: bool
-    bounds: list[BoundResult]
     tasks: list[TaskResult]
-    growth: GrowthResult
+    growth: Growth
     hyperperiod_ns: int = Field(
         description="least common multiple of the periods; the number may need more than 64 bits"
     )
-    timeline: TimelineResult | None
+    timeline: Timeline | None
     no_timeline: str = Field(default="", description="why the timeline is missing")
     answer: Schedulability
 
@@ -152,7 +97,7 @@ def worst(answers: list[Schedulability]) -> Schedulability:
 
 
 def analyse(task_set: TaskSet) -> SetResult:
-    """Compute each CPU's bounds, responses, growth and timeline."""
+    """Compute each CPU's responses, growth and timeline."""
     cpus = [_cpu(cpu, task_set.on(cpu)) for cpu in task_set.cpus]
     return SetResult(name=task_set.name, answer=worst([cpu.answer for cpu in cpus]), cpus=cpus)
 
@@ -163,46 +108,20 @@ def _cpu(cpu: int, ordered: list[Task]) -> CpuResult:
     tasks = [_task(task, ordered[:rank], late) for rank, task in enumerate(ordered)]
     schedule, no_timeline = None, ""
     try:
-        schedule = timeline_result(timeline(ordered))
+        schedule = timeline(ordered)
     except InputError as error:
         no_timeline = str(error)
-    growth = largest_growth(ordered)
     return CpuResult(
         cpu=cpu,
         utilisation=float(share),
         utilisation_exact=str(share),
-        harmonic=is_harmonic(ordered),
-        rate_monotonic=is_rate_monotonic(ordered),
-        bounds=_bounds(ordered),
         tasks=tasks,
-        growth=GrowthResult(
-            factor=None if growth.millionths is None else growth.millionths / PARTS,
-            limited_by=growth.limit,
-            reason="the busy periods are too long to search" if growth.millionths is None else "",
-        ),
+        growth=largest_growth(ordered),
         hyperperiod_ns=hyperperiod_ns(ordered),
         timeline=schedule,
         no_timeline=no_timeline,
         answer=worst([task.answer for task in tasks]),
     )
-
-
-def _bounds(ordered: Sequence[Task]) -> list[BoundResult]:
-    reason = why_not_applicable(ordered)
-    tests = (
-        ("Liu-Layland", liu_layland_bound(len(ordered)), utilisation(ordered), within_liu_layland),
-        ("hyperbolic", 2.0, hyperbolic_product(ordered), within_hyperbolic),
-    )
-    return [
-        BoundResult(
-            name=name,
-            bound=bound,
-            value=float(value),
-            within=within(ordered) if reason is None else None,
-            reason=reason or "",
-        )
-        for name, bound, value, within in tests
-    ]
 
 
 def _late_with_offsets(ordered: Sequence[Task]) -> set[str] | None:
@@ -212,7 +131,8 @@ def _late_with_offsets(ordered: Sequence[Task]) -> set[str] | None:
     if not any(task.offset_ns for task in ordered):
         return set()
     try:
-        return {late.task for late in timeline(ordered, hyperperiods=2).misses}
+        activations = timeline(ordered, hyperperiods=2).activations
+        return {activation.task for activation in activations if activation.missed}
     except InputError:
         return None
 
@@ -266,26 +186,6 @@ def _answer(
     return (
         Schedulability.CANNOT_TELL,
         f"the task can miss its deadline if all tasks are released together; {why}",
-    )
-
-
-def timeline_result(schedule: Timeline) -> TimelineResult:
-    """Return a schedule in the form of the document."""
-    return TimelineResult(
-        end_ns=schedule.end_ns,
-        segments=schedule.segments,
-        preemptions=preemptions(schedule.segments),
-        activations=[
-            ActivationResult(
-                task=activation.task,
-                activation=activation.activation,
-                release_ns=activation.release_ns,
-                deadline_ns=activation.deadline_ns,
-                finish_ns=activation.finish_ns,
-                missed=activation.missed(schedule.end_ns),
-            )
-            for activation in schedule.activations
-        ],
     )
 
 

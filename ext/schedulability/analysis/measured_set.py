@@ -10,16 +10,14 @@ from rtgauge.errors import InputError
 from rtgauge.record.model import SeriesSummary, Severity, Step, TaskCounts
 from rtgauge.record.reader import Record
 from rtgauge.units import format_time, name_cpus
-from rtgauge_ext.schedulability.analysis.analyse import (
-    ActivationResult,
+from rtgauge_ext.schedulability.analysis.analyse import SetResult, TaskResult, analyse
+from rtgauge_ext.schedulability.analysis.timeline import (
+    Activation,
     Segment,
-    SetResult,
-    TaskResult,
-    TimelineResult,
-    analyse,
-    timeline_result,
+    Timeline,
+    preemptions,
+    timeline,
 )
-from rtgauge_ext.schedulability.analysis.timeline import preemptions, timeline
 from rtgauge_ext.schedulability.probe import PROBE, timeline_ns
 from rtgauge_ext.schedulability.task_set import Task, TaskSet
 
@@ -153,7 +151,7 @@ def measured_set(step: Step) -> MeasuredSet:
     return MeasuredSet(step, result, tasks)
 
 
-def measured_timeline(measured: MeasuredSet, cpu: int) -> TimelineResult | None:
+def measured_timeline(measured: MeasuredSet, cpu: int) -> Timeline | None:
     """Return the measured timeline of one CPU, `timeline_ns` long; None if nothing was measured on the CPU.
 
     Gaps shorter than a 2000th of the timeline are not shown, and the task counts as running. Such gaps come
@@ -179,14 +177,14 @@ def measured_timeline(measured: MeasuredSet, cpu: int) -> TimelineResult | None:
     activations = [_activation(tasks[name], number, ns) for (name, number), ns in finish.items()]
     activations.sort(key=lambda activation: activation.release_ns)
     gaps = preemptions(segments)
-    shown = TimelineResult(end_ns=end_ns, segments=segments, preemptions=gaps, activations=activations)
+    shown = Timeline(end_ns=end_ns, segments=segments, preemptions=gaps, activations=activations)
     return clipped(shown, end_ns)
 
 
-def _activation(task: Task, number: int, finish_ns: int) -> ActivationResult:
+def _activation(task: Task, number: int, finish_ns: int) -> Activation:
     release_ns = task.offset_ns + (number - 1) * task.period_ns
     deadline_ns = release_ns + task.deadline_ns
-    return ActivationResult(
+    return Activation(
         task=task.name,
         activation=number,
         release_ns=release_ns,
@@ -196,7 +194,7 @@ def _activation(task: Task, number: int, finish_ns: int) -> ActivationResult:
     )
 
 
-def calculated_timeline(measured: MeasuredSet, cpu: int) -> TimelineResult | None:
+def calculated_timeline(measured: MeasuredSet, cpu: int) -> Timeline | None:
     """Return the calculated schedule of one CPU, as long as the measured one; None if too long to
     simulate.
     """
@@ -205,10 +203,10 @@ def calculated_timeline(measured: MeasuredSet, cpu: int) -> TimelineResult | Non
         schedule = timeline(task_set.on(cpu), hyperperiods=2)
     except InputError:
         return None
-    return clipped(timeline_result(schedule), timeline_ns(task_set))
+    return clipped(schedule, timeline_ns(task_set))
 
 
-def clipped(shown: TimelineResult, end_ns: int) -> TimelineResult:
+def clipped(shown: Timeline, end_ns: int) -> Timeline:
     """Return the timeline, cut at `end_ns`."""
 
     def cut(segments: list[Segment]) -> list[Segment]:
@@ -216,7 +214,7 @@ def clipped(shown: TimelineResult, end_ns: int) -> TimelineResult:
         return [segment.model_copy(update={"end_ns": min(segment.end_ns, end_ns)}) for segment in begun]
 
     activations = [activation for activation in shown.activations if activation.release_ns < end_ns]
-    return TimelineResult(
+    return Timeline(
         end_ns=end_ns,
         segments=cut(shown.segments),
         preemptions=cut(shown.preemptions),

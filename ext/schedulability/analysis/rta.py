@@ -1,54 +1,16 @@
 # SPDX-License-Identifier: MIT
-"""Computes utilisation bounds, worst-case responses and the largest growth of execution times on one CPU."""
+"""Computes worst-case responses and the largest growth of execution times on one CPU."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from fractions import Fraction
 from typing import Literal
 
-from rtgauge_ext.schedulability.task_set import Task, is_rate_monotonic, utilisation
+from pydantic import BaseModel
 
-
-def liu_layland_bound(count: int) -> float:
-    """Return the bound n (2^(1/n) - 1): n tasks whose utilisation is at most this are schedulable.
-
-    Liu and Layland, J. ACM 20 (1973), theorem 5.
-    """
-    return count * math.expm1(math.log(2) / count)
-
-
-def within_liu_layland(tasks: Sequence[Task]) -> bool:
-    """Return whether U <= n (2^(1/n) - 1). To avoid rounding, it compares (1 + U/n)^n <= 2."""
-    return (1 + utilisation(tasks) / len(tasks)) ** len(tasks) <= 2
-
-
-def hyperbolic_product(tasks: Sequence[Task]) -> Fraction:
-    """Return the product of (U_i + 1)."""
-    return math.prod((1 + Fraction(task.execution_ns, task.period_ns) for task in tasks), start=Fraction(1))
-
-
-def within_hyperbolic(tasks: Sequence[Task]) -> bool:
-    """Return whether the product of (U_i + 1) <= 2.
-
-    Bini, Buttazzo and Buttazzo, Rate monotonic analysis: the hyperbolic bound, IEEE Trans. Computers 52
-    (2003).
-    """
-    return hyperbolic_product(tasks) <= 2
-
-
-def why_not_applicable(ordered: Sequence[Task]) -> str | None:
-    """Return why the bounds do not apply to these tasks (highest priority first); None if they apply."""
-    if any(task.deadline_ns < task.period_ns for task in ordered):
-        return "a deadline is shorter than its period"
-    if not is_rate_monotonic(ordered):
-        return "priorities are not rate-monotonic"
-    if any(task.jitter_ns or task.blocking_ns for task in ordered):
-        return "some tasks have release jitter or can be blocked"
-    return None
-
+from rtgauge_ext.schedulability.task_set import Task, utilisation
 
 TERMS = 2_000_000
 """The most terms that one analysis adds up; they take about a second."""
@@ -180,15 +142,13 @@ PARTS = 1_000_000
 """Growth factors are whole millionths."""
 
 
-@dataclass(frozen=True)
-class Growth:
-    """The largest factor, in millionths, that keeps every deadline; None if the search took too long.
-
-    `limit`: the task that fails first beyond the factor.
+class Growth(BaseModel):
+    """The largest common factor for a CPU's execution times that keeps every deadline, and the task that
+    fails first beyond it; None if the busy periods are too long to search.
     """
 
-    millionths: int | None
-    limit: str | None = None
+    factor: float | None
+    limited_by: str | None
 
 
 def _scaled(tasks: Sequence[Task], millionths: int) -> list[Task]:
@@ -233,5 +193,5 @@ def largest_growth(ordered: Sequence[Task], budget: Budget | None = None) -> Gro
             else:
                 high, limit = middle, failing
     except TooLong:
-        return Growth(None)
-    return Growth(low, limit)
+        return Growth(factor=None, limited_by=None)
+    return Growth(factor=low / PARTS, limited_by=limit)

@@ -7,7 +7,6 @@ import heapq
 import math
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from pydantic import BaseModel
 
@@ -27,37 +26,24 @@ class Segment(BaseModel):
     end_ns: int
 
 
-@dataclass
-class Activation:
-    """One activation. `finish_ns` is None if it has not finished by the timeline's end."""
+class Activation(BaseModel):
+    """One activation. `finish_ns` is None if it has not finished by the end of the timeline."""
 
     task: str
     activation: int
     release_ns: int
     deadline_ns: int
     finish_ns: int | None = None
-    left_ns: int = field(default=0, repr=False)
-
-    def missed(self, end_ns: int) -> bool:
-        """Return whether the activation's deadline passed before it finished, as known at `end_ns`."""
-        return self.deadline_ns < (end_ns if self.finish_ns is None else self.finish_ns)
+    missed: bool = False
 
 
-@dataclass(frozen=True)
-class Timeline:
-    """Segments and activations of one CPU from 0 to `end_ns`, in order of time."""
+class Timeline(BaseModel):
+    """The schedule from 0 to `end_ns`, without jitter and blocking."""
 
-    cpu: int
-    hyperperiod_ns: int
     end_ns: int
-    tasks: list[str]
     segments: list[Segment]
+    preemptions: list[Segment]
     activations: list[Activation]
-
-    @property
-    def misses(self) -> list[Activation]:
-        """The late activations."""
-        return [activation for activation in self.activations if activation.missed(self.end_ns)]
 
 
 def hyperperiod_ns(tasks: Sequence[Task]) -> int:
@@ -94,6 +80,7 @@ def timeline(ordered: Sequence[Task], hyperperiods: int = 1) -> Timeline:
     heapq.heapify(releases)
     waiting: list[deque[Activation]] = [deque() for _ in ordered]
     counts = [0] * len(ordered)
+    left_ns = [task.execution_ns for task in ordered]  # of each task's first waiting activation
     ready: list[int] = []  # ranks that have waiting activations; a rank may repeat
     activations: list[Activation] = []
     segments: list[Segment] = []
@@ -104,7 +91,10 @@ def timeline(ordered: Sequence[Task], hyperperiods: int = 1) -> Timeline:
             task = ordered[rank]
             counts[rank] += 1
             activation = Activation(
-                task.name, counts[rank], release_ns, release_ns + task.deadline_ns, left_ns=task.execution_ns
+                task=task.name,
+                activation=counts[rank],
+                release_ns=release_ns,
+                deadline_ns=release_ns + task.deadline_ns,
             )
             activations.append(activation)
             waiting[rank].append(activation)
@@ -117,22 +107,21 @@ def timeline(ordered: Sequence[Task], hyperperiods: int = 1) -> Timeline:
         if not ready:
             now_ns = next_ns
             continue
-        running = waiting[ready[0]][0]
-        until_ns = min(next_ns, end_ns, now_ns + running.left_ns)
+        rank = ready[0]
+        running = waiting[rank][0]
+        until_ns = min(next_ns, end_ns, now_ns + left_ns[rank])
         _extend(segments, running, now_ns, until_ns)
-        running.left_ns -= until_ns - now_ns
+        left_ns[rank] -= until_ns - now_ns
         now_ns = until_ns
-        if running.left_ns == 0:
+        if left_ns[rank] == 0:
             running.finish_ns = now_ns
-            waiting[ready[0]].popleft()
-    return Timeline(
-        ordered[0].cpu,
-        hyperperiod_ns(ordered),
-        end_ns,
-        [task.name for task in ordered],
-        segments,
-        activations,
-    )
+            waiting[rank].popleft()
+            left_ns[rank] = ordered[rank].execution_ns
+    for activation in activations:
+        last_ns = end_ns if activation.finish_ns is None else activation.finish_ns
+        activation.missed = activation.deadline_ns < last_ns
+    gaps = preemptions(segments)
+    return Timeline(end_ns=end_ns, segments=segments, preemptions=gaps, activations=activations)
 
 
 def _extend(segments: list[Segment], running: Activation, start_ns: int, end_ns: int) -> None:

@@ -12,14 +12,13 @@ from rtgauge.report.terminal_table import drawing_width, print_text, rich_table
 from rtgauge.report.text import printable
 from rtgauge.units import format_duration, plural
 from rtgauge_ext.schedulability.analysis.analyse import (
-    BoundResult,
     CpuResult,
-    GrowthResult,
     Schedulability,
     SetResult,
     TaskResult,
-    TimelineResult,
 )
+from rtgauge_ext.schedulability.analysis.rta import Growth
+from rtgauge_ext.schedulability.analysis.timeline import Timeline
 
 LEAST_CELLS = 10
 SIGNS = ("runs", "runs in part", "waits", "late", "nothing", "axis", "tick")
@@ -40,9 +39,7 @@ def cell_ns(end_ns: int, cells: int) -> int:
         power *= 10
 
 
-def timeline_lines(
-    timeline: TimelineResult, names: list[str], width: int, *, plain: bool = False
-) -> list[str]:
+def timeline_lines(timeline: Timeline, names: list[str], width: int, *, plain: bool = False) -> list[str]:
     """Return a line per task, the highest priority first, then an axis and a legend; each is at most `width`
     wide (at least 20).
     """
@@ -135,7 +132,7 @@ def exact_time(ns: int | None) -> str:
 
 
 def print_set(result: SetResult, console: Console) -> None:
-    """Print the answer, then every CPU with its tasks, bounds, growth and timeline."""
+    """Print the answer, then every CPU with its tasks, growth and timeline."""
     answer = (result.answer.value.upper(), STYLE[result.answer])
     console.print(Text.assemble(answer, f"  {printable(result.name)}: {printable(conclusion_words(result))}"))
     console.print()
@@ -169,16 +166,12 @@ def conclusion_words(result: SetResult) -> str:
 
 
 def _print_cpu(cpu: CpuResult, console: Console) -> None:
-    kinds = ", harmonic" if cpu.harmonic and len(cpu.tasks) > 1 else ""
-    kinds += ", rate-monotonic" if cpu.rate_monotonic else ""
-    console.print(Text.assemble((f"CPU {cpu.cpu}", "bold"), f"  utilisation {cpu.utilisation:.2%}{kinds}"))
+    console.print(Text.assemble((f"CPU {cpu.cpu}", "bold"), f"  utilisation {cpu.utilisation:.2%}"))
     console.print(rich_table(_table(cpu.tasks), console.width))
     for task in cpu.tasks:
         if task.answer is not Schedulability.SCHEDULABLE:
             answer = (task.answer.value, STYLE[task.answer])
             console.print(Text.assemble(answer, f": {task.name}: {_why(task)}"))
-    for bound in cpu.bounds:
-        print_text(console, _bound(bound))
     print_text(console, _growth(cpu.growth))
     console.print()
     if cpu.timeline is None:
@@ -237,16 +230,9 @@ def _why(task: TaskResult) -> str:
     return "; ".join(parts)
 
 
-def _bound(bound: BoundResult) -> str:
-    if bound.within is None:
-        return f"the {bound.name} bound does not apply, because {bound.reason}"
-    sign, so = ("<=", "so schedulable") if bound.within else (">", "which says nothing")
-    return f"{bound.name} bound: {bound.value:.4f} {sign} {bound.bound:.4f}, {so}"
-
-
-def _growth(growth: GrowthResult) -> str:
+def _growth(growth: Growth) -> str:
     if growth.factor is None:
-        return f"growth: unknown, because {growth.reason}"
+        return "growth: unknown, because the busy periods are too long to search"
     factor, task = f"by a factor of {growth.factor:.6f}", growth.limited_by
     if growth.factor >= 1:
         return (

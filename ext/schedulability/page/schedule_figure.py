@@ -11,18 +11,13 @@ from rtgauge.errors import InputError
 from rtgauge.record.model import Step
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
-from rtgauge_ext.schedulability.analysis.analyse import (
-    ActivationResult,
-    CpuResult,
-    Segment,
-    SetResult,
-    TimelineResult,
-)
+from rtgauge_ext.schedulability.analysis.analyse import CpuResult, SetResult
 from rtgauge_ext.schedulability.analysis.measured_set import (
     calculated_timeline,
     measured_set,
     measured_timeline,
 )
+from rtgauge_ext.schedulability.analysis.timeline import Activation, Segment, Timeline
 
 MAX_SEGMENTS = 2_000
 ROW, MEASURED_ROW = 46, 58
@@ -74,7 +69,7 @@ def _chart(cpu: CpuResult) -> vega.Part:
 class _Axes:
     """The axes of a timeline, with a row per task over time, and the layers drawn on them."""
 
-    def __init__(self, cpu: CpuResult, timeline: TimelineResult) -> None:
+    def __init__(self, cpu: CpuResult, timeline: Timeline) -> None:
         self.divisor, self.unit = time_unit(timeline.end_ns)
         self.end = timeline.end_ns / self.divisor
         order = [task.name for task in cpu.tasks]
@@ -95,19 +90,19 @@ class _Axes:
         ns = self.divisor
         return vega.csv(COLUMNS, ((s.task, s.activation, s.start_ns / ns, s.end_ns / ns) for s in segments))
 
-    def bars(self, timeline: TimelineResult | None, *, coloured: bool = True, **look: object) -> vega.Part:
+    def bars(self, timeline: Timeline | None, *, coloured: bool = True, **look: object) -> vega.Part:
         """Return a layer with a bar for each interval in which a task ran."""
         more = {"color": self.colour} if coloured else {}
         data = self._spans([] if timeline is None else timeline.segments)
         end = vega.shown("end")
         return self.at(data, vega.mark("bar", **look), x2=end, tooltip=self.tooltip, **more)
 
-    def gaps(self, timeline: TimelineResult, **look: object) -> vega.Part:
+    def gaps(self, timeline: Timeline, **look: object) -> vega.Part:
         """Return a layer with a dashed line for each interval in which a task was preempted."""
         drawn = vega.mark("rule", strokeDash=[4, 3], strokeWidth=1.5, style="alarm", **look)
         return self.at(self._spans(timeline.preemptions), drawn, x2=vega.shown("end"))
 
-    def releases(self, timeline: TimelineResult, **look: object) -> vega.Part:
+    def releases(self, timeline: Timeline, **look: object) -> vega.Part:
         """Return a layer with a triangle for each release."""
         ns = self.divisor
         activations = timeline.activations
@@ -118,7 +113,7 @@ class _Axes:
         shape = {"shape": "triangle-up", "filled": True, "size": 36, "opacity": 1, "style": "ink"}
         return self.at(vega.csv(COLUMNS, rows), vega.mark("point", **shape, **look))
 
-    def deadlines(self, activations: Sequence[ActivationResult]) -> vega.Data:
+    def deadlines(self, activations: Sequence[Activation]) -> vega.Data:
         """Return the deadlines of these activations, as data to draw."""
         rows = (
             (activation.task, activation.activation, *[activation.deadline_ns / self.divisor] * 2)
@@ -157,7 +152,7 @@ def figure_name(step: Step) -> str:
     return f"timeline-{step.id}"
 
 
-def _measured_chart(cpu: CpuResult, measured: TimelineResult, calculated: TimelineResult | None) -> vega.Part:
+def _measured_chart(cpu: CpuResult, measured: Timeline, calculated: Timeline | None) -> vega.Part:
     axes = _Axes(cpu, measured)
     late = [
         activation

@@ -26,7 +26,7 @@ SET_A = tasks_of((30 * MS, 10 * MS), (40 * MS, 10 * MS), (50 * MS, 12 * MS))
 
 
 def analysed(*tasks):
-    return analyse(TaskSet("x", tuple(tasks), rate_monotonic=True))
+    return analyse(TaskSet("x", tuple(tasks)))
 
 
 def text(result, width, *, encoding="utf-8"):

@@ -24,7 +24,7 @@ def task_set(*cpus, stated=()) -> TaskSet:
         Task(f"t{i}", 10 * MS, MS, 10 * MS, 99 - i, cpu, jitter_ns=5 if f"t{i}" in stated else 0)
         for i, cpu in enumerate(cpus)
     )
-    return TaskSet("x", tasks, rate_monotonic=True, jitter_given=frozenset(stated))
+    return TaskSet("x", tasks, jitter_given=frozenset(stated))
 
 
 def on_cpus(made, *cpus):
