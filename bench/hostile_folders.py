@@ -92,11 +92,10 @@ FILES = (
     "audit --rules {path}",
     "fleet {path}",
     "import files {path} --out {out}",
-    "import edges {path} --stimulus 1 --period 1ms --out {out}",
+    "import edges {path} --stimulus A --period 1ms --out {out}",
     "sched {path}",
     "advise {record} --chart {path}",
     "probe taskset {path} --out {out}",
-    "instrument flash {path}",
     "lab add x --kernel {path}",
     "lab add x --kernel {record}/run.json --modules {path}",
     "lab add x --kernel {record}/run.json --overlay {path}",
@@ -124,7 +123,7 @@ OUTPUTS = (
     "frequency {record} --figures {path}",
     "import {histogram} --out {path}",
     "import files {histogram} --out {path}",
-    "import edges {edges} --stimulus 1 --period 1ms --out {path}",
+    "import edges {edges} --stimulus A --period 1ms --out {path}",
     "history x --store {store} --site {path}",
     "sched {taskset} --figure {path}",
     "fleet {plan} --out {path}",
@@ -139,7 +138,6 @@ OUTPUTS = (
     "watch --duration 50ms --samples {path} --out {out} -- sleep 1",
     "watch --duration 50ms --out {path} -- sleep 1",
     "gate --out {path} --junit {path} --markdown {path} --baseline nonsense --candidate MI",
-    "instrument flash {record}/run.json --drive {path}",
 )
 """Commands that write where the path says. What a link to a folder leads to is then named by the user."""
 

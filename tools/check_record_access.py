@@ -124,9 +124,8 @@ ALLOWED = {
     "cli/watch_command.py": {"read_text"},
     # Files that the command line names, replaced whole.
     "cli/gate_command.py": {"write_whole"},
-    # Lines of somebody's file in blocks, the board's own drive, and the kernel's files about it.
+    # Lines of somebody's file in blocks, and the kernel's files about a port.
     "ext/instrument/csv_levels.py": {"read_csv"},
-    "ext/instrument/flash.py": {"open", "read_text"},
     "ext/instrument/link.py": {"read_text"},
     # Into the folder of the step that is measured.
     "ext/instrument/measurers/instrument.py": {"whole_file"},

@@ -21,7 +21,8 @@ from rtgauge.units import plural
 from rtgauge_ext.importers.imported_record import modification_time, write_imported
 from rtgauge_ext.importers.imported_step import StepAndWindows
 from rtgauge_ext.importers.marks import ImportMarkKind
-from rtgauge_ext.instrument.edge_file import Distances, EdgeBlock, EdgeFile, Pairing
+from rtgauge_ext.instrument.edge_file import EdgeBlock, EdgeFile, Pairing
+from rtgauge_ext.instrument.edges import Distances
 from rtgauge_ext.instrument.messages import AnswerEdges, Edges
 from rtgauge_ext.instrument.window_builder import WindowBuilder, summary_line
 
@@ -96,7 +97,7 @@ class _Measured:
                 pairs.stimulus_ns, pairs.response_ns, pairs.missed_ns, pairs.unanswered_ns
             )
         else:
-            times_ns, distances_ns = self._distances.add(block)
+            times_ns, distances_ns = self._distances.add(block.times_ns, block.high)
             windows = self._builder.add(times_ns, distances_ns - self._options.nominal_ns)
         for window in windows:
             self.table.add(window)

@@ -23,7 +23,7 @@ HELP = """Import measurements of other tools as records.
 Examples:
   rtgauge import cyclictest.txt timerlat.txt summary.xml
   rtgauge import --as list
-  rtgauge import edges levels.csv --stimulus 1 --answer 2
+  rtgauge import edges levels.csv --stimulus CH1 --answer CH2
 """
 
 
@@ -145,7 +145,7 @@ def edges(
         typer.Option(
             "--stimulus",
             metavar="CHANNEL",
-            help=("Channel of the stimulus or of the toggled line: its name, or its number from 1."),
+            help=("Name of the channel with the stimulus, or of the toggled line."),
         ),
     ],
     answer: Annotated[
@@ -153,7 +153,7 @@ def edges(
         typer.Option(
             "--answer",
             metavar="CHANNEL",
-            help=("Channel of the answer; the time from stimulus to answer is measured."),
+            help=("Name of the channel with the answer; the time from stimulus to answer is measured."),
         ),
     ] = None,
     period: Annotated[
@@ -191,7 +191,7 @@ def edges(
 
     \b
     Examples:
-      rtgauge import edges levels.csv --stimulus 1 --answer 2
+      rtgauge import edges levels.csv --stimulus CH1 --answer CH2
       rtgauge import edges capture.vcd --stimulus D0 --answer D1 --edges rising
       rtgauge import edges levels.csv --stimulus CH1 --period 30ms
     """

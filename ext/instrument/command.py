@@ -4,14 +4,13 @@
 from __future__ import annotations
 
 from json import dumps
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from rtgauge.cli.lazy_group import ListedGroup
 from rtgauge.cli.shared_options import Json
-from rtgauge.errors import InputError, MeasureError
+from rtgauge.errors import MeasureError
 
 if TYPE_CHECKING:
     from rtgauge_ext.instrument.session import Loopback
@@ -24,12 +23,11 @@ ext/instrument/README.md describes how to wire it, its firmware, and what it can
 Examples:
   rtgauge instrument list
   rtgauge instrument selftest
-  rtgauge instrument flash build-firmware/rtgauge-instrument.uf2
   rtgauge probe response --path gpio:gpiochip0:27,17 --instrument serial:
 """
 NONE_HERE = (
-    "Did not find an instrument; plug one in. Put the firmware on a new board with: rtgauge instrument "
-    "flash FILE.uf2"
+    "Did not find an instrument; plug one in. ext/instrument/README.md describes how to put the firmware "
+    "on a new board."
 )
 
 app = typer.Typer(help=HELP, cls=ListedGroup, no_args_is_help=True, rich_markup_mode=None)
@@ -49,14 +47,14 @@ def _print_json(document: object) -> None:
 
 @app.command("list")
 def list_instruments(json: Json = False) -> None:
-    """List instruments, and boards that wait for firmware.
+    """List instruments.
 
     \b
     Examples:
       rtgauge instrument list
       rtgauge instrument list --json
     """
-    from rtgauge_ext.instrument import flash, link
+    from rtgauge_ext.instrument import link
     from rtgauge_ext.instrument.session import Session
 
     listed: list[dict[str, Any]] = []
@@ -73,17 +71,12 @@ def list_instruments(json: Json = False) -> None:
         except MeasureError as error:
             known["problem"] = str(error)
         listed.append(known)
-    waiting = [str(drive) for drive in flash.drives()]
     if json:
-        _print_json({"instruments": listed, "waiting_for_firmware": waiting})
+        _print_json({"instruments": listed})
         return
     for each in listed:
         typer.echo(f"{each['address']}  {each['id']}  {each['firmware'] or each['problem']}")
-    for drive in waiting:
-        typer.echo(
-            f"{drive}  this board has no firmware yet; flash it with: rtgauge instrument flash FILE.uf2"
-        )
-    if not listed and not waiting:
+    if not listed:
         typer.echo(NONE_HERE)
 
 
@@ -147,7 +140,7 @@ def selftest(
             f"{state.missed} of {state.stimuli} stimuli did not come back: check the wire between GP2 (pin "
             f"4) and GP3 (pin 5)"
         )
-    again = "flash its firmware again (rtgauge instrument flash); if the test still fails, replace the board"
+    again = "install its firmware again; if the test still fails, replace the board"
     if state.missed:
         raise MeasureError(
             f"the instrument missed {state.missed} of the {state.stimuli} edges that it made itself: {again}"
@@ -161,56 +154,19 @@ def _offset(loopback: Loopback) -> str:
     return f"{low:g} ns" if low == high else f"{low:g} to {high:g} ns"
 
 
-@app.command("flash")
-def flash_firmware(
-    file: Annotated[
-        Path,
-        typer.Argument(
-            metavar="FILE",
-            help="Firmware file; `make firmware` builds build-firmware/rtgauge-instrument.uf2.",
-        ),
-    ],
-    address: Annotated[
-        str | None,
-        typer.Option(
-            "--instrument",
-            metavar="ADDRESS",
-            help="Instrument that already runs rtgauge's firmware; it restarts to load the new firmware.",
-        ),
-    ] = None,
-    drive: Annotated[
-        Path | None,
-        typer.Option(
-            "--drive",
-            metavar="DIR",
-            help="Folder where the board's drive RPI-RP2 is mounted. [default: found automatically]",
-        ),
-    ] = None,
-) -> None:
-    """Load firmware onto a board.
+@app.command("bootloader")
+def bootloader(address: Address = "serial:") -> None:
+    """Restart the instrument as the drive RPI-RP2, to install other firmware.
 
-    Hold BOOTSEL while you plug the board in. If the board already has rtgauge's firmware, give --instrument
-    instead.
+    A board without rtgauge's firmware is this drive if you hold BOOTSEL while you plug it in. The board
+    restarts when you have copied a UF2 file to the drive.
 
     \b
     Examples:
-      rtgauge instrument flash build-firmware/rtgauge-instrument.uf2
-      rtgauge instrument flash new.uf2 --instrument serial:/dev/ttyACM0
+      rtgauge instrument bootloader
+      cp build-firmware/rtgauge-instrument.uf2 /media/$USER/RPI-RP2/
     """
-    from rtgauge_ext.instrument import flash
     from rtgauge_ext.instrument.session import Session
 
-    flash.check_uf2(file)
-    if drive is not None and not (drive / "INFO_UF2.TXT").is_file():
-        raise InputError(
-            f"{drive} is not the drive of a board, because it has no INFO_UF2.TXT; name the drive that "
-            "appears when you hold BOOTSEL and plug the board in"
-        )
-    if address is not None:
-        Session.open(address).bootloader()
-    target = drive or flash.wait_for_drive()
-    flash.flash(file, target)
-    typer.echo(
-        f"wrote {file.name} to the board at {target}. The board restarts by itself; check it with: rtgauge "
-        "instrument list"
-    )
+    Session.open(address).bootloader()
+    typer.echo("The instrument restarts as the drive RPI-RP2; copy the UF2 file to it.")

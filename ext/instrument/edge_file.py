@@ -14,18 +14,12 @@ from numpy.typing import NDArray
 
 from rtgauge.errors import InputError
 from rtgauge_ext.instrument.csv_levels import BLOCK_BYTES, read_levels, read_names
-from rtgauge_ext.instrument.edges import Responses, TimedDistances, open_edges
+from rtgauge_ext.instrument.edges import Responses, open_edges
 from rtgauge_ext.instrument.messages import AnswerEdges, Edges
 from rtgauge_ext.instrument.vcd import VcdHeader, read_changes, read_header
 
 HEAD_BYTES = 4096
 _VCD = re.compile(rb"(\xef\xbb\xbf)?\s*+\$(date|version|timescale|comment|scope|var)\b")
-
-
-def _number_in(name: str) -> int | None:
-    """Return the number at the end of a channel's name: 1 for "CH1", "Channel 1" or "D1"; or None."""
-    digits = name[len(name.rstrip("0123456789")) :]
-    return int(digits) if digits.isascii() and 0 < len(digits) < min(len(name), 9) else None
 
 
 class EdgeBlock(NamedTuple):
@@ -62,34 +56,14 @@ class EdgeFile:
         return cls(path, read_names(path), None)
 
     def channel(self, name: str) -> int:
-        """Find the index of a channel by its name, the last part of its name, or its number (from 1).
+        """Find the index of a channel by its name, or by the last part of its name.
 
-        For an unknown channel, or a number that is also in another channel's name ("1" for "Channel 0",
-        "Channel 1"), raises InputError with a list of the names.
+        For an unknown or ambiguous name, raises InputError with a list of the names.
         """
         whole = [channel.lower() for channel in self.channels]
-        last = [channel.rpartition(".")[2] for channel in whole]
-        lower_name = name.lower()
-        for names in (whole, last):
-            places = [place for place, channel in enumerate(names) if channel == lower_name]
-            if len(places) == 1:
-                return places[0]
-        if name.isascii() and name.isdigit() and len(name) < 9:
-            by_number = int(name) - 1 if 1 <= int(name) <= len(self.channels) else None
-            named = next(
-                (place for place, channel in enumerate(last) if _number_in(channel) == int(name)), None
-            )
-            if named is not None and by_number is not None and named != by_number:
-                readings = (
-                    f"the channel '{self.channels[named]}', or channel number {name}, "
-                    f"'{self.channels[by_number]}'"
-                )
-                raise InputError(
-                    f"{self.path.name}: '{name}' could mean {readings}; give the channel's whole name"
-                )
-            place = by_number if by_number is not None else named
-            if place is not None:
-                return place
+        for names in (whole, [channel.rpartition(".")[2] for channel in whole]):
+            if names.count(name.lower()) == 1:
+                return names.index(name.lower())
         raise InputError(
             f"{self.path.name} does not contain the channel '{name}'; choose from {', '.join(self.channels)}"
         )
@@ -195,23 +169,3 @@ class Pairing:
             np.asarray(pairs, dtype=np.int64).reshape(-1, 2).T for pairs in (answered, overtaken)
         )
         return Responses(stimulus_ns, response_ns, missed_ns, unanswered_ns)
-
-
-@dataclass
-class Distances:
-    """Measures distances of successive edges of line 0: half-periods, or periods if all are of one kind."""
-
-    edges: Edges = Edges.BOTH
-    _last_ns: int | None = None
-
-    def add(self, block: EdgeBlock) -> TimedDistances:
-        """Return the distances that end in this block."""
-        chosen = block.line == 0
-        if self.edges is not Edges.BOTH:
-            chosen &= block.high == (self.edges is Edges.RISING)
-        times_ns = block.times_ns[chosen]
-        if self._last_ns is not None:
-            times_ns = np.concatenate(([self._last_ns], times_ns))
-        if len(times_ns):
-            self._last_ns = int(times_ns[-1])
-        return TimedDistances(times_ns[1:], np.diff(times_ns))

@@ -108,33 +108,26 @@ class ResponseFollower:
 class TimedDistances(NamedTuple):
     """The distances between edges, each with the time of the later edge."""
 
-    times_ns: Times
-    distances_ns: Times
+    times: Times
+    distances: Times
 
 
-class DistanceFollower:
-    """Measures the distances of successive edges of the answer line: half-periods, or periods if all edges
-    are of one kind.
+class Distances:
+    """Measures the distances of successive edges of one line: half-periods, or periods if all edges are of
+    one kind. Times are in any unit.
     """
 
-    def __init__(self, tick_ns: float, edges: Edges = Edges.BOTH) -> None:
-        self._tick_ns = tick_ns
+    def __init__(self, edges: Edges = Edges.BOTH) -> None:
         self._edges = edges
         self._last: int | None = None
 
-    def add(self, events: Events) -> TimedDistances:
-        """Return the distances that end in these events. No distance spans a dropped block."""
-        if events.missing:
-            self._last = None
-        chosen = events.answer_line
+    def add(self, times: Times, high: NDArray[np.bool_], *, gap: bool = False) -> TimedDistances:
+        """Return the distances that end in these edges, which go to the levels `high`. `gap`: whether edges
+        before them were lost, so that no distance may begin there.
+        """
         if self._edges is not Edges.BOTH:
-            chosen = chosen & (events.high == (self._edges is Edges.RISING))
-        ticks = events.ticks[chosen].astype(np.int64)
-        if self._last is not None:
-            ticks = np.concatenate(([self._last], ticks))
-        if len(ticks):
-            self._last = int(ticks[-1])
-        times_ns, distances_ns = (
-            np.rint(part * self._tick_ns).astype(np.int64) for part in (ticks[1:], np.diff(ticks))
-        )
-        return TimedDistances(times_ns, distances_ns)
+            times = times[high == (self._edges is Edges.RISING)]
+        if self._last is not None and not gap:
+            times = np.concatenate(([self._last], times))
+        self._last = int(times[-1]) if len(times) else None if gap else self._last
+        return TimedDistances(times[1:], np.diff(times))

@@ -64,7 +64,7 @@ def resolve(address: str) -> str:
     remedy = (
         f"choose from {there}"
         if ports
-        else "put the firmware on a new board with: rtgauge instrument flash FILE.uf2"
+        else "ext/instrument/README.md describes how to put the firmware on a new board"
     )
     raise InputError(f"{problem}; {remedy}")
 

@@ -259,9 +259,8 @@ class InstrumentIdentity:
             )
         protocol, size, ticks_per_second = struct.unpack_from("<HHI", body)
         if protocol != PROTOCOL_VERSION or size != _CONFIGURATION.size or ticks_per_second == 0:
-            flash = "flash firmware of this version (rtgauge instrument flash)"
             spoken = f"the instrument uses protocol {protocol}, but this rtgauge uses {PROTOCOL_VERSION}"
-            raise MeasureError(f"{spoken}: {flash}")
+            raise MeasureError(f"{spoken}: install firmware of this version")
         return cls(protocol, ticks_per_second, body[8:16].hex().upper(), body[16:].decode("ascii", "replace"))
 
 
@@ -309,12 +308,12 @@ class InstrumentState:
         if len(body) != _STATE.size:
             raise MeasureError(
                 "the instrument sent a state of the wrong length, so its firmware does not fit this "
-                "rtgauge; flash firmware of this version"
+                "rtgauge; install firmware of this version"
             )
         run, mode, _, *counters = _STATE.unpack(body)
         if run not in set(RunState):
             raise MeasureError(
-                f"the instrument is in state {run}, which this rtgauge does not know; flash firmware of "
+                f"the instrument is in state {run}, which this rtgauge does not know; install firmware of "
                 "this version"
             )
         return cls(RunState(run), mode, *counters)
@@ -354,7 +353,8 @@ def decode_events(body: bytes, expected_index: int) -> DecodedEvents:
     """
     if len(body) < 12 or (len(body) - 12) % 4:
         raise MeasureError(
-            "the instrument sent a frame of events with an impossible length; flash firmware of this version"
+            "the instrument sent a frame of events with an impossible length; install firmware of this "
+            "version"
         )
     first, base = struct.unpack_from("<IQ", body)
     words = np.frombuffer(body, dtype="<u4", offset=12)
@@ -426,6 +426,6 @@ class InstrumentHistogram:
             self.outliers += [InstrumentOutlier(*fields) for fields in _OUTLIER.iter_unpack(body)]
         else:
             raise MeasureError(
-                "the instrument sent a part of its histogram with an impossible length; flash firmware of "
+                "the instrument sent a part of its histogram with an impossible length; install firmware of "
                 "this version"
             )

@@ -193,8 +193,7 @@ class Session:
                     parts.take(frame.kind, frame.body)
                     deadline = min(time.monotonic() + self._timeout_s, last)
         raise MeasureError(
-            "the instrument does not answer; unplug it and plug it in again, or flash its firmware "
-            "(rtgauge instrument flash)"
+            "the instrument does not answer; unplug it and plug it in again, or install its firmware again"
         )
 
     def _begin(self) -> None:
@@ -270,7 +269,8 @@ def self_test(session: Session, *, inside: bool, count: int = COUNT) -> Loopback
     if state.run is not RunState.FINISHED or state.edges_lost or state.voided:
         lost = f"{state.edges_lost} at {state.stimuli} stimuli"
         raise MeasureError(
-            f"the instrument missed some of the edges that it made ({lost}); try again, or flash its firmware"
+            f"the instrument missed some of the edges that it made ({lost}); try again, or install its "
+            "firmware again"
         )
     histogram = session.histogram()
     tick_ns = session.identity.tick_ns

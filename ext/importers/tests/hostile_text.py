@@ -22,7 +22,8 @@ from rtgauge_ext.importers.measurement import Hints
 from rtgauge_ext.importers.registry import importer_of, importers
 from rtgauge_ext.importers.rtai_testsuite import parse_rtai_latency, parse_rtai_switches
 from rtgauge_ext.importers.switchtest import parse_switchtest
-from rtgauge_ext.instrument.edge_file import Distances, EdgeFile
+from rtgauge_ext.instrument.edge_file import EdgeFile
+from rtgauge_ext.instrument.edges import Distances
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterator
@@ -57,7 +58,7 @@ def _edges(path: Path) -> None:
     file = EdgeFile.open(path)
     distances = Distances()
     for block in file.edges([0]):
-        distances.add(block)
+        distances.add(block.times_ns, block.high)
 
 
 def _text(path: Path) -> str:

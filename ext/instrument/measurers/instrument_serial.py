@@ -30,7 +30,7 @@ from rtgauge.runner.put_together import EngineMeasurement
 from rtgauge.target.target_protocol import Target
 from rtgauge.units import NS_PER_S, plural
 from rtgauge_ext.instrument.configuration import configuration_of
-from rtgauge_ext.instrument.edges import DistanceFollower, ResponseFollower, Times
+from rtgauge_ext.instrument.edges import Distances, ResponseFollower, Times
 from rtgauge_ext.instrument.marks import InstrumentMarkKind
 from rtgauge_ext.instrument.measurers.instrument import (
     DIED,
@@ -105,7 +105,7 @@ class _Recorder:
         self._tick_ns = session.identity.tick_ns
         self._offset = clock_offset(time.monotonic_ns, step.context.target.monotonic_ns)
         self._responses: ResponseFollower | None = None
-        self._distances: DistanceFollower | None = None
+        self._distances: Distances | None = None
         self._start_ns = 0
         self._missed_before = 0
         self._phase: Phase = "measure"
@@ -127,7 +127,7 @@ class _Recorder:
             self.measured_from_ns = self._start_ns
         self._phase = phase
         if configuration.mode is Mode.PERIODIC:
-            self._distances = DistanceFollower(self._tick_ns, configuration.edges)
+            self._distances = Distances(configuration.edges)
         else:
             self._responses = ResponseFollower(self._tick_ns, configuration.limit_ns, configuration.edges)
         self.builder.begin(phase, self._start_ns)
@@ -174,7 +174,12 @@ class _Recorder:
                 responses.stimulus_ns, responses.response_ns, responses.missed_ns, responses.unanswered_ns
             )
         elif self._distances is not None:
-            times_ns, distances_ns = self._distances.add(events)
+            answers, gap = events.answer_line, events.missing > 0
+            ticks = events.ticks[answers].astype(np.int64)
+            times_ns, distances_ns = (
+                np.rint(part * self._tick_ns).astype(np.int64)
+                for part in self._distances.add(ticks, events.high[answers], gap=gap)
+            )
             self._add(times_ns, distances_ns - self._configuration.nominal_ns)
 
     def _add(self, times_ns: Times, values_ns: Times, *missed: Times) -> None:

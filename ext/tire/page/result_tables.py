@@ -198,8 +198,8 @@ FRONTIER_COLUMNS = ranked(
         *numbers("predicted, mean step", "predicted, longest delay", "map: holds / misses"),
         *numbers("search", "bisections ended", "runs / deadlines", "misses at most"),
     ],
-    *("predicted, longest delay", "predicted, mean step", "bisections ended", "map: holds / misses"),
-    *("runs / deadlines", "misses at most"),
+    *("predicted, longest delay", "predicted, mean step", "bisections ended", "runs / deadlines"),
+    *("misses at most", "map: holds / misses"),
 )
 
 

@@ -265,8 +265,6 @@ ALLOWED = {
     "ext/store/adding.py",
     # The options of a trace instance, which are files of the kernel.
     "ext/recorder/markers.py",
-    # The board's own drive.
-    "ext/instrument/flash.py",
     # Its own journal of labgrid places, with a name that cannot be foreseen; the guard holds it locked.
     "ext/labgrid/places.py",
     # Logs: what a program prints goes into them while it runs.

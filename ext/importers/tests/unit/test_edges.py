@@ -56,7 +56,7 @@ def _record(path: Path, options: EdgeOptions) -> Record:
 def test_responses_become_a_record_with_windows_and_outliers(tmp_path):
     responses = [5_000, 7_000, 6_000, 20_000, 8_000]
     at = _write(tmp_path / "scope.csv", responses)
-    record = _record(tmp_path / "scope.csv", EdgeOptions("1", "CH2"))
+    record = _record(tmp_path / "scope.csv", EdgeOptions("CH1", "CH2"))
     (step,) = record.steps
     assert step.total is not None
     assert (step.total.metric, step.total.count, step.total.missed, step.total.min_ns, step.total.max_ns) == (
@@ -78,7 +78,7 @@ def test_responses_become_a_record_with_windows_and_outliers(tmp_path):
 
 def test_overtaken_stimuli_are_missed_and_extra_edges_marked(tmp_path):
     _write(tmp_path / "scope.csv", [5_000] * 6, missing=(1, 2), extra_at_ns=90_000)
-    (step,) = _record(tmp_path / "scope.csv", EdgeOptions("1", "2")).steps
+    (step,) = _record(tmp_path / "scope.csv", EdgeOptions("CH1", "CH2")).steps
     assert step.total is not None
     assert step.total.missed == 2
     assert step.total.filled.count == step.total.count + 2
@@ -101,17 +101,17 @@ def test_jitter_of_half_and_whole_periods_is_against_the_nominal(tmp_path, edges
         0,
         0,
     )
-    assert nominal_ns == EdgeOptions("1", period_ns=100_000, edges=edges).nominal_ns
+    assert nominal_ns == EdgeOptions("CH1", period_ns=100_000, edges=edges).nominal_ns
 
 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (EdgeOptions("1"), "give --answer"),
-        (EdgeOptions("1", "2", period_ns=5), "leave out"),
-        (EdgeOptions("1", "1"), "same channel"),
-        (EdgeOptions("1", "3"), "the channel '3'; choose from CH1, CH2"),
-        (EdgeOptions("1", period_ns=10, any_edge_answers=True), "--any-edge"),
+        (EdgeOptions("CH1"), "give --answer"),
+        (EdgeOptions("CH1", "CH2", period_ns=5), "leave out"),
+        (EdgeOptions("CH1", "CH1"), "same channel"),
+        (EdgeOptions("CH1", "3"), "the channel '3'; choose from CH1, CH2"),
+        (EdgeOptions("CH1", period_ns=10, any_edge_answers=True), "--any-edge"),
     ],
 )
 def test_what_cannot_be_is_refused_and_no_record_begun(tmp_path, options, words):
@@ -126,15 +126,15 @@ def test_swapped_channels_give_answers_to_the_previous_stimulus(tmp_path):
         "time_s,CH1,CH2\n" + "".join(f"{i}e-6,{int(i > 50)},{int(i > 40)}\n" for i in range(100))
     )
     with pytest.raises(InputError, match="did you swap the two channels"):
-        _record(tmp_path / "one.csv", EdgeOptions("1", "2"))
+        _record(tmp_path / "one.csv", EdgeOptions("CH1", "CH2"))
 
 
 def test_an_inverted_answer_names_the_option(tmp_path):
     rows = "".join(f"{i}e-6,{int(i // 10 % 2)},{int(1 - (i - 3) // 10 % 2)}\n" for i in range(200))
     (tmp_path / "one.csv").write_text("time_s,CH1,CH2\n" + rows)
     with pytest.raises(InputError, match="--any-edge"):
-        _record(tmp_path / "one.csv", EdgeOptions("1", "2"))
-    (step,) = _record(tmp_path / "one.csv", EdgeOptions("1", "2", any_edge_answers=True)).steps
+        _record(tmp_path / "one.csv", EdgeOptions("CH1", "CH2"))
+    (step,) = _record(tmp_path / "one.csv", EdgeOptions("CH1", "CH2", any_edge_answers=True)).steps
     assert step.total is not None
     assert (step.total.p50_ns, step.total.missed) == (3_000, 0)
 
@@ -145,7 +145,7 @@ def test_one_mark_names_the_lost_toggle_and_the_option(tmp_path):
         f"{i}e-6,{int(i // 10 % 2)},{int((i - 3) // 10 % 2 ^ (i >= 103))}\n" for i in range(5, 200)
     )
     (tmp_path / "one.csv").write_text("time_s,CH1,CH2\n" + rows)
-    (step,) = _record(tmp_path / "one.csv", EdgeOptions("1", "2")).steps
+    (step,) = _record(tmp_path / "one.csv", EdgeOptions("CH1", "CH2")).steps
     doubts = {mark.name: mark.detail for mark in step.marks if mark.severity is Severity.DOUBTFUL}
     assert doubts.keys() == {"answers-inverted"}
     assert "--any-edge" in doubts["answers-inverted"][:45]
@@ -166,7 +166,7 @@ def test_times_of_another_unit_are_refused(tmp_path):
         "time_s,CH1\n" + "".join(f"{i * 10**7},{int(i % 2)}\n" for i in range(30))
     )
     with pytest.raises(InputError, match="more than a year"):
-        _record(tmp_path / "far.csv", EdgeOptions("1", period_ns=1000))
+        _record(tmp_path / "far.csv", EdgeOptions("CH1", period_ns=1000))
 
 
 GROWS = """
@@ -176,7 +176,7 @@ from rtgauge_ext.importers.import_edges import EdgeOptions, import_edges
 from rtgauge_ext.instrument.edge_file import EdgeFile
 EdgeFile.edges.__kwdefaults__["block_bytes"] = 1 << 20
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-import_edges(Path(sys.argv[1]), Path(sys.argv[1]).parent / "runs", EdgeOptions("1", "2"), command=["x"])
+import_edges(Path(sys.argv[1]), Path(sys.argv[1]).parent / "runs", EdgeOptions("CH1", "CH2"), command=["x"])
 print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 

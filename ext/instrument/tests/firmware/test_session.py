@@ -10,7 +10,7 @@ import pytest
 
 from ext.instrument.tests.firmware.bridge import emulated_instrument
 from rtgauge.errors import MeasureError
-from rtgauge_ext.instrument.edges import DistanceFollower, ResponseFollower
+from rtgauge_ext.instrument.edges import Distances, ResponseFollower
 from rtgauge_ext.instrument.messages import (
     Edges,
     Events,
@@ -94,10 +94,13 @@ def test_periodic_distances():
     with emulated_instrument(distances=distances) as path, _session(path) as session:
         session.configure(InstrumentConfiguration(Mode.PERIODIC, nominal_ns=1_000_000, count=90))
         session.start()
-        follower = DistanceFollower(session.identity.tick_ns)
-        blocks = [follower.add(arrival)[1] for arrival in session.arrivals() if isinstance(arrival, Events)]
-        distances_ns = np.concatenate(blocks)[:90]
-        assert sorted(distances_ns.tolist()) == sorted([8 * distance for distance in distances] * 30)
+        follower = Distances()
+        blocks = [
+            follower.add(arrival.ticks.astype(np.int64), arrival.high).distances
+            for arrival in session.arrivals()
+            if isinstance(arrival, Events)
+        ]
+        assert sorted(np.concatenate(blocks)[:90].tolist()) == sorted(distances * 30)
         histogram = session.histogram()
         assert (histogram.count, histogram.minimum, histogram.maximum) == (90, -100, 100)
 

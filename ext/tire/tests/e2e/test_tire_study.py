@@ -45,7 +45,7 @@ def test_it_goes_on_where_it_was_stopped(stopped_and_finished: tuple[list[str], 
     before, record = stopped_and_finished
     run = json.loads((record / "run.json").read_text())
     assert run["state"] == "complete"
-    assert len(before) > 20
+    assert len(before) >= 5  # all steps of the first part
     assert run["steps"][: len(before) - 1] == before[:-1]  # the one that was cut off is measured again
     assert len(run["steps"]) == len(run["planned"]) > len(before)
 
