@@ -245,9 +245,7 @@ def test_the_command_prints_tables_and_writes_figures_and_a_page(old, new, monke
 
 
 def test_json_is_the_document_and_nothing_else(old, new, monkeypatch, capsys):
-    status, out, _ = run(
-        monkeypatch, capsys, old, new, "--json", "--within", "5us", "--alpha", "0.01"
-    )
+    status, out, _ = run(monkeypatch, capsys, old, new, "--json", "--within", "5us", "--alpha", "0.01")
     assert status == 0
     result = Comparison.model_validate_json(out)
     assert (result.within_ns, result.alpha) == (5_000, 0.01)
