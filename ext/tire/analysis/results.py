@@ -149,7 +149,7 @@ def real_time_maps(runs: Sequence[PacedRun]) -> list[RealTimeMap]:
     return maps
 
 
-class Place(NamedTuple):
+class FrontierPlace(NamedTuple):
     """Identifies a frontier."""
 
     solver: str
@@ -164,7 +164,7 @@ class FrontierRow:
     answer.
     """
 
-    place: Place
+    place: FrontierPlace
     predicted: PredictedFrontier | None
     edge: Edge | None
     searched: Frontier | None
@@ -204,12 +204,16 @@ def switch_costs(steps: Sequence[Step]) -> dict[str, Estimate]:
 
 
 def frontier_rows(
-    predicted: Sequence[PredictedFrontier], maps: Sequence[RealTimeMap], searched: Mapping[Place, Frontier]
+    predicted: Sequence[PredictedFrontier],
+    maps: Sequence[RealTimeMap],
+    searched: Mapping[FrontierPlace, Frontier],
 ) -> list[FrontierRow]:
     """Return prediction, map and search together for each solver, policy, period and number of threads."""
-    model = {Place(each.solver, each.policy, each.period_ns, each.threads): each for each in predicted}
+    model = {
+        FrontierPlace(each.solver, each.policy, each.period_ns, each.threads): each for each in predicted
+    }
     mapped = {
-        Place(plot.solver, plot.policy, plot.period_ns, edge.threads): edge
+        FrontierPlace(plot.solver, plot.policy, plot.period_ns, edge.threads): edge
         for plot in maps
         if not plot.free_running
         for edge in plot.frontier
@@ -218,7 +222,7 @@ def frontier_rows(
     longest = max((place.period_ns for place in mapped), default=0)
     periods = {place.period_ns for place in searched} or {longest}
 
-    def order(place: Place) -> tuple[str, int, int, int]:
+    def order(place: FrontierPlace) -> tuple[str, int, int, int]:
         rank = SOLVERS.index(place.solver) if place.solver in SOLVERS else len(SOLVERS)
         return place.policy, -place.period_ns, rank, place.threads
 
@@ -240,7 +244,9 @@ def meanings(steps: Sequence[Step]) -> dict[str, int]:
     return numbers
 
 
-def _results(record: Record, steps: Sequence[Step], searched: Mapping[Place, Frontier]) -> TireResults:
+def _results(
+    record: Record, steps: Sequence[Step], searched: Mapping[FrontierPlace, Frontier]
+) -> TireResults:
     tire = [step for step in steps if is_tire(step)]
     fast = fast_runs(tire)
     points, switch_ns = speed_points(fast), switch_costs(steps)
@@ -276,7 +282,9 @@ def by_condition(record: Record) -> dict[Condition, list[Step]]:
     return groups
 
 
-def tire_results(record: Record, searched: Mapping[Condition, Mapping[Place, Frontier]]) -> list[TireResults]:
+def tire_results(
+    record: Record, searched: Mapping[Condition, Mapping[FrontierPlace, Frontier]]
+) -> list[TireResults]:
     """Return a result for each target, load and deployment with runs of the tire.
 
     `searched`: the finished searches of each. Raises RecordError if a step is damaged.

@@ -19,7 +19,7 @@ from rtgauge_ext.tire.analysis.frontier_search import (
     whole_nodes,
 )
 from rtgauge_ext.tire.analysis.prediction import predicted_frontiers
-from rtgauge_ext.tire.analysis.results import Condition, Place, by_condition, meanings
+from rtgauge_ext.tire.analysis.results import Condition, FrontierPlace, by_condition, meanings
 from rtgauge_ext.tire.analysis.runs import SERIAL, WHOLE, PacedRun, fast_runs, is_tire, paced_runs
 from rtgauge_ext.tire.probe import MOST_NODES
 
@@ -111,7 +111,7 @@ def states(
     return [(planned, state_of(planned.search, trials_of(paced, planned))) for planned in every]
 
 
-def searched(record: Record) -> dict[Condition, dict[Place, Frontier]]:
+def searched(record: Record) -> dict[Condition, dict[FrontierPlace, Frontier]]:
     """Return the finished searches for each target, load and deployment; empty if no study of the tire made
     the record.
     """
@@ -122,7 +122,7 @@ def searched(record: Record) -> dict[Condition, dict[Place, Frontier]]:
     policies = searched_policies(study.name, aims)
     return {
         condition: {
-            Place(each.solver, each.policy, each.period_ns, each.search.threads): state.frontier
+            FrontierPlace(each.solver, each.policy, each.period_ns, each.search.threads): state.frontier
             for each, state in states(record, steps, aims, policies)
             if state.frontier is not None
         }

@@ -19,7 +19,7 @@ from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import whole
 from rtgauge.units import plural
 from rtgauge_ext.tire.analysis.frontier_search import Frontier
-from rtgauge_ext.tire.analysis.results import Place, TireResults, tire_results
+from rtgauge_ext.tire.analysis.results import FrontierPlace, TireResults, tire_results
 from rtgauge_ext.tire.analysis.runs import is_tire
 from rtgauge_ext.tire.analysis.searches import searched
 from rtgauge_ext.tire.page import result_tables
@@ -134,7 +134,7 @@ class _Largest(NamedTuple):
 
     nodes: int
     results: TireResults
-    place: Place
+    place: FrontierPlace
     frontier: Frontier
 
 
