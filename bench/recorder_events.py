@@ -32,37 +32,27 @@ ALL, AGAIN = "nothing", "nothing (the error of this measurement)"
 SETS = {
     ALL: (),
     AGAIN: (),
-    "all events": ("watch:*", "explain:*"),
-    "all events of watch": ("watch:*",),
-    "all events around moments": ("explain:*",),
-    "sched_switch": ("explain:sched/sched_switch",),
-    "sched_waking": ("explain:sched/sched_waking",),
-    "sched_wakeup": ("explain:sched/sched_wakeup",),
-    "sched_stat_runtime": ("explain:sched/sched_stat_runtime",),
-    "cpu_idle": ("explain:power/cpu_idle",),
-    "local_timer": ("explain:irq_vectors/local_timer_entry", "explain:irq_vectors/local_timer_exit"),
-    "calls": ("explain:syscalls/*",),
-    "dynamic events of the scheduler": ("explain:dynamic",),
-    "sched_switch of watch": ("watch:sched/sched_switch",),
-    "sched_waking of watch": ("watch:sched/sched_waking",),
-    "calls of watch": ("watch:syscalls/*",),
-    "hrtimer_start of watch": ("watch:timer/hrtimer_start",),
+    "all events": ("*/*",),
+    "sched_switch": ("sched/sched_switch",),
+    "sched_waking": ("sched/sched_waking",),
+    "sched_wakeup": ("sched/sched_wakeup",),
+    "sched_stat_runtime": ("sched/sched_stat_runtime",),
+    "cpu_idle": ("power/cpu_idle",),
+    "the timer's interrupt": ("irq_vectors/local_timer_entry", "irq_vectors/local_timer_exit"),
+    "calls": ("syscalls/*",),
+    "hrtimer_start": ("timer/hrtimer_start",),
+    "dynamic events of the scheduler": ("rtgauge_*/*",),
 }
-"""The events that a set switches off, by instance."""
+"""The events that a set switches off, in all instances of the recorder."""
 
 
-def files(instances: dict[str, Path], events: tuple[str, ...]) -> list[Path]:
+def files(instances: list[Path], events: tuple[str, ...]) -> list[Path]:
     """The `enable` files of single events that are on now."""
-    found: list[Path] = []
-    for word in events:
-        kind, _, event = word.partition(":")
-        instance = instances[kind]
-        pattern = {"*": "*/*", "dynamic": f"{instance.name.replace('-', '_')}/*"}.get(event, event)
-        found += [path for path in instance.glob(f"events/{pattern}/enable") if path.read_text()[0] == "1"]
-    return found
+    paths = [path for each in instances for event in events for path in each.glob(f"events/{event}/enable")]
+    return [path for path in paths if path.read_text()[0] == "1"]
 
 
-def windows(instances: dict[str, Path], rounds: int) -> list[dict[str, tuple[int, int]]]:
+def windows(instances: list[Path], rounds: int) -> list[dict[str, tuple[int, int]]]:
     """Begin and end (CLOCK_MONOTONIC, ns) of each set's window in each round."""
     chosen = {name: files(instances, events) for name, events in SETS.items()}
     for name in [name for name, paths in chosen.items() if SETS[name] and not paths]:
@@ -121,7 +111,7 @@ def measure(folder: Path, rounds: int, cpu: int) -> None:
                 time.sleep(1)
                 found = sorted((TRACEFS / "instances").glob(f"rtgauge-recorder-{recorder.pid}-*"))
             time.sleep(8)  # it measures
-            spans = windows(dict(zip(("watch", "explain"), found, strict=True)), rounds)
+            spans = windows(found, rounds)
         finally:
             recorder.terminate()
             recorder.wait()

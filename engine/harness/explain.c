@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/cpuset.h"
 #include "base/error.h"
 #include "base/memory.h"
 #include "base/pid_namespace.h"
@@ -34,6 +35,7 @@
 #define MOMENT_BYTES_MAX (3U << 20) /* in Base64: the host accepts no line above 4 MiB */
 #define PAGE_BYTES_MAX (1U << 20)
 #define SERIES_MAX 4096
+#define SHARING_CPUS_MAX 8
 #define EVENTS_MAX_NS (NS_PER_S / 10) /* of a longer time, only the events of the last part are kept */
 
 #define DEFAULT_EVENTS                                                                                       \
@@ -124,8 +126,8 @@ const struct option_entry explain_options_table[] = {
 	 .value = &explain_options.every_ns,
 	 .min = 0,
 	 .max = 3600 * NS_PER_S,
-	 .help = "after 200 moments, keep one latency of each size (power of two) in each such time; 0: keep "
-		 "only new largest latencies"},
+	 .help = "keep one latency of each size (power of two) in each such time, and 16 at once after a quiet "
+		 "time; 0: keep 200, then only new largest latencies"},
 	{0},
 };
 
@@ -147,7 +149,9 @@ static struct {
 	bool awaits_quota; /* the timers that end throttling are recorded as soon as a group has a quota */
 	int64_t quota_since_ns; /* they are recorded since then; 0: they are not */
 	char failure[300];
-	int instance;
+	int instance, own; /* which records, and which nobody else may use meanwhile */
+	bool shared;	   /* the probe's rings */
+	struct explain_rings rings;
 	char *events[TRACE_EVENTS_MAX];
 	unsigned int event_count;
 	size_t page_size, data_offset;
@@ -170,7 +174,7 @@ static struct {
 	int64_t hurries_until_ns; /* after events of a latency were overwritten */
 	struct moment_budget budget;
 	int64_t copy_max_ns;
-	int64_t overwritten, over_budget, too_many, no_room, events_off; /* latencies not captured */
+	int64_t overwritten, over_budget, too_many, events_off; /* latencies not captured */
 } explain;
 
 static bool failed(const char *what)
@@ -192,6 +196,35 @@ int64_t explain_warm_up_ns(void)
 	return explain_options.instance ? explain_cost_ns(explain_options.cost_ns) : 0;
 }
 
+bool explain_can_share(void)
+{
+	static const char *const usual[] = {"default", "default,sched/sched_wakeup"};
+	struct cpuset online;
+
+	if (!cpuset_online(&online))
+		cpuset_allowed(&online);
+	return explain_options.instance && cpuset_count(&online) <= SHARING_CPUS_MAX &&
+	       (!strcmp(explain_options.events, usual[0]) || !strcmp(explain_options.events, usual[1]));
+}
+
+void explain_share(const struct explain_rings *rings)
+{
+	explain.shared = true;
+	explain.rings = *rings;
+}
+
+/* The instance whose name the group of dynamic events has: whoever removes it removes them. */
+static const char *recording_instance(void)
+{
+	return explain.shared ? explain.rings.name : explain_options.instance;
+}
+
+/* Returns whether the probe records this event, also while explaining does not. */
+static bool is_probes(const char *event)
+{
+	return explain.shared && explain.rings.has(explain.rings.user, event);
+}
+
 static bool has_memory_lock(void)
 {
 	char format[TRACE_TEXT_MAX];
@@ -208,7 +241,7 @@ static const char *default_events(void)
 	char group[TRACE_NAME_MAX];
 	size_t len;
 
-	tracepoints_group(explain_options.instance, group);
+	tracepoints_group(recording_instance(), group);
 	len = (size_t)snprintf(
 		list, sizeof(list), "%s,%s%s%s%s%s", DEFAULT_EVENTS, group,
 		explain.last_task ? FAULT_EVENTS : "", has_memory_lock() ? MEMORY_LOCK_EVENTS : "",
@@ -272,7 +305,7 @@ static bool read_layout(int root)
 
 static bool enable_event(const char *name, bool on)
 {
-	if (explain.awaits_quota && !strcmp(name, TIMER_EVENT))
+	if (is_probes(name) || (explain.awaits_quota && !strcmp(name, TIMER_EVENT)))
 		return true;
 	return trace_event_enable(explain.instance, name, on);
 }
@@ -282,7 +315,7 @@ static void switch_events(bool on)
 {
 	char group[TRACE_NAME_MAX];
 
-	tracepoints_group(explain_options.instance, group);
+	tracepoints_group(recording_instance(), group);
 	if (explain.stack)
 		trace_write(explain.instance, STACK_TRIGGER, on ? "stacktrace" : "!stacktrace");
 	for (unsigned int i = 0; i < explain.event_count; i++) {
@@ -296,7 +329,7 @@ static void end_events(void)
 	char group[TRACE_NAME_MAX];
 
 	switch_events(false);
-	tracepoints_group(explain_options.instance, group);
+	tracepoints_group(recording_instance(), group);
 	trace_event_enable(explain.instance, group, false);
 }
 
@@ -331,6 +364,8 @@ static void filter_event(const char *name)
 	pid_t last = explain.last_task ? explain.last_task : first + THREADS_APART;
 	size_t at = 0;
 
+	if (is_probes(name))
+		return;
 	if (!strcmp(name, RUNTIME_EVENT))
 		trace_write(explain.instance, "events/" RUNTIME_EVENT "/filter", RUNTIME_FILTER);
 	if (!strcmp(name, REARM_EVENT))
@@ -407,6 +442,15 @@ static bool get_memory(void)
 	return (explain.symbols && explain.maximum_ns) || failed("memory");
 }
 
+static bool open_rings(void)
+{
+	if (explain.shared)
+		return ring_copy_share(explain.rings.stores, explain.rings.count) || failed("memory");
+	return set_buffer() && (ring_copy_open(explain.instance, explain.page_size, explain.data_offset,
+					       (size_t)explain_options.buffer_kb * 1024) ||
+				failed("trace_pipe_raw"));
+}
+
 static bool begin_tracing(void)
 {
 	int root;
@@ -419,26 +463,24 @@ static bool begin_tracing(void)
 	root = tracefs_open();
 	if (root < 0)
 		return failed("tracefs");
-	explain.instance = trace_instance_open(root, explain_options.instance);
-	if (explain.instance < 0 && errno == EBUSY)
+	explain.own = trace_instance_open(root, explain_options.instance);
+	explain.instance = explain.shared ? explain.rings.instance : explain.own;
+	if (explain.own < 0 && errno == EBUSY)
 		snprintf(explain.failure, sizeof(explain.failure),
 			 "another rtgauge, perhaps in a container, is recording them");
-	else if (explain.instance < 0)
+	else if (explain.own < 0)
 		failed(explain_options.instance);
-	ok = explain.instance >= 0;
-	ok = ok && read_layout(root) && get_memory() && set_buffer();
-	ok = ok && (ring_copy_open(explain.instance, explain.page_size, explain.data_offset,
-				   (size_t)explain_options.buffer_kb * 1024) ||
-		    failed("trace_pipe_raw"));
+	ok = explain.own >= 0;
+	ok = ok && read_layout(root) && get_memory() && open_rings();
 	if (ok && strstr(explain_options.events, "default"))
-		tracepoints_create(root, explain_options.instance);
+		tracepoints_create(root, recording_instance());
 	ok = ok && begin_events();
 	if (ok)
 		begin_stack(root);
 	close(root);
 	if (!ok)
 		return false;
-	return trace_write(explain.instance, "tracing_on", "1") || failed("tracing_on");
+	return explain.shared || trace_write(explain.instance, "tracing_on", "1") || failed("tracing_on");
 }
 
 /* Returns the smallest latency of those that are no maximum; NULL: there is none. */
@@ -455,6 +497,12 @@ static struct candidate *find_smallest(void)
 	return found;
 }
 
+static bool within_budget(const struct candidate *c)
+{
+	return moment_budget_has(&explain.budget, c->kind != KIND_ABOVE, c->latency_ns,
+				 c->release_ns + c->latency_ns);
+}
+
 static void add_candidate(const struct candidate *candidate)
 {
 	struct candidate *smallest;
@@ -462,6 +510,10 @@ static void add_candidate(const struct candidate *candidate)
 	/* If a maximum was exceeded within a few ms, only the larger one is reported. */
 	bool each = candidate->kind == KIND_ABOVE || candidate->kind == KIND_TRIGGERED;
 
+	if (!within_budget(candidate)) {
+		explain.over_budget++;
+		return;
+	}
 	for (unsigned int i = 0; i < explain.candidate_count && !each; i++) {
 		struct candidate *before = &explain.candidates[i];
 
@@ -643,21 +695,14 @@ int64_t explain_pause_ns(int64_t pause_ns)
 	return explain.on && pause_ns > PAUSE_NS ? PAUSE_NS : pause_ns;
 }
 
-bool explain_hurries(int64_t now_ns)
-{
-	return (explain.candidate_count > AT_ONCE / 4 && explain.budget.moments < MOMENTS_MAX) ||
-	       now_ns < explain.hurries_until_ns;
-}
-
 static bool overlaps(const struct ring_page *page, const struct ring_window *window)
 {
 	return page->first_ns <= window->to_ns && page->until_ns >= window->from_ns;
 }
 
-static bool within_budget(const struct candidate *c)
+bool explain_hurries(int64_t now_ns)
 {
-	return moment_budget_has(&explain.budget, c->kind != KIND_ABOVE, c->latency_ns,
-				 c->release_ns + c->latency_ns);
+	return explain.candidate_count > AT_ONCE / 4 || now_ns < explain.hurries_until_ns;
 }
 
 /* Returns whether the kernel overwrote events of the thread's own CPU between release and end. Of a longer
@@ -823,27 +868,12 @@ static void write_moment(const struct candidate *c, const struct ring_page *page
 	json_line(j);
 }
 
-/* Keeps the moments for which there is room in the record. */
-static void apply_budget(void)
-{
-	unsigned int kept = 0;
-
-	for (unsigned int i = 0; i < explain.candidate_count; i++) {
-		if (within_budget(&explain.candidates[i]))
-			explain.candidates[kept++] = explain.candidates[i];
-		else
-			explain.over_budget++;
-	}
-	explain.candidate_count = kept;
-}
-
 void explain_take(struct json *j)
 {
 	struct ring_window windows[AT_ONCE];
 	const struct ring_page *pages;
 	int64_t began_ns, copy_ns;
 	unsigned int count;
-	bool cut;
 
 	if (!explain.on)
 		return;
@@ -854,25 +884,25 @@ void explain_take(struct json *j)
 	begin_quota_timers();
 	take_triggered(clock_now_ns(CLOCK_MONOTONIC));
 	/* Reading the rings drops all but their newest pages, which a trigger still needs. */
-	if (explain.triggered_count && explain.candidate_count < AT_ONCE / 2)
+	if (explain.triggered_count && explain.candidate_count < AT_ONCE / 2 && !explain.shared)
 		return;
-	apply_budget();
 	if (!explain.candidate_count)
 		return;
 	for (unsigned int i = 0; i < explain.candidate_count; i++)
 		windows[i] = window_of(&explain.candidates[i]);
 	began_ns = clock_now_ns(CLOCK_MONOTONIC);
-	count = ring_copy_take(windows, explain.candidate_count, &pages, &cut);
+	if (explain.shared)
+		explain.rings.read(explain.rings.user);
+	count = ring_copy_take(windows, explain.candidate_count, &pages);
 	copy_ns = clock_now_ns(CLOCK_MONOTONIC) - began_ns;
 	if (copy_ns > explain.copy_max_ns)
 		explain.copy_max_ns = copy_ns;
 	for (unsigned int i = 0; i < explain.candidate_count; i++) {
 		const struct candidate *each = &explain.candidates[i];
-		bool overwritten = !cut && each->kind != KIND_TRIGGERED && is_overwritten(each, pages, count);
+		bool overwritten = each->kind != KIND_TRIGGERED && is_overwritten(each, pages, count);
 
-		explain.no_room += cut;
 		explain.overwritten += overwritten;
-		if (cut || overwritten)
+		if (overwritten)
 			explain.hurries_until_ns = began_ns + HURRY_NS;
 		else if (within_budget(&explain.candidates[i]))
 			write_moment(&explain.candidates[i], pages, count, copy_ns, j);
@@ -910,7 +940,7 @@ void explain_end(struct json *j)
 	series_taken = NULL;
 	end_events();
 	ring_copy_close();
-	close(explain.instance);
+	close(explain.own);
 	steal_close();
 	quota_close();
 	explain_cost_write(j);
@@ -923,7 +953,6 @@ void explain_end(struct json *j)
 	json_int(j, "overwritten", explain.overwritten);
 	json_int(j, "over_budget", explain.over_budget);
 	json_int(j, "too_many_at_once", explain.too_many);
-	json_int(j, "no_room", explain.no_room);
 	json_int(j, "events_off", explain.events_off);
 	json_int(j, "copy_max_ns", explain.copy_max_ns);
 	json_int(j, "buffer_kb", explain_options.buffer_kb);

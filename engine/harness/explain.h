@@ -16,6 +16,7 @@
 #include "base/json.h"
 #include "base/options.h"
 #include "base/series.h"
+#include "trace/page_store.h"
 
 struct explain_options {
 	const char *instance, *events;
@@ -58,6 +59,27 @@ int64_t explain_warm_up_ns(void);
 /* Sets the lowest and highest task numbers of the watched program. Waits of these tasks for the lock of
  * its memory map are recorded. It may be called again when tasks begin. */
 void explain_program(pid_t first, pid_t last);
+
+/*
+ * Rings that a probe reads itself, with all default events besides its own: explaining then needs no rings of
+ * its own. An event that both need would cost twice otherwise. Where there are many CPUs, reading the events
+ * of all of them would take the probe too long.
+ */
+struct explain_rings {
+	const char *name; /* of the instance of tracefs */
+	int instance;
+	struct page_store *stores; /* what was read: one for each CPU */
+	unsigned int count;
+	bool (*has)(void *user, const char *event); /* whether the probe records the event itself */
+	void (*read)(void *user);		    /* reads what has come */
+	void *user;
+};
+
+/* Returns whether explaining can take its events from the probe's rings, with the options that were given. */
+bool explain_can_share(void);
+
+/* Takes the events from these rings; before explain_open. */
+void explain_share(const struct explain_rings *rings);
 
 /* Starts recording. If that fails, it is reported later, and nothing is explained. */
 void explain_open(explain_who who, const struct harness *h);

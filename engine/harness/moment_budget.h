@@ -13,16 +13,16 @@
 #define MOMENT_SIZES 64
 
 struct moment_budget {
-	int64_t every_ns; /* see moment_budget_has; 0: keep only rare moments once the usual number is kept */
+	int64_t every_ns; /* see moment_budget_has; 0: keep the usual number, then only rare moments */
 	int64_t moments, bytes;
 	int64_t due_ns[MOMENT_SIZES]; /* of latencies of this size: when the burst is there again */
 };
 
 /* Returns whether there is room for a moment. `rare`: a maximum, a trigger or a thread's longest wait.
  *
- * Once the usual number of moments is kept, a recorder goes on with one latency of each size in each
- * `every_ns`, and MOMENT_BURST at once after a quiet time. Latencies from one power of two to the next have
- * one size, so a storm hides only latencies that are about as large as its own. */
+ * A recorder keeps one latency of each size in each `every_ns`, and MOMENT_BURST at once after a quiet time.
+ * Latencies from one power of two to the next have one size, so a storm hides only latencies that are about
+ * as large as its own. */
 bool moment_budget_has(const struct moment_budget *b, bool rare, int64_t latency_ns, int64_t end_ns);
 
 /* Counts a moment. The caller adds its bytes. `latency_ns`: 0 if it has none, as a wait or a trigger. */

@@ -122,7 +122,6 @@ static void pages_that_overlap_a_window_are_copied(void **state)
 	struct cpuset online;
 	struct folder folder;
 	unsigned int count;
-	bool cut;
 
 	(void)state;
 	make_folder(&folder);
@@ -132,8 +131,7 @@ static void pages_that_overlap_a_window_are_copied(void **state)
 		write_ring(&folder, cpu, times_ns, 7, 1U << 31);
 	assert_true(ring_copy_open(folder.fd, PAGE, DATA, PAGE));
 	assert_int_equal(ring_copy_cpus(&cpus), cpuset_count(&online));
-	count = ring_copy_take(windows, 2, &pages, &cut);
-	assert_false(cut);
+	count = ring_copy_take(windows, 2, &pages);
 	assert_int_equal(count, 2 * cpuset_count(&online));
 	assert_int_equal(pages[0].cpu, cpus[0]);
 	assert_int_equal(pages[0].first_ns, 2000);
@@ -142,7 +140,7 @@ static void pages_that_overlap_a_window_are_copied(void **state)
 	assert_int_equal(pages[0].len, DATA + 12);
 	assert_int_equal(pages[1].first_ns, 3000);
 	/* They are read again: the newest are still known. */
-	count = ring_copy_take(&late, 1, &pages, &cut);
+	count = ring_copy_take(&late, 1, &pages);
 	assert_int_equal(count, 2 * cpuset_count(&online));
 	assert_int_equal(pages[0].first_ns, 6000);
 	assert_int_equal(pages[1].first_ns, 7000);
@@ -158,7 +156,6 @@ static void a_page_before_a_gap_does_not_reach_over_it(void **state)
 	const struct ring_page *pages;
 	struct cpuset online;
 	struct folder folder;
-	bool cut;
 
 	(void)state;
 	make_folder(&folder);
@@ -174,8 +171,8 @@ static void a_page_before_a_gap_does_not_reach_over_it(void **state)
 		write_file(&folder, path, both, sizeof(both));
 	}
 	assert_true(ring_copy_open(folder.fd, PAGE, DATA, PAGE));
-	assert_int_equal(ring_copy_take(&within, 1, &pages, &cut), 0);
-	assert_int_equal(ring_copy_take(&early, 1, &pages, &cut), cpuset_count(&online));
+	assert_int_equal(ring_copy_take(&within, 1, &pages), 0);
+	assert_int_equal(ring_copy_take(&early, 1, &pages), cpuset_count(&online));
 	assert_in_range(pages[0].until_ns, 1000, 1100);
 	ring_copy_close();
 	remove_folder(&folder);

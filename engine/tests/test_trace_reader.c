@@ -52,7 +52,11 @@ static void a_ring_that_is_ahead_waits_for_the_others(void **state)
 	int ends[2][2];
 
 	(void)state;
-	reader = (struct trace_reader){.ring_count = 2, .cpus = {4, 6}, .data_offset = DATA, .page = page};
+	reader = (struct trace_reader){.ring_count = 2,
+				       .cpus = {4, 6},
+				       .data_offset = DATA,
+				       .page_size = DATA + RECORD,
+				       .page = page};
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(pipe2(ends[i], O_DIRECT | O_NONBLOCK | O_CLOEXEC), 0);
 		for (int p = 0; p < 3; p++)

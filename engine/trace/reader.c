@@ -39,6 +39,7 @@ static bool read_layout(struct trace_reader *reader, int root)
 	if (!trace_read(root, "events/header_page", text) || !trace_find_field(text, "data", &data))
 		return false;
 	reader->data_offset = data.offset;
+	reader->page_size = data.offset + data.size;
 	return true;
 }
 
@@ -69,6 +70,33 @@ const char *trace_reader_open(struct trace_reader *reader, const char *instance,
 	return open_rings(reader) ? NULL : "trace_pipe_raw";
 }
 
+bool trace_reader_keep(struct trace_reader *reader, size_t bytes)
+{
+	struct page_store *stores = memory_get(reader->ring_count * sizeof(*stores));
+	bool opened = stores && reader->page_size <= PAGE_MAX;
+
+	for (unsigned int i = 0; opened && i < reader->ring_count; i++)
+		opened = page_store_open(&stores[i], reader->cpus[i], bytes, reader->page_size,
+					 reader->data_offset);
+	reader->stores = opened ? stores : NULL;
+	return opened;
+}
+
+/* Reads the next page. Returns false if there is none. */
+static bool read_page(struct trace_reader *reader, unsigned int ring, struct trace_page *page)
+{
+	ssize_t got;
+
+	if (reader->stores)
+		return page_store_read(&reader->stores[ring], reader->rings[ring], page);
+	do {
+		got = read(reader->rings[ring], reader->page, PAGE_MAX);
+		if (got <= 0)
+			return false;
+	} while (!trace_page_open(page, reader->page, (size_t)got, reader->data_offset));
+	return true;
+}
+
 /* Returns whether the ring may hold more. */
 static bool take_ring(struct trace_reader *reader, unsigned int ring, size_t bytes,
 		      void (*take)(void *user, const unsigned char *record, size_t len, int64_t time_ns,
@@ -79,15 +107,11 @@ static bool take_ring(struct trace_reader *reader, unsigned int ring, size_t byt
 	struct trace_page page;
 	size_t taken = 0, len;
 	int64_t time_ns;
-	ssize_t got;
 
 	while (taken < bytes) {
-		got = read(reader->rings[ring], reader->page, PAGE_MAX);
-		if (got <= 0)
+		if (!read_page(reader, ring, &page))
 			return false;
-		taken += (size_t)got;
-		if (!trace_page_open(&page, reader->page, (size_t)got, reader->data_offset))
-			continue;
+		taken += reader->page_size;
 		reader->dropped |= page.dropped;
 		if (page.dropped)
 			take(user, NULL, 0, (int64_t)page.time_ns, reader->cpus[ring]);

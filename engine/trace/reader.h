@@ -7,14 +7,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trace/page_store.h"
+
 #define TRACE_CPUS_MAX 1024
 
 struct trace_reader {
 	int instance, rings[TRACE_CPUS_MAX], cpus[TRACE_CPUS_MAX];
 	unsigned int ring_count;
-	size_t data_offset;
+	size_t data_offset, page_size;
 	unsigned char *page;
-	bool dropped; /* the kernel dropped events; the user resets it */
+	struct page_store *stores; /* of the rings; NULL: pages are not kept */
+	bool dropped;		   /* the kernel dropped events; the user resets it */
 	/* Of each ring: whether it may hold more records than were taken, and the time of the last one taken.
 	 */
 	bool left[TRACE_CPUS_MAX];
@@ -25,6 +28,11 @@ struct trace_reader {
 /* Opens the instance and the ring of each online CPU. Returns NULL, or the name of the missing thing, with
    errno. */
 const char *trace_reader_open(struct trace_reader *reader, const char *instance, const char *buffer_kb);
+
+/* Keeps the newest pages of each ring, about so many bytes, in `stores`. Returns false if there is no
+ * memory for them.
+ */
+bool trace_reader_keep(struct trace_reader *reader, size_t bytes);
 
 /* Calls `take` for each record; each CPU's records are in time order. record NULL: the kernel dropped events
  * of this CPU before this time.

@@ -41,7 +41,7 @@ LOOK_NS = NS_PER_S
 SESSION_NS = HOUR_NS
 FIRST_WAIT_NS, MOST_WAIT_NS = NS_PER_S, 60 * NS_PER_S
 """How long to wait until an engine that failed is tried again: doubled each time."""
-NAMING_PART = 2
+NAMING_PART = 4
 """One part in this many of the CPU's share may go into naming culprits."""
 TICKS_PER_S = os.sysconf("SC_CLK_TCK")
 EVENT_S = 60.0

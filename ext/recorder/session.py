@@ -30,7 +30,7 @@ SPARING_NS = NS_PER_S // 2
 """The time between two readings while recording takes too much of the CPU. Later ones would need larger
 buffers, and a moment costs the reading of a whole buffer.
 """
-EVERY_NS, SPARING_EVERY_NS = 2 * NS_PER_S, 4 * NS_PER_S
+EVERY_NS, SPARING_EVERY_NS = 10 * NS_PER_S, 20 * NS_PER_S
 """In a storm, one latency of each size is kept in each such time; the latter while recording takes too much
 of the CPU.
 """

@@ -22,7 +22,7 @@ from tests.engine.stream import PATIENCE_S, POLICY, Stream, run, wakeup
 from tests.support.trace_instance import recording, trace_instance
 
 pytestmark = [pytest.mark.root, pytest.mark.tracefs]
-REASONS = ("overwritten", "over_budget", "too_many_at_once", "no_room", "events_off")
+REASONS = ("overwritten", "over_budget", "too_many_at_once", "events_off")
 
 
 @pytest.fixture

@@ -26,6 +26,8 @@ from tests.engine.test_explain import made_instance
 
 pytestmark = [pytest.mark.root, pytest.mark.tracefs, pytest.mark.real_time]
 PERIOD_NS = 5_000_000
+SHARING_CPUS = 8
+"""Watching and explaining have one ring on machines with at most so many."""
 LOOP = """
 import os, threading, time, sys
 def loop(policy, priority):
@@ -295,6 +297,43 @@ def test_its_largest_responses_have_moments(
     assert {line["thread"] for line in moments} == {process.pid}
 
 
+@pytest.mark.parametrize("events", ["default", "default,sched/sched_process_hang"])
+def test_what_watching_and_explaining_need_is_recorded_once(
+    engine: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, events: str
+) -> None:
+    instances = Path("/sys/kernel/tracing/instances")
+
+    def recorded(name: str) -> set[str]:
+        files = (instances / name).glob("events/*/*/enable")
+        return {file.parent.name for file in files if file.read_text()[0] == "1"}
+
+    with (
+        program() as process,
+        made_instance(
+            engine, tmp_path_factory.mktemp("explain"), f"rtgauge-explain-{os.getpid()}"
+        ) as explained,
+        watching(
+            engine,
+            tmp_path,
+            process.pid,
+            f"--explain-instance={explained}",
+            f"--explain-events={events}",
+        ) as live,
+    ):
+        live.read_until("moment")
+        watched, more = recorded(f"rtgauge-test-{os.getpid()}"), recorded(explained)
+        process.kill()
+        live.finish()
+        assert {"sched_switch", "sys_enter_futex", "hrtimer_start"} <= watched
+        assert not recorded(f"rtgauge-test-{os.getpid()}")
+        assert not recorded(explained)
+    if events == "default" and (os.cpu_count() or 1) <= SHARING_CPUS:
+        assert not more
+        assert "irq_handler_entry" in watched
+    else:
+        assert {"sched_switch", "irq_handler_entry", "sched_process_hang"} <= more
+
+
 @pytest.mark.parametrize(("protocol", "name"), [("0", "inversion"), ("1", "inversion-lent")])
 def test_a_lock_of_a_thread_of_lower_priority_is_an_inversion(
     engine: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, protocol: str, name: str
@@ -333,7 +372,12 @@ def test_a_wait_for_the_lock_of_its_memory_names_who_has_it(
         ) as explained,
     ):
         stream = watch(
-            engine, tmp_path, process.pid, "--duration-ns=1000000000", f"--explain-instance={explained}"
+            engine,
+            tmp_path,
+            process.pid,
+            "--duration-ns=1000000000",
+            f"--explain-instance={explained}",
+            "--explain-above-ns=100000",  # a wait of a busy machine may be too long to know how it began
         )
         tasks = {int(task.name) for task in Path(f"/proc/{process.pid}/task").iterdir()}
     document = stream.one("trace_formats")

@@ -43,7 +43,12 @@ bool watch_cost_turn(struct watch_cost *cost, int64_t now_ns)
 	if (cost->begun)
 		add_run(cost, cost->begun - 1, 1);
 	cost->over = turn >= WATCH_COST_STRETCHES || cost->begun == WATCH_COST_STRETCHES;
-	sched_events_fit_buffers(cost->events, (now_ns - cost->begin_ns) / 2); /* half of it was recorded */
+	if (cost->begun) /* half of it was recorded */
+		sched_events_fit_buffers(cost->events, (now_ns - cost->begin_ns) / 2);
+	else /* the rings have what came before the start, perhaps only the last of it */
+		sched_events_fit_buffers(cost->events, now_ns - cost->events->first_ns);
+	if (!cost->begun)
+		sched_events_count_bytes(cost->events);
 	if (cost->over) {
 		sched_events_switch(cost->events, true);
 		return true;

@@ -85,7 +85,7 @@ static bool filter_events(const struct sched_events *events)
 	bool done = true;
 
 	for (int kind = 0; kind < (int)SCHED_KINDS; kind++)
-		if (events->ids[kind])
+		if (events->ids[kind] && !(events->all && (kind == SCHED_SWITCH || kind == SCHED_WAKING)))
 			done &= thread_filter_write(&events->threads, names[kind],
 						    kind == SCHED_SWITCH   ? switched
 						    : kind == SCHED_WAKING ? woken
@@ -110,8 +110,27 @@ static bool choose_threads(struct sched_events *events, const pid_t *tids, int c
 	return true;
 }
 
+static void follow(struct sched_events *events, const pid_t *tids, int count)
+{
+	for (int i = 0; i < count; i++) {
+		unsigned int bit = (unsigned int)tids[i] % FOLLOWED_BITS;
+
+		events->followed[bit / 64] |= UINT64_C(1) << bit % 64;
+	}
+}
+
+static bool is_followed(const struct sched_events *events, int64_t tid)
+{
+	unsigned int bit = (unsigned int)tid % FOLLOWED_BITS;
+
+	return events->followed[bit / 64] >> bit % 64 & 1;
+}
+
 void sched_events_add(struct sched_events *events, const pid_t *tids, int count)
 {
+	follow(events, tids, count);
+	if (events->all)
+		return;
 	if (thread_filter_add(&events->threads, tids, count))
 		filter_events(events);
 }
@@ -119,6 +138,50 @@ void sched_events_add(struct sched_events *events, const pid_t *tids, int count)
 bool sched_events_have_calls(const struct sched_events *events)
 {
 	return events->calls.count;
+}
+
+bool sched_events_can_have_all(const struct sched_events *events)
+{
+	return events->calls.count && events->calls.by_name && !events->points.count;
+}
+
+bool sched_events_have_all(struct sched_events *events, size_t bytes, pid_t first, pid_t last)
+{
+	if (!trace_reader_keep(&events->reader, bytes))
+		return false;
+	events->all = true;
+	for (int kind = SCHED_WAKING; kind <= SCHED_SWITCH; kind++) {
+		char path[64];
+
+		snprintf(path, sizeof(path), "events/%s/filter", names[kind]);
+		if (!trace_write(events->reader.instance, path, "0"))
+			return false;
+	}
+	if (events->threads.by_kernel && !trace_write(events->reader.instance, "set_event_pid", ""))
+		return false;
+	thread_filter_range(&events->threads, events->reader.instance, first, last);
+	return filter_events(events);
+}
+
+void sched_events_program(struct sched_events *events, pid_t first, pid_t last)
+{
+	if (!events->all || (events->threads.first == first && events->threads.last == last))
+		return;
+	thread_filter_range(&events->threads, events->reader.instance, first, last);
+	filter_events(events);
+}
+
+bool sched_events_has(const struct sched_events *events, const char *name)
+{
+	for (size_t i = 0; i < SCHED_KINDS; i++) {
+		if (events->ids[i] && names[i] && !strcmp(names[i], name))
+			return true;
+	}
+	for (unsigned int i = 0; i < events->calls.count; i++) {
+		if (!strcmp(events->calls.names[i], name))
+			return true;
+	}
+	return false;
 }
 
 static void expect_setting(const struct sched_events *events)
@@ -165,15 +228,27 @@ static void set_buffer(struct sched_events *events, int64_t kb)
 
 void sched_events_fit_buffers(struct sched_events *events, int64_t recorded_ns)
 {
-	/* All events may be of one CPU. */
-	int64_t kb = recorded_ns > 0 ? events->taken_bytes / 1024 * BUFFER_S * NS_PER_S / recorded_ns : 0;
+	/* All events of the threads may be of one CPU. */
+	int64_t bytes = events->taken_bytes, others = 0, kb;
 
+	for (unsigned int i = 0; i < events->reader.ring_count; i++) {
+		int64_t ring_bytes = events->ring_bytes[events->reader.cpus[i] % TRACE_CPUS_MAX];
+
+		others = ring_bytes > others ? ring_bytes : others;
+	}
+	kb = recorded_ns > 0 ? (bytes + others) / 1024 * BUFFER_S * NS_PER_S / recorded_ns : 0;
 	if (kb > BUFFER_KB_MAX)
 		kb = BUFFER_KB_MAX;
 	if (kb <= 2 * events->buffer_kb)
 		return;
 	sched_events_switch(events, false);
 	set_buffer(events, kb);
+}
+
+void sched_events_count_bytes(struct sched_events *events)
+{
+	events->taken_bytes = events->first_ns = 0;
+	memset(events->ring_bytes, 0, sizeof(events->ring_bytes));
 }
 
 int sched_events_open(struct sched_events *events, const char *instance, enum call_table table,
@@ -206,6 +281,7 @@ int sched_events_open(struct sched_events *events, const char *instance, enum ca
 	if (!point_events_open(&events->points, events->reader.instance, points->list))
 		return failed("recording the events of the points");
 	call_events_find(&events->calls, events->reader.instance, table);
+	follow(events, tids, count);
 	if (!read_formats(events) || !choose_threads(events, tids, count))
 		return failed("the kernel's events");
 	if (!call_events_enable(&events->calls, events->reader.instance, true, &lacks))
@@ -290,6 +366,18 @@ static bool read_event(const struct sched_events *events, const unsigned char *r
 	return false;
 }
 
+/* Returns whether the record is of a thread that is followed, where the rings have all events. */
+static bool is_of_a_thread(const struct sched_events *events, unsigned int kind, const unsigned char *record,
+			   size_t len)
+{
+	if (kind == SCHED_WAKING)
+		return is_followed(events, trace_number(record, len, &events->woken));
+	if (kind == SCHED_SWITCH)
+		return is_followed(events, trace_number(record, len, &events->from)) ||
+		       is_followed(events, trace_number(record, len, &events->to));
+	return is_followed(events, trace_number(record, len, &events->current));
+}
+
 static void begin_run(struct sched_events *events, int cpu)
 {
 	if (cpu == events->run_cpu)
@@ -316,6 +404,15 @@ static void add(void *user, const unsigned char *record, size_t len, int64_t tim
 	else
 		while (record && kind < SCHED_KINDS && id != events->ids[kind])
 			kind++;
+	if (record && (!events->first_ns || time_ns < events->first_ns))
+		events->first_ns = time_ns;
+	if (record && events->all) {
+		events->ring_bytes[cpu % TRACE_CPUS_MAX] += (int64_t)len + 4;
+		if (cpu < TRACE_CPUS_MAX)
+			events->reached_ns[cpu] = time_ns;
+		if (!is_of_a_thread(events, kind, record, len))
+			return;
+	}
 	point = record && kind == SCHED_KINDS ? point_events_find(&events->points, id) : -1;
 	if (point >= 0) {
 		kind = SCHED_POINT;
@@ -429,6 +526,25 @@ void sched_events_take(struct sched_events *events, void (*take)(void *user, con
 	} while (taken_ns < now_ns);
 }
 
+static void pass_nothing(void *user, const struct sched_event *event)
+{
+	(void)user;
+	(void)event;
+}
+
+void sched_events_read(struct sched_events *events)
+{
+	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC), taken_ns;
+
+	do {
+		events->run_cpu = -1;
+		taken_ns = trace_reader_take(
+			&events->reader,
+			TURN_BYTES / (events->reader.ring_count + !events->reader.ring_count), add, events);
+		pass_on(events, INT64_MIN, pass_nothing, NULL);
+	} while (taken_ns < now_ns);
+}
+
 void sched_events_switch(const struct sched_events *events, bool on)
 {
 	const char *failing;
@@ -443,7 +559,7 @@ void sched_events_switch(const struct sched_events *events, bool on)
 
 bool sched_events_add_interrupts(struct sched_events *events)
 {
-	if (!events->threads.by_kernel && thread_filter_by_kernel(&events->threads))
+	if (!events->all && !events->threads.by_kernel && thread_filter_by_kernel(&events->threads))
 		filter_events(events);
 	return interrupt_events_enable(&events->interrupts, events->reader.instance);
 }

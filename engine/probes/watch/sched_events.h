@@ -65,9 +65,13 @@ struct sched_event {
 	int64_t expiry_ns;
 };
 
+#define FOLLOWED_BITS 4096
+
 struct sched_events {
 	struct trace_reader reader;
-	unsigned int ids[SCHED_KINDS]; /* ids of the events; 0: this kernel has no such event */
+	uint64_t followed[FOLLOWED_BITS / 64]; /* whether a number, modulo FOLLOWED_BITS, may be a thread's */
+	int64_t ring_bytes[TRACE_CPUS_MAX];    /* of all records of a CPU, if there are all */
+	unsigned int ids[SCHED_KINDS];	       /* ids of the events; 0: this kernel has no such event */
 	struct trace_field flags, current, woken, from, state, to, to_name, from_priority, to_priority, timer,
 		expiry, function, signal, handler, child;
 	enum call_table table; /* of the program's system calls */
@@ -77,7 +81,8 @@ struct sched_events {
 	int run_cpu;
 	int64_t reached_ns[TRACE_CPUS_MAX]; /* time of the last event of each CPU */
 	bool overflowed;     /* events were lost because there was no room for them; the user resets it */
-	int64_t taken_bytes; /* of all records, to size the buffers */
+	int64_t taken_bytes; /* of the threads' records, to size the buffers */
+	int64_t first_ns;    /* time of the first of them; 0: none */
 	int64_t buffer_kb;   /* of each CPU */
 	struct clock_offsets offsets;
 	struct thread_filter threads;
@@ -87,7 +92,10 @@ struct sched_events {
 	uint64_t wakes;	     /* address of hrtimer_wakeup; 0: unknown */
 	uint64_t gives_back; /* address of inactive_task_timer; 0: unknown */
 	int set_fd;	     /* becomes readable soon after the wall clock was set; -1: none */
-	bool cancel_due;     /* the clock was set, and set_fd does not say so yet */
+	/* The rings also have what explaining needs: all switches and wake-ups, and other events. Threads are
+	   then chosen here, and other events by the range of the program's numbers. */
+	bool all;
+	bool cancel_due; /* the clock was set, and set_fd does not say so yet */
 };
 
 /* Starts recording the events of these threads. table: of the program's system calls. points: as in
@@ -96,10 +104,29 @@ struct sched_events {
 int sched_events_open(struct sched_events *events, const char *instance, enum call_table table,
 		      const struct point_options *points, const pid_t *tids, int count);
 
+/* Returns whether the rings can also have what explaining needs. */
+bool sched_events_can_have_all(const struct sched_events *events);
+
+/* Keeps what is read for explaining, which adds its events to the rings. bytes: for each CPU. first, last:
+ * the program's numbers. Returns false with errno on failure. */
+bool sched_events_have_all(struct sched_events *events, size_t bytes, pid_t first, pid_t last);
+
+/* Sets the range of the program's numbers, if the rings have all events. */
+void sched_events_program(struct sched_events *events, pid_t first, pid_t last);
+
+/* Returns whether this event is recorded anyway. */
+bool sched_events_has(const struct sched_events *events, const char *name);
+
+/* Reads what has come, but passes nothing on yet. */
+void sched_events_read(struct sched_events *events);
+
 /* Makes the buffers large enough for the rate of events, which were recorded for so long. If it must, it
  * disables recording, because the kernel may lose events meanwhile without a sign of it. A busy real-time
  * thread may hold this up by a second. */
 void sched_events_fit_buffers(struct sched_events *events, int64_t recorded_ns);
+
+/* Counts the bytes for this from now on. */
+void sched_events_count_bytes(struct sched_events *events);
 
 /* Returns whether the wall clock was set since the last call, and reads the clocks again. *set_ns: by how
  * much; 0: by too little to tell. */

@@ -47,6 +47,11 @@ bool thread_filter_begin(struct thread_filter *filter, int instance, const pid_t
 	return (count && ranges && set_range(filter)) || thread_filter_by_kernel(filter);
 }
 
+void thread_filter_range(struct thread_filter *filter, int instance, pid_t first, pid_t last)
+{
+	*filter = (struct thread_filter){.instance = instance, .first = first, .last = last};
+}
+
 bool thread_filter_add(struct thread_filter *filter, const pid_t *tids, int count)
 {
 	bool inside = true;

@@ -24,6 +24,9 @@ struct thread_filter {
 bool thread_filter_begin(struct thread_filter *filter, int instance, const pid_t *tids, int count,
 			 bool ranges);
 
+/* Begins with a range of numbers, which may be as wide as a program's. */
+void thread_filter_range(struct thread_filter *filter, int instance, pid_t first, pid_t last);
+
 /* Adds threads. Returns whether the filters of all events have to be written again. */
 bool thread_filter_add(struct thread_filter *filter, const pid_t *tids, int count);
 

@@ -300,13 +300,15 @@ static struct follower *follow(struct state *state, const struct watched_thread 
 	return f;
 }
 
-/* Sets the tasks whose waits for the lock of the program's memory map are recorded. */
-static void explain_tasks(void)
+/* Sets the tasks of which explaining records calls, page faults and waits for the lock of the memory map. */
+static void explain_tasks(struct state *state)
 {
 	pid_t first, last;
 
-	if (explain_options.instance && threads_range((pid_t)options.pid, &first, &last))
-		explain_program(first, last);
+	if (!explain_options.instance || !threads_range((pid_t)options.pid, &first, &last))
+		return;
+	sched_events_program(&state->events, first, last);
+	explain_program(first, last);
 }
 
 /* Moves the engine to CPUs that no watched thread may use, if there are any. */
@@ -398,8 +400,37 @@ static int prepare_probe(struct harness *h)
 	state->first_count = state->count;
 	leave_their_cpus(state);
 	state->rttime_us = read_rttime_us((pid_t)options.pid);
-	explain_tasks();
+	explain_tasks(state);
 	return 0;
+}
+
+static bool has_event(void *user, const char *name)
+{
+	return sched_events_has(user, name);
+}
+
+static void read_events(void *user)
+{
+	sched_events_read(user);
+}
+
+/* An event that both watching and explaining need is recorded once, if the rings can have all of them. */
+static void share_rings(struct state *state)
+{
+	struct sched_events *events = &state->events;
+	pid_t first, last;
+
+	if (!explain_can_share() || !sched_events_can_have_all(events) ||
+	    !threads_range((pid_t)options.pid, &first, &last) ||
+	    !sched_events_have_all(events, (size_t)explain_options.buffer_kb * 1024, first, last))
+		return;
+	explain_share(&(struct explain_rings){.name = options.instance,
+					      .instance = events->reader.instance,
+					      .stores = events->reader.stores,
+					      .count = events->reader.ring_count,
+					      .has = has_event,
+					      .read = read_events,
+					      .user = events});
 }
 
 static int begin_events(struct harness *h)
@@ -413,6 +444,8 @@ static int begin_events(struct harness *h)
 		state->tids[i] = state->followers[i]->thread.tid;
 	failed = sched_events_open(&state->events, options.instance, table_of((pid_t)options.pid),
 				   &options.points, state->tids, state->count);
+	if (!failed)
+		share_rings(state);
 	return failed;
 }
 
@@ -544,7 +577,7 @@ static void find_later(struct harness *h, int64_t now_ns)
 	struct state *state = h->state;
 	int found, unused;
 
-	explain_tasks();
+	explain_tasks(state);
 	found = threads_find((pid_t)options.pid, options.threads, threads, &unused);
 	for (int i = 0; i < found; i++) {
 		struct follower *f;

@@ -32,4 +32,4 @@ def test_who_spares_cpu_time_reads_rarely_and_keeps_less() -> None:
     usual = engine_arguments({}, 812, "rings", "explain-rings")
     sparing = engine_arguments({}, 812, "rings", "explain-rings", spares=True)
     assert "--drain-ns=500000000" in sparing
-    assert "--explain-every-ns=2000000000" in usual and "--explain-every-ns=4000000000" in sparing
+    assert "--explain-every-ns=10000000000" in usual and "--explain-every-ns=20000000000" in sparing
