@@ -31,6 +31,7 @@ from rtgauge.escape import one_line
 from rtgauge.record.own_folder import OwnFolder
 from rtgauge.record.strict_model import Model
 from rtgauge.units import NS_PER_S, plural
+from rtgauge.verdict.requirement import parse_requirement
 from rtgauge_ext.recorder.append_log import AppendLog, entries, framed
 from rtgauge_ext.recorder.entries import (
     PeriodSummary,
@@ -38,11 +39,12 @@ from rtgauge_ext.recorder.entries import (
     SessionEnd,
     Time,
     folded,
+    folded_sessions,
     packed,
     unpacked,
 )
 from rtgauge_ext.recorder.keeping import Keeping, Kept
-from rtgauge_ext.recorder.sessions import folded_sessions
+from rtgauge_ext.recorder.triggers import bounds
 
 SETTINGS, FROZEN, HOURS, MINUTES, MOMENTS, SOURCES, LOCK = (
     "recorder.json",
@@ -81,6 +83,11 @@ class Settings(Model):
     keep_bytes: int
     command: list[str]
     parameters: dict[str, str | int] = Field(description="the options of `watch`, as a plan has them")
+
+    @property
+    def bounds(self) -> dict[str, int]:
+        """The bounds of the requirement: metric -> ns; empty without one. Raises InputError."""
+        return {} if self.require is None else bounds(parse_requirement(self.require))
 
 
 class MomentHead(Model):

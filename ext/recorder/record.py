@@ -34,9 +34,8 @@ from rtgauge.record.windows import Windows
 from rtgauge.record.writer import RecordWriter
 from rtgauge.target.address import LOCAL
 from rtgauge.units import NS_PER_S, plural
-from rtgauge_ext.recorder.entries import PeriodSummary, SeriesMark, SessionEnd, folded
+from rtgauge_ext.recorder.entries import PeriodSummary, SeriesMark, SessionEnd, folded, folded_sessions
 from rtgauge_ext.recorder.folder import TRIGGERED, EntrySource, MomentHead, RecorderFolder
-from rtgauge_ext.recorder.sessions import folded_sessions
 
 MOST_OUTLIERS = 20
 MOST_TRIGGER_TEXT = 1000

@@ -43,8 +43,7 @@ from rtgauge_ext.recorder.folder import TRIGGERED, EntrySource, MomentHead, Reco
 from rtgauge_ext.recorder.keeping import UNNAMED
 from rtgauge_ext.recorder.late_counts import LateCounts, late_series
 from rtgauge_ext.recorder.naming import Namer
-from rtgauge_ext.recorder.requests import Requests
-from rtgauge_ext.recorder.triggers import LATE, OnTrigger, Trigger, late
+from rtgauge_ext.recorder.triggers import LATE, OnTrigger, Requests, Trigger, late
 
 MINUTE_NS = 60 * NS_PER_S
 WINDOW, MEASURED = b'{"type":"window",', b'"phase":"measure"'

@@ -20,9 +20,8 @@ from rtgauge.report.broken_rules_table import broken_rules_table
 from rtgauge.report.table import Column, Table, numbers, texts
 from rtgauge.report.text import us
 from rtgauge.units import NS_PER_S, format_count, format_share, format_span, format_time, plural
-from rtgauge_ext.recorder.entries import folded
+from rtgauge_ext.recorder.entries import folded, joined_results
 from rtgauge_ext.recorder.keeping import UNNAMED
-from rtgauge_ext.recorder.sessions import joined_results
 from rtgauge_ext.recorder.user_stack import stacks_table
 
 if TYPE_CHECKING:
@@ -135,12 +134,9 @@ def late_activations(folder: RecorderFolder) -> list[LateActivations]:
     """Return each thread and quantity that the requirement bounds, with all its activations, also those that
     have no moment. A requirement on other quantities, such as jitter, has none.
     """
-    from rtgauge.verdict.requirement import parse_requirement
     from rtgauge.verdict.violations import count_violations
-    from rtgauge_ext.recorder.triggers import bounds
 
-    require = folder.settings.require
-    limits = {} if require is None else bounds(parse_requirement(require))
+    limits = folder.settings.bounds
     groups: dict[tuple[str, str], list[Window]] = defaultdict(list)
     for stretch in (*folder.stretches, *folder.minutes):
         for figures in stretch.figures:

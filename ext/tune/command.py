@@ -259,11 +259,11 @@ def apply_kept(
       rtgauge tune apply latest
       rtgauge tune apply keep
     """
-    from rtgauge_ext.tune.drift import own_isolated, own_values
+    from rtgauge_ext.tune.drift import own_settings
     from rtgauge_ext.tune.installing import install
     from rtgauge_ext.tune.keep_files import SLICE_FILE
 
-    values, isolated, waits_s = own_values(kept), own_isolated(kept), wait_s(wait)
+    (values, isolated), waits_s = own_settings(kept), wait_s(wait)
     _check_root()
     installed = install(values, waits_s, _notify, isolated)
     for line in installed.refused:
@@ -468,7 +468,7 @@ def _boot_guest(guests: GuestKind, target: str) -> None:
 def _print_offer(offer: Offer, *, details: bool) -> None:
     from rtgauge.cli.console import Console
     from rtgauge.report.terminal_table import print_tables
-    from rtgauge_ext.tune.offer_tables import offer_tables
+    from rtgauge_ext.tune.page import offer_tables
 
     print_tables(offer_tables(offer, details=details), Console())
 

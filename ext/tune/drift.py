@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 import typer
 
@@ -20,23 +21,25 @@ from rtgauge_ext.tune.keep_files import Value, keep_files
 from rtgauge_ext.tune.result import TuneResult
 
 
-def kept_values(named: Path) -> list[Value]:
-    """Return the values that a tuning kept, from the folder that `--files` wrote or from its record. Anybody
-    may have made it. Raises InputError, RecordError.
+class KeptSettings(NamedTuple):
+    """What a tuning kept: values of kernel files, and the CPUs that it isolated, empty for none."""
+
+    values: list[Value]
+    isolated: str
+
+
+def kept_settings(named: Path) -> KeptSettings:
+    """Return the settings that a tuning kept, from the folder that `--files` wrote or from its record, which
+    anybody may have made. Raises InputError, RecordError.
     """
-    return _values(opened_folder(find_record(named)), named)
+    return _settings(opened_folder(find_record(named)), named)
 
 
-def own_values(named: Path) -> list[Value]:
-    """Return the values as `kept_values` does, from a folder that no other user can change. Raises
+def own_settings(named: Path) -> KeptSettings:
+    """Return the settings as `kept_settings` does, from a folder that no other user can change. Raises
     InputError, RecordError.
     """
-    return _values(_own_folder(named), named)
-
-
-def own_isolated(named: Path) -> str:
-    """Return the CPUs that a tuning isolated, empty if it isolated none, as `own_values` does."""
-    return isolated_of(_files(_own_folder(named), named))
+    return _settings(_own_folder(named), named)
 
 
 def _own_folder(named: Path) -> RecordFolder:
@@ -63,17 +66,17 @@ def _files(folder: RecordFolder, named: Path) -> Mapping[str, str]:
     return keep_files(result, record)
 
 
-def _values(folder: RecordFolder, named: Path) -> list[Value]:
+def _settings(folder: RecordFolder, named: Path) -> KeptSettings:
     files = _files(folder, named)
-    values = values_of(files)
-    if not values and not isolated_of(files):
-        if not folder.has(RUN):
-            raise InputError(f"the files in {named} set nothing; write them again with: rtgauge tune --files")
-        raise InputError(
-            f"the settings that {named} kept cannot be applied at each boot; see them with: rtgauge resume "
-            f"{named}"
-        )
-    return values
+    settings = KeptSettings(values_of(files), isolated_of(files))
+    if any(settings):
+        return settings
+    if not folder.has(RUN):
+        raise InputError(f"the files in {named} set nothing; write them again with: rtgauge tune --files")
+    raise InputError(
+        f"the settings that {named} kept cannot be applied at each boot; see them with: rtgauge resume "
+        f"{named}"
+    )
 
 
 def drifted(named: Path, target: str) -> dict[Value, str | None]:
@@ -81,7 +84,7 @@ def drifted(named: Path, target: str) -> dict[Value, str | None]:
 
     Raises InputError, RecordError, MeasureError.
     """
-    values = kept_values(named)
+    values = kept_settings(named).values
     with reader(target) as (_, read):
         files = read([each.path for each in values])
     changed: dict[Value, str | None] = {}

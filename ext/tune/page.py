@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
-"""Presents the result of a tuning as tables for the terminal, and as a page."""
+"""Presents a tuning: what can be tried as tables, and its result as tables and as a page."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rtgauge.report.compare.comparison_page import AnswerBox, ComparisonChapter, Tone, html
@@ -14,8 +15,8 @@ from rtgauge.report.record_view import RequiredBound
 from rtgauge.report.table import Cell, Column, Table, numbers, texts
 from rtgauge.report.text import NONE
 from rtgauge.verdict.decision import judged_series
+from rtgauge_ext.tune.candidates import NEVER, Offer
 from rtgauge_ext.tune.gain import format_gain, format_gains
-from rtgauge_ext.tune.offer_tables import stopped
 from rtgauge_ext.tune.result import TuneOutcome, steps_with
 from rtgauge_ext.tune.search import PairOutcome
 from rtgauge_ext.tune.study import play
@@ -30,6 +31,56 @@ TONES: dict[TuneOutcome, Tone] = {
     TuneOutcome.BETTER: "holds",
 }
 """The colours of the answers that are good. The others are not verdicts on the machine."""
+
+
+def offer_tables(offer: Offer, *, details: bool) -> list[Table]:
+    """Return two tables: the settings that would be tried, with their costs, and the settings that would not,
+    with the reasons. `details` adds the reason, the source, the advice against, and the settings that need
+    another kernel.
+    """
+    rows = [
+        [
+            each.id,
+            each.found,
+            f"{each.rule.title}. {each.rule.why}" if details else each.rule.title,
+            each.trial.cost,
+            *([f"{each.rule.source}{_against(each.trial.against)}"] if details else []),
+        ]
+        for each in offer.candidates
+    ]
+    columns = [
+        Column("setting"),
+        Column("found"),
+        Column("wanted", "prose"),
+        Column("costs", "prose", drop_rank=1),
+        *([Column("source", "prose")] if details else []),
+    ]
+    count = len(rows)
+    tried = Table(f"{count} settings to try" if count != 1 else "1 setting to try", columns, rows)
+    others = Table(
+        "Not tried",
+        [Column("setting"), Column("why", "prose")],
+        [
+            [each.rule.id, each.why]
+            for each in offer.not_tried
+            if details or each.rule.trial is not None or each.rule.boot is not None
+        ],
+        [
+            *([stopped(offer.daemons)] if offer.daemons else []),
+            "With --boot each-deployment, rtgauge tries settings that need a boot on a guest of the lab.",
+            f"Never touched: {', '.join(NEVER)}.",
+        ],
+    )
+    return [tried, others]
+
+
+def stopped(daemons: Sequence[str]) -> str:
+    """Return what happens to the daemons that would set a value back."""
+    return f"These daemons undo settings, so trials of such settings stop them: {', '.join(daemons)}."
+
+
+def _against(advice: str | None) -> str:
+    return "" if advice is None else f". Against it: {advice}"
 
 
 def tables(result: TuneResult) -> list[Table]:

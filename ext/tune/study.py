@@ -7,15 +7,17 @@ Each run has a number, which is the `repeat` of its steps, in the order of the s
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from fractions import Fraction
 
 from rtgauge.errors import InputError
 from rtgauge.explain.analysis.ranking import RankedCulprit
 from rtgauge.record.marks import Severity
-from rtgauge.record.model import Distribution, Step, StepKey
+from rtgauge.record.model import Distribution, SettingMade, Step, StepKey
 from rtgauge.record.quantiles import QUANTILES, times_longer
 from rtgauge.record.reader import Record
 from rtgauge.system.deployment.definition import AS_IS, parse_deployment
@@ -23,10 +25,11 @@ from rtgauge.units import NS_PER_S, format_duration, format_span
 from rtgauge.verdict.decision import judged_series
 from rtgauge.verdict.requirement import Requirement
 from rtgauge_ext.audit.rules import tried_rules
-from rtgauge_ext.tune.refused import refused_in
-from rtgauge_ext.tune.search import TuningSearch, Visit, VisitResult
+from rtgauge_ext.tune.search import TuningSearch, Visit, VisitResult, rule_id
 from rtgauge_ext.tune.suspects import culprits_of, suspects
 from rtgauge_ext.tune.tuning_options import KEY, TuningOptions, options_of, plain
+
+THREAD = "thread:"
 
 
 @dataclass(frozen=True)
@@ -169,6 +172,43 @@ def visit_result(steps: Sequence[Step], visit: Visit, requirement: Requirement) 
         return VisitResult(None)
     worst = max(value for value in values if value is not None)
     return VisitResult(float(max(worst, 1)), worst <= requirement.bound_ns)
+
+
+def refused_in(steps: Sequence[Step], settings: Sequence[str]) -> dict[str, str]:
+    """Return each of these settings of which the machine refused everything, with the first reason.
+
+    A setting of which some files or threads could be set counts as tried. `steps`: the steps of the run.
+    """
+    refused: dict[str, str] = {}
+    for name in settings:
+        for step in steps:
+            made = [] if step.deployment is None else _made_for(name, step.deployment.settings, settings)
+            errors = [each for each in made if each.error is not None]
+            if errors and len(errors) == len(made):
+                refused.setdefault(name, f"{errors[0].path}: {errors[0].error}")
+    return refused
+
+
+def _made_for(name: str, made: Sequence[SettingMade], settings: Sequence[str]) -> list[SettingMade]:
+    """Return the changes that were made for one of the settings in force."""
+    return [each for each in made if any(fnmatchcase(each.path, pattern) for pattern in _patterns(name))] + [
+        each
+        for each in made
+        if each.path.startswith(THREAD) and [other for other in settings if _sets_threads(other)] == [name]
+    ]
+
+
+def _patterns(name: str) -> list[str]:
+    """Return the patterns of the files that a setting changes."""
+    rule = tried_rules().get(rule_id(name))
+    if rule is None or rule.trial is None:
+        return []
+    return [re.sub(r"\{[^}]*\}", "*", setting.file) for setting in rule.trial.set if setting.file is not None]
+
+
+def _sets_threads(name: str) -> bool:
+    rule = tried_rules().get(rule_id(name))
+    return rule is not None and rule.trial is not None and any(each.file is None for each in rule.trial.set)
 
 
 def value_ns(step: Step, requirement: Requirement) -> int | None:

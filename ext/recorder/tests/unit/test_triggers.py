@@ -26,9 +26,8 @@ from rtgauge_ext.recorder.folder import RecorderFolder
 from rtgauge_ext.recorder.program import Program
 from rtgauge_ext.recorder.record import make_record
 from rtgauge_ext.recorder.report import triggers_table
-from rtgauge_ext.recorder.requests import LONGEST_NS, MOST_TOGETHER, TOGETHER_NS, Requests
 from rtgauge_ext.recorder.thresholds import Threshold
-from rtgauge_ext.recorder.triggers import Trigger
+from rtgauge_ext.recorder.triggers import LONGEST_NS, MOST_TOGETHER, TOGETHER_NS, Requests, Trigger
 
 if TYPE_CHECKING:
     from pathlib import Path

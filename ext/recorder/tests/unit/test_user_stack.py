@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from rtgauge.record.model import Result
 from rtgauge_ext.recorder import user_stack
-from rtgauge_ext.recorder.sessions import MOST_PLACES, joined_results
+from rtgauge_ext.recorder.entries import MOST_PLACES, joined_results
 from rtgauge_ext.recorder.user_stack import (
     BP,
     SP,

@@ -16,7 +16,7 @@ from rtgauge.errors import InputError, MeasureError
 from rtgauge.target.file_batch import Files
 from rtgauge.target.open_target import TargetOpener
 from rtgauge_ext.tune import installing
-from rtgauge_ext.tune.drift import kept_values, own_values
+from rtgauge_ext.tune.drift import kept_settings, own_settings
 from rtgauge_ext.tune.installing import install, isolated_of, same, uninstall, values_of
 from rtgauge_ext.tune.keep_files import SLICE_FILE, SYSCTL_FILE, UNIT_FILE, Value, files_with
 from rtgauge_ext.tune.writable import is_writable
@@ -40,15 +40,15 @@ def test_what_is_written_into_files_is_read_from_them() -> None:
 def test_a_folder_of_files_is_read(tmp_path: Path) -> None:
     for name, text in files_with(KEPT).items():
         (tmp_path / name).write_text(text)
-    assert kept_values(tmp_path) == KEPT
-    assert own_values(tmp_path) == KEPT
+    assert kept_settings(tmp_path).values == KEPT
+    assert own_settings(tmp_path).values == KEPT
     (tmp_path / "empty").mkdir()
     with pytest.raises(InputError, match="has neither"):
-        kept_values(tmp_path / "empty")
+        kept_settings(tmp_path / "empty")
     for name in (SYSCTL_FILE, UNIT_FILE):
         (tmp_path / name).write_bytes(b"\xff\xfe kernel.timer_migration = 0\n")
     with pytest.raises(InputError, match="set nothing"):
-        kept_values(tmp_path)
+        kept_settings(tmp_path)
 
 
 HOSTILE = [
@@ -75,7 +75,7 @@ HOSTILE = [
 def test_files_that_set_anything_else_are_refused(path: str, tmp_path: Path) -> None:
     unit = f"ExecStart=/bin/sh -c 'echo 1 > {path}'\nExecStop=/bin/sh -c 'echo 0 > {path}'\n"
     (tmp_path / UNIT_FILE).write_text(unit)
-    for read in (kept_values, own_values):
+    for read in (kept_settings, own_settings):
         with pytest.raises(InputError, match=re.escape(f"{path} = 1")):
             read(tmp_path)
     name = path.removeprefix("/proc/sys/").replace("/", ".")
@@ -341,23 +341,23 @@ def test_a_folder_that_another_user_can_change_is_not_applied(tmp_path: Path) ->
     folder.mkdir()
     for name, text in files_with(KEPT).items():
         (folder / name).write_text(text)
-    assert own_values(folder) == KEPT
+    assert own_settings(folder).values == KEPT
     (folder / UNIT_FILE).chmod(0o666)
     with pytest.raises(InputError, match="others can write"):
-        own_values(folder)
+        own_settings(folder)
     (folder / UNIT_FILE).chmod(0o644)
     os.chown(folder / SYSCTL_FILE, 65534, 65534)
     with pytest.raises(InputError, match="belongs to another user"):
-        own_values(folder)
+        own_settings(folder)
     os.chown(folder / SYSCTL_FILE, 0, 0)
     os.chown(folder, 65534, 65534)
     with pytest.raises(InputError, match="belongs to another user"):
-        own_values(folder)
-    assert kept_values(folder) == KEPT, "reading such settings is harmless"
+        own_settings(folder)
+    assert kept_settings(folder).values == KEPT, "reading such settings is harmless"
 
 
 def test_a_pipe_in_the_folder_is_refused_at_once(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / UNIT_FILE)
-    for read in (kept_values, own_values):
+    for read in (kept_settings, own_settings):
         with pytest.raises(InputError, match="not a regular file"):
             read(tmp_path)

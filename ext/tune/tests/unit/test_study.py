@@ -34,7 +34,6 @@ from rtgauge_ext.audit.rules import tried_rules
 from rtgauge_ext.tune.answer import TuneAnswer
 from rtgauge_ext.tune.candidates import Candidate
 from rtgauge_ext.tune.page import basis, figures, page, tables
-from rtgauge_ext.tune.refused import refused_in
 from rtgauge_ext.tune.result import TuneOutcome, TuneResult
 from rtgauge_ext.tune.search import PairOutcome, Visit
 from rtgauge_ext.tune.study import (
@@ -42,6 +41,7 @@ from rtgauge_ext.tune.study import (
     deployment,
     next_runs,
     play,
+    refused_in,
     value_ns,
     visit_result,
     with_more_budget,
