@@ -59,7 +59,7 @@ def _print_choice(compared: ComparedDeployments, display: Display, *, as_json: b
         if compared.comparison is not None and not as_json:
             console = Console()
             print_head(compared.comparison, "", console, values=compared.comparison.values)
-            print_tables(grids(compared.comparison, console.width), console)
+            print_tables(grids(compared.comparison), console)
         typer.echo(f"chosen   {compared.choice.deployment}: {compared.choice.reason}", err=as_json)
 
 

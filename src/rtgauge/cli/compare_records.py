@@ -272,7 +272,7 @@ def _print(compared: Sequence[Compared], *, details: bool, after: bool) -> None:
         style = STYLES.get(result.outcome, "yellow")
         print_head(result, style, console, values=result.values, doubt=doubtful_sides(result))
         console.print()
-        tables = comparison_grids(result, part.sides, console.width)
+        tables = comparison_grids(result, part.sides)
         shown = [
             first_settings(table) if table.title == SETTINGS else table
             for table in tables

@@ -18,7 +18,6 @@ from rtgauge.record.model import Verdict
 from rtgauge.record.reader import Record
 from rtgauge.report.compare.comparison_figures import comparison_figures, lines_of_all
 from rtgauge.report.compare.comparison_tables import (
-    PAGE_WIDTH,
     SETTINGS,
     doubtful_sides,
     emulated_note,
@@ -83,11 +82,9 @@ def misses_grid(sides: Sequence[Side], task: str) -> Table:
     return Table("Deadlines", columns, rows)
 
 
-def comparison_grids(result: Comparison, sides: Sequence[Side], width: int = PAGE_WIDTH) -> list[Table]:
-    """Return all tables of one comparison. If it compares a task, they include the task's deadline misses.
-    `width`: as in `grids`.
-    """
-    tables = grids(result, width)
+def comparison_grids(result: Comparison, sides: Sequence[Side]) -> list[Table]:
+    """Return all tables of one comparison. If it compares a task, they include the task's deadline misses."""
+    tables = grids(result)
     if result.task is not None:
         folded = next(i for i, grid in enumerate(tables) if grid.folded)
         tables.insert(folded, misses_grid(sides, result.task))

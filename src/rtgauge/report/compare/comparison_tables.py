@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from rtgauge.analysis.comparison_conclusion import finding, word
 from rtgauge.analysis.comparison_document import (
@@ -98,18 +98,13 @@ def figures_grid(result: Comparison) -> Table:
 
 FIGURES = ("average", "maximum", "minimum", "std")
 """The papers' names for the columns of `_figures`."""
-MACHINES = "Machines and kernels"
 SETTINGS = "Settings that differ"
 MOST_SETTINGS = 24
 """The most lines of settings in a terminal."""
 SETTINGS_NAMED = 8
 """The most settings that a line names. The rest is counted."""
-IN_US = "Figures are in us and, except for the minimum, include missed activations."
 DIFFERENCES = "Differences are in us: side minus baseline"
-PAGE_WIDTH = 110
-"""The width of a table, in characters, that fits on a usual page."""
-PARAMETERS = "parameters"
-MACHINE, CONDITION = ("host", "kernel"), ("load", "deployment", "tool", "space", PARAMETERS)
+MACHINE, CONDITION = ("host", "kernel"), ("load", "deployment", "tool", "space", "parameters")
 """The traits that describe a side's machine, and the traits that describe how it was measured."""
 
 
@@ -135,96 +130,6 @@ def _machine_names(result: Comparison) -> list[str]:
         host, kernel = (side.traits[name] for name in MACHINE)
         names.append(host if len(kernels[host]) == 1 else f"{host}, {kernel}")
     return names
-
-
-@dataclass(frozen=True)
-class _Machines:
-    """The figures of each condition on each machine. They include missed activations."""
-
-    kernels: dict[str, str]
-    processors: dict[str, str]
-    """The processor of each machine, like `kernels`; empty if no machine is emulated."""
-    conditions: list[str]
-    """The load and other traits that differ; one empty entry if nothing differs."""
-    cells: dict[tuple[str, str], Distribution]
-
-    def figures(self, condition: str, machine: str) -> list[str]:
-        """Average, maximum, minimum and standard deviation."""
-        cell = self.cells.get((condition, machine))
-        return [NONE] * len(FIGURES) if cell is None else _figures(cell)
-
-
-def _machines(result: Comparison) -> _Machines | None:
-    """Return the machines with their figures; None if all sides are one machine with one kernel, or if a
-    machine measured a condition twice.
-    """
-    names = _machine_names(result)
-    kernels = {name: side.traits["kernel"] for name, side in zip(names, result.sides, strict=True)}
-    if len(kernels) < 2:
-        return None
-    different = [name for name in CONDITION if len({side.traits.get(name, "") for side in result.sides}) > 1]
-    without = [name for name in different if name != PARAMETERS]
-    sides = [tuple(side.traits.get(name, "") for name in without) for side in result.sides]
-    if len(set(zip(names, sides, strict=True))) == len(names):
-        different = without  # such as each system's signal path, which the table of settings shows
-    cells: dict[tuple[str, str], Distribution] = {}
-    for name, side in zip(names, result.sides, strict=True):
-        condition = ", ".join(side.traits.get(trait, "") for trait in different)
-        if (condition, name) in cells:
-            return None
-        # Missed activations have no meaningful minimum on a machine.
-        cells[condition, name] = side.filled.model_copy(update={"min_ns": side.measured.min_ns})
-    processors = {
-        name: side.traits.get("processor", NONE) for name, side in zip(names, result.sides, strict=True)
-    }
-    if EMULATED not in processors.values():
-        processors = {}
-    return _Machines(kernels, processors, list(dict.fromkeys(condition for condition, _ in cells)), cells)
-
-
-def _side_by_side(machines: _Machines) -> Table:
-    """Return the table in the form of Jo & Choi (2022, tables 2 and 3): a column per machine."""
-    rows = [["kernel", *machines.kernels.values()]]
-    if machines.processors:
-        rows.append(["processor", *machines.processors.values()])
-    for condition in machines.conditions:
-        figures = [machines.figures(condition, name) for name in machines.kernels]
-        rows += [
-            [f"{condition}: {what}" if condition else what, *(column[i] for column in figures)]
-            for i, what in enumerate(FIGURES)
-        ]
-    return Table(MACHINES, [*texts(""), *numbers(*machines.kernels)], rows, [IN_US])
-
-
-def _stacked(machines: _Machines, about: dict[str, dict[str, str]]) -> Table:
-    """Return a row per machine and condition. `about`: column -> machine -> text."""
-    about_each = {name: [column[name] for column in about.values()] for name in machines.kernels}
-    rows = [
-        [f"{condition}: {name}" if condition else name, *machines.figures(condition, name), *about_each[name]]
-        for condition in machines.conditions
-        for name in machines.kernels
-        if (condition, name) in machines.cells
-    ]
-    return Table(MACHINES, [*texts(""), *numbers(*FIGURES), *texts(*about)], rows, [IN_US])
-
-
-def machines_grids(result: Comparison, width: int) -> list[Table]:
-    """Return tables of machine x kernel x load, with missed activations included, at most `width` characters
-    wide if possible. Return none if all sides are one machine with one kernel, or if two sides have the same
-    place in the table.
-    """
-    machines = _machines(result)
-    if machines is None:
-        return []
-    about = {"kernel": machines.kernels}
-    if machines.processors:
-        about["processor"] = machines.processors
-    for grid in (_side_by_side(machines), _stacked(machines, about)):
-        if grid.natural_width <= width:
-            return [grid]
-    which = [[name, *(column[name] for column in about.values())] for name in machines.kernels]
-    figures = _stacked(machines, {})
-    return [Table(MACHINES, texts("", *about), which), replace(figures, title="Machine by machine")]
 
 
 def settings_grid(result: Comparison) -> Table:
@@ -386,14 +291,11 @@ def quantile_grid(result: Comparison) -> Table:
     return Table("Differences of quantiles", columns, rows, notes)
 
 
-def grids(result: Comparison, width: int = PAGE_WIDTH) -> list[Table]:
-    """Return a comparison's tables in order, the folded ones last.
-
-    `width`: characters per line, for a table that has several forms.
-    """
+def grids(result: Comparison) -> list[Table]:
+    """Return a comparison's tables in order, the folded ones last."""
     note = emulated_note(result)
     tables = [quantile_grid(result)] if result.quantiles else []
-    tables += [*machines_grids(result, width), figures_grid(result)]
+    tables.append(figures_grid(result))
     if note is not None:
         tables[0].notes.append(note)
     added = [table for part in parts_of(result) for table in part.tables(result)]
