@@ -3,8 +3,13 @@
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
 import sys
+import textwrap
+from functools import cache
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, cast
 
@@ -31,6 +36,50 @@ DOCUMENTS: dict[str, tuple[str, list[type[BaseModel]]]] = {
 }
 """File name -> title, and the models of which the document is one."""
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+
+def described(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema with the docstrings below the models' fields as descriptions. pydantic could read them, too
+    (use_attribute_docstrings), but would parse the sources in every command.
+    """
+    for name, definition in {schema.get("title", ""): schema, **schema.get("$defs", {})}.items():
+        texts = _attribute_docstrings().get(name, {})
+        for field, content in definition.get("properties", {}).items():
+            if field in texts and "description" not in content:
+                definition["properties"][field] = dict(
+                    sorted({**content, "description": texts[field]}.items())
+                )
+    return schema
+
+
+@cache
+def _attribute_docstrings() -> dict[str, dict[str, str]]:
+    """Name of a model -> its fields -> the docstring below each, also of inherited fields."""
+    models: dict[str, dict[str, str]] = {}
+    rest = list(BaseModel.__subclasses__())
+    while rest:
+        model = rest.pop()
+        rest += model.__subclasses__()
+        texts: dict[str, str] = {}
+        for base in reversed(model.__mro__):
+            if base.__module__.startswith("rtgauge") and base.__name__.isidentifier():
+                texts |= _docstrings_in(base)
+        models[model.__name__] = texts
+    return models
+
+
+@cache
+def _docstrings_in(model: type) -> dict[str, str]:
+    (definition,) = ast.parse(textwrap.dedent(inspect.getsource(model))).body
+    body = cast("ast.ClassDef", definition).body
+    return {
+        field.target.id: " ".join(str(text.value.value).split())
+        for field, text in pairwise(body)
+        if isinstance(field, ast.AnnAssign)
+        and isinstance(field.target, ast.Name)
+        and isinstance(text, ast.Expr)
+        and isinstance(text.value, ast.Constant)
+    }
 
 
 def stream_schema() -> dict[str, Any]:
@@ -73,7 +122,10 @@ def schemas() -> dict[str, str]:
     for name in registered("documents"):
         title, models = cast("Document", load("documents", name, Document))
         made[name] = document_schema(title, list(models))
-    return {name: json.dumps(schema, indent=1, ensure_ascii=False) + "\n" for name, schema in made.items()}
+    return {
+        name: json.dumps(described(schema), indent=1, ensure_ascii=False) + "\n"
+        for name, schema in made.items()
+    }
 
 
 def main() -> None:

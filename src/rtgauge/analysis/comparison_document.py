@@ -31,18 +31,16 @@ class SideFigures(Model):
     """The figures of one side, as measured and with missed activations filled in."""
 
     label: str
-    record: str = Field(description="folder of the first record on this side")
-    records: list[str] = Field(
-        default_factory=list[str],
-        description="folders of the records on this side; records with the same label form one side",
-    )
-    runs: int = Field(
-        default=1,
-        description="number of records on this side; if there is only one record, the number of its repeats",
-    )
+    record: str
+    """Folder of the first record on this side."""
+    records: list[str] = Field(default_factory=list[str])
+    """Folders of the records on this side; records with the same label form one side."""
+    runs: int = 1
+    """Number of records on this side; if there is only one record, the number of its repeats."""
     steps: list[str]
     traits: dict[str, str]
-    baseline: str | None = Field(description="the label of the baseline; None if this side is a baseline")
+    baseline: str | None
+    """The label of the baseline; None if this side is a baseline."""
     missed: int
     worst_mark: Severity | None
     measured: Distribution
@@ -60,37 +58,28 @@ class QuantileDifference(Model):
     side: str
     baseline: str
     quantile: str
-    side_runs_ns: list[int] = Field(
-        default_factory=list[int], description="value of the quantile in each run on this side"
-    )
+    side_runs_ns: list[int] = Field(default_factory=list[int])
+    """Value of the quantile in each run on this side."""
     baseline_runs_ns: list[int] = Field(default_factory=list[int])
-    paired: bool = Field(
-        default=False, description="whether the sides were measured in turn, so that their runs form pairs"
-    )
+    paired: bool = False
+    """Whether the sides were measured in turn, so that their runs form pairs."""
     side_ns: int
-    side_is_at_least: bool = Field(
-        default=False,
-        description="whether side_ns is only a lower bound, because some samples were too large for "
-        "the histogram",
-    )
+    side_is_at_least: bool = False
+    """Whether side_ns is only a lower bound, because some samples were too large for the histogram."""
     baseline_ns: int
     baseline_is_at_least: bool = False
-    difference_ns: int | None = Field(
-        description="side_ns minus baseline_ns; None if one of them is only a lower bound"
-    )
-    bin_ns: int = Field(
-        default=0,
-        description="the two quantiles lie in histogram bins; this is the larger bin width. The difference "
-        "cannot be more precise",
-    )
-    no_interval: str | None = Field(
-        default=None, description="why no interval could be calculated; None if there is one"
-    )
-    low_ns: int | None = Field(
-        default=None,
-        description="lower end of the interval, after widening it by the bin widths; None if there is no "
-        "interval or it has no lower end",
-    )
+    difference_ns: int | None
+    """side_ns minus baseline_ns; None if one of them is only a lower bound."""
+    bin_ns: int = 0
+    """The two quantiles lie in histogram bins; this is the larger bin width. The difference cannot be more
+    precise.
+    """
+    no_interval: str | None = None
+    """Why no interval could be calculated; None if there is one."""
+    low_ns: int | None = None
+    """Lower end of the interval, after widening it by the bin widths; None if there is no interval or it has
+    no lower end.
+    """
     high_ns: int | None = None
     p_different: float | None = None
     p_not_within: float | None = None
@@ -107,51 +96,41 @@ class Comparison(Model):
     """The document that `rtgauge compare --json` prints."""
 
     schema_version: int = SCHEMA_VERSION
-    quantity: str = Field(
-        default="latency",
-        description="quantity that is compared, such as latency, switch or (for a task set) response",
-    )
-    task: str | None = Field(default=None, description="task that is compared, if the records have task sets")
-    title: str = Field(
-        default="",
-        description="what distinguishes this document from others in a list: its task, or its quantity and "
-        "who observed it",
-    )
+    quantity: str = "latency"
+    """Quantity that is compared, such as latency, switch or (for a task set) response."""
+    task: str | None = None
+    """Task that is compared, if the records have task sets."""
+    title: str = ""
+    """What distinguishes this document from others in a list: its task, or its quantity and who observed it.
+    """
     alpha: float
     within_ns: int
-    outcome: ComparisonFinding | None = Field(
-        default=None,
-        description="the conclusion in a word; `cannot tell` if the runs show no difference, or if each "
-        "side has a single run",
-    )
-    conclusion: str = Field(default="", description="the conclusion in one sentence")
-    values: str | None = Field(
-        default=None,
-        description="values of both sides at the quantile where they differ most, in words; None if the "
-        "sides do not clearly differ",
-    )
-    next: str | None = Field(default=None, description="what the user can do to find out more")
-    worse: list[str] = Field(
-        default_factory=list[str],
-        description=("sides that are worse than their baseline at any quantile, as repeated runs show"),
-    )
-    undetermined: list[str] = Field(
-        default_factory=list[str],
-        description=("sides that may be worse: they have only one run, or every quantile lacks an interval"),
-    )
-    verdicts: dict[str, Verdict] = Field(
-        default_factory=dict[str, Verdict],
-        description="the verdict on each record, if a requirement was given",
-    )
+    outcome: ComparisonFinding | None = None
+    """The conclusion in a word; `cannot tell` if the runs show no difference, or if each side has a single
+    run.
+    """
+    conclusion: str = ""
+    """The conclusion in one sentence."""
+    values: str | None = None
+    """Values of both sides at the quantile where they differ most, in words; None if the sides do not clearly
+    differ.
+    """
+    next: str | None = None
+    """What the user can do to find out more."""
+    worse: list[str] = Field(default_factory=list[str])
+    """Sides that are worse than their baseline at any quantile, as repeated runs show."""
+    undetermined: list[str] = Field(default_factory=list[str])
+    """Sides that may be worse: they have only one run, or every quantile lacks an interval."""
+    verdicts: dict[str, Verdict] = Field(default_factory=dict[str, Verdict])
+    """The verdict on each record, if a requirement was given."""
     sides: list[SideFigures]
-    settings: dict[str, list[str]] = Field(
-        description="the settings that differ: name -> its value on each side, in the order of `sides`"
-    )
+    settings: dict[str, list[str]]
+    """The settings that differ: name -> its value on each side, in the order of `sides`."""
     quantiles: list[QuantileDifference]
     extensions: dict[str, SerializeAsAny[BaseModel]] = Field(
-        default_factory=dict[str, SerializeAsAny[BaseModel]],
-        description="what each extension adds, by its name",
+        default_factory=dict[str, SerializeAsAny[BaseModel]]
     )
+    """What each extension adds, by its name."""
 
 
 class ComparisonList(RootModel[list[Comparison]]):

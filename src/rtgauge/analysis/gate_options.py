@@ -18,36 +18,26 @@ KEY = "gate"
 class GateOptions(Model):
     """The options of a gate: what it decides on, and its limits."""
 
-    series: str | None = Field(
-        default=None,
-        description="series by which the gate decides; None: the series whose load has the largest values "
-        "in the first pairs",
-    )
+    series: str | None = None
+    """Series by which the gate decides; None: the series whose load has the largest values in the first
+    pairs.
+    """
     quantile: str = Field(default="p99.9", pattern=rf"^({'|'.join(map(re.escape, NAMES))})$")
-    larger_than: float = Field(default=0.1, gt=0, description="the smallest change that matters; 0.1 is 10 %")
+    larger_than: float = Field(default=0.1, gt=0)
+    """The smallest change that matters; 0.1 is 10 %."""
     max_pairs: int
-    require: str | None = Field(
-        default=None,
-        description="a requirement with a bound; if set, the gate decides by how often a side exceeds this "
-        "bound",
-    )
-    extended_from: tuple[int, ...] = Field(
-        default=(), description="values of max_pairs before `rtgauge resume` raised it"
-    )
-    rare: float | None = Field(
-        default=None,
-        description=(
-            "share of boots; the gate passes only after enough pairs to find a state of the machine that "
-            "occurs in this share of boots"
-        ),
-    )
-    kernels: tuple[str | None, str | None] = Field(
-        default=(None, None), description="text that the kernel release must contain, for each side"
-    )
-    allowed_marks: list[str] = Field(
-        default_factory=list[str],
-        description="marks that make a run doubtful, but do not exclude it from this gate",
-    )
+    require: str | None = None
+    """A requirement with a bound; if set, the gate decides by how often a side exceeds this bound."""
+    extended_from: tuple[int, ...] = ()
+    """Values of max_pairs before `rtgauge resume` raised it."""
+    rare: float | None = None
+    """Share of boots; the gate passes only after enough pairs to find a state of the machine that occurs in
+    this share of boots.
+    """
+    kernels: tuple[str | None, str | None] = (None, None)
+    """Text that the kernel release must contain, for each side."""
+    allowed_marks: list[str] = Field(default_factory=list[str])
+    """Marks that make a run doubtful, but do not exclude it from this gate."""
 
 
 def options_of(run: Run) -> GateOptions | None:

@@ -129,6 +129,24 @@ def free_port(context: LoadContext) -> int:
     return secrets.choice([port for port in range(61000, 65536) if port not in used])
 
 
+def _part(argv: list[str], port: int, processes: int, *notes: str, **where: str) -> PartSpec:
+    """Return the only part of the load. `where`: what the traffic goes over."""
+    requested_rates = {
+        "clients": CLIENTS,
+        "block_bytes": BLOCK_BYTES,
+        "bits_per_second": CLIENTS * BITS_PER_SECOND_A_CLIENT,
+    }
+    return PartSpec(
+        "iperf3",
+        argv,
+        {**requested_rates, **where},
+        ready=("iperf3", processes),
+        settled=connected(port),
+        reached=traffic,
+        notes=notes,
+    )
+
+
 class Network(Load):
     """Runs iperf3 between two network namespaces, over the loopback if these are refused, or with a peer."""
 
@@ -141,81 +159,29 @@ class Network(Load):
 
         Raises InputError if the peer is not HOST:PORT.
         """
-        amount = [
-            "--parallel",
-            str(CLIENTS),
-            "--bitrate",
-            str(BITS_PER_SECOND_A_CLIENT),
-            "--length",
-            str(BLOCK_BYTES),
-        ]
-        amount += ["--interval", "0", "--json", "--time", str(min(context.bound_s, LONGEST_S))]
-        requested_rates: dict[str, Any] = {
-            "clients": CLIENTS,
-            "block_bytes": BLOCK_BYTES,
-            "bits_per_second": CLIENTS * BITS_PER_SECOND_A_CLIENT,
-        }
+        amount = ["--parallel", str(CLIENTS), "--bitrate", str(BITS_PER_SECOND_A_CLIENT)]
+        amount += ["--length", str(BLOCK_BYTES), "--interval", "0", "--json"]
+        amount += ["--time", str(min(context.bound_s, LONGEST_S))]
         if context.peer is not None:
             host, port = parse_peer(context.peer)
             # As in the paper, the target is the side that sends.
             argv = ["iperf3", "--client", host, "--port", str(port), *amount]
-            over_peer = requested_rates | {"over": "peer", "peer": f"{host}:{port}"}
-            return [
-                PartSpec(
-                    "iperf3", argv, over_peer, ready=("iperf3", 1), settled=connected(port), reached=traffic
-                )
-            ]
+            return [_part(argv, port, 1, over="peer", peer=f"{host}:{port}")]
         namespace = self._namespace(context)
-        port = DEFAULT_PORT if namespace is not None else free_port(context)
         if namespace is not None:
             command, tools = namespace
-            argv = [
-                *command,
-                "sh",
-                "-c",
-                VETH + CLIENT,
-                "sh",
-                *tools,
-                str(port),
-                "--client",
-                "198.18.0.1",
-                "--reverse",
-                *amount,
-            ]
-            over, note = (
-                "veth",
-                f"load network runs between two network namespaces joined by a veth pair; {COSTS_LITTLE}",
-            )
-        else:
-            argv = [
-                "sh",
-                "-c",
-                LOOPBACK + CLIENT,
-                "sh",
-                str(port),
-                "--client",
-                "127.0.0.1",
-                "--reverse",
-                *amount,
-            ]
-            over, note = (
-                "loopback",
-                (
-                    "load network runs over the loopback interface, because this machine cannot join two "
-                    f"network namespaces by a veth pair; {COSTS_LITTLE}"
-                ),
-            )
-        return [
-            PartSpec(
-                "iperf3",
-                argv,
-                requested_rates | {"over": over},
-                ready=("iperf3", 2),
-                settled=connected(port),
-                reached=traffic,
-                notes=(note,),
-            )
-        ]
+            shell = [*command, "sh", "-c", VETH + CLIENT, "sh", *tools, str(DEFAULT_PORT)]
+            argv = [*shell, "--client", "198.18.0.1", "--reverse", *amount]
+            note = f"load network runs between two network namespaces joined by a veth pair; {COSTS_LITTLE}"
+            return [_part(argv, DEFAULT_PORT, 2, note, over="veth")]
+        port = free_port(context)
+        shell = ["sh", "-c", LOOPBACK + CLIENT, "sh", str(port)]
+        argv = [*shell, "--client", "127.0.0.1", "--reverse", *amount]
+        note = (
+            "load network runs over the loopback interface, because this machine cannot join two network "
+            f"namespaces by a veth pair; {COSTS_LITTLE}"
+        )
+        return [_part(argv, port, 2, note, over="loopback")]
 
     @staticmethod
     def _namespace(context: LoadContext) -> tuple[list[str], list[str]] | None:

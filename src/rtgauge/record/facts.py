@@ -76,27 +76,21 @@ class FactPart(Model):
 class Identity(FactPart):
     """Values that identify the machine across boots, kernels and host names."""
 
-    source: str | None = Field(
-        default=None, description="where the serial number comes from: dmi, device-tree, soc or machine-id"
-    )
-    hash: str | None = Field(
-        default=None, description="hash of the serial number: the first 32 hexadecimal digits of its SHA-256"
-    )
+    source: str | None = None
+    """Where the serial number comes from: dmi, device-tree, soc or machine-id."""
+    hash: str | None = None
+    """Hash of the serial number: the first 32 hexadecimal digits of its SHA-256."""
 
 
 class Preemption(FactPart):
     """The kernel's preemption model."""
 
-    model: str | None = Field(
-        default=None,
-        description=(
-            "none, voluntary, full, lazy or PREEMPT_RT; two of them if rtgauge cannot tell which one is in "
-            "force"
-        ),
-    )
+    model: str | None = None
+    """none, voluntary, full, lazy or PREEMPT_RT; two of them if rtgauge cannot tell which one is in force."""
     sources: dict[str, str | dict[str, str | int]] = Field(
-        default_factory=dict[str, "str | dict[str, str | int]"], description="what each source reports"
+        default_factory=dict[str, "str | dict[str, str | int]"]
     )
+    """What each source reports."""
 
 
 class Gravity(FactPart):
@@ -128,23 +122,20 @@ class RealTimeCore(FactPart):
 
     name: str | None = None
     version: str | None = None
-    cpus: str | None = Field(default=None, description="the CPUs that the co-kernel may use")
-    affinity: str | None = Field(
-        default=None, description="CPUs on which the threads of the co-kernel run by default"
-    )
+    cpus: str | None = None
+    """The CPUs that the co-kernel may use."""
+    affinity: str | None = None
+    """CPUs on which the threads of the co-kernel run by default."""
     state: str | None = None
     pipeline: str | None = None
     gravity: Gravity = Field(default_factory=Gravity)
     timer: str | None = None
     clock: str | None = None
     clock_watchdog: str | None = None
-    allowed_group: str | None = Field(
-        default=None,
-        description="ID of the group whose members may use the co-kernel; null: only root may use it",
-    )
-    smi: str | None = Field(
-        default=None, description="state of Cobalt's workaround for system management interrupts"
-    )
+    allowed_group: str | None = None
+    """ID of the group whose members may use the co-kernel; null: only root may use it."""
+    smi: str | None = None
+    """State of Cobalt's workaround for system management interrupts."""
     isolated_cpus: str | None = None
     modules: list[str] | None = None
     scheduler: str | None = None
@@ -167,11 +158,10 @@ class Kernel(FactPart):
     xenomai: str | None = None
     hz: int | None = None
     rt_group_sched: bool | None = None
-    steal_excluded: bool | None = Field(
-        default=None,
-        description="whether the kernel's CPU time of a task excludes time that a hypervisor took",
-    )
-    config: str | None = Field(default=None, description="file that contains the kernel's configuration")
+    steal_excluded: bool | None = None
+    """Whether the kernel's CPU time of a task excludes time that a hypervisor took."""
+    config: str | None = None
+    """File that contains the kernel's configuration."""
     extension: RealTimeCore = Field(default_factory=RealTimeCore)
 
 
@@ -196,9 +186,8 @@ class IdleState(FactPart):
 class Idle(FactPart):
     """The processors' idle states."""
 
-    deepest_latency_us: int | Nothing | None = Field(
-        default=None, description="exit latency of the deepest C-state that an online CPU may enter"
-    )
+    deepest_latency_us: int | Nothing | None = None
+    """Exit latency of the deepest C-state that an online CPU may enter."""
     driver: str | None = None
     governor: str | None = None
     states: list[IdleState] | Nothing | None = None
@@ -219,9 +208,8 @@ class Topology(FactPart):
     packages: int | None = None
     cores: int | None = None
     threads_per_core: int | None = None
-    smt_siblings: list[str] | None = Field(
-        default=None, description="CPUs of each core that has more than one CPU"
-    )
+    smt_siblings: list[str] | None = None
+    """CPUs of each core that has more than one CPU."""
     caches: list[Cache] | None = None
     numa_nodes: dict[str, str] | None = None
 
@@ -242,11 +230,10 @@ class Processors(FactPart):
     smt_active: bool | None = None
     smt_control: str | None = None
     features: list[str] | None = None
-    resource_control: list[str] | None = Field(
-        default=None,
-        description="what the kernel can divide among groups of tasks (resctrl): the caches L2 and L3, and "
-        "MB, the memory's bandwidth",
-    )
+    resource_control: list[str] | None = None
+    """What the kernel can divide among groups of tasks (resctrl): the caches L2 and L3, and MB, the memory's
+    bandwidth.
+    """
     frequency: Frequency = Field(default_factory=Frequency)
     idle: Idle = Field(default_factory=Idle)
     topology: Topology = Field(default_factory=Topology)
@@ -255,19 +242,16 @@ class Processors(FactPart):
 class PresentDeployment(FactPart):
     """The deployment in force on the machine."""
 
-    name: str | None = Field(
-        default=None,
-        description="name of the deployment: CHM, HM, HMI, M, MI or Single, or a combination of their "
-        "letters, such as CM",
-    )
+    name: str | None = None
+    """Name of the deployment: CHM, HM, HMI, M, MI or Single, or a combination of their letters, such as CM.
+    """
     of_the_six: bool | None = None
     c_states: bool | None = None
     smt: bool | None = None
     multicore: bool | None = None
     isolated: bool | None = None
-    held: str | None = Field(
-        default=None, description="name of the deployment that `rtgauge deploy apply` set"
-    )
+    held: str | None = None
+    """Name of the deployment that `rtgauge deploy apply` set."""
 
 
 class Memory(FactPart):
@@ -305,11 +289,9 @@ class Virtualization(FactPart):
     hypervisor: str | None = None
     emulated: bool | None = None
     evidence: list[str] = Field(default_factory=list[str])
-    instruction_ns: int | None = Field(
-        default=None,
-        description="for an emulated processor, how far each instruction advances its clock; 0: the "
-        "clock follows real time",
-    )
+    instruction_ns: int | None = None
+    """For an emulated processor, how far each instruction advances its clock; 0: the clock follows real time.
+    """
 
     @property
     def kind(self) -> bool | str | None:
@@ -353,9 +335,8 @@ class ControlGroup(FactPart):
 class Limits(FactPart):
     """The limits of the process that read the facts."""
 
-    cpu_quota: float | Nothing | None = Field(
-        default=None, description="how many CPUs' worth of time the control group may use, such as 1.5"
-    )
+    cpu_quota: float | Nothing | None = None
+    """How many CPUs' worth of time the control group may use, such as 1.5."""
     cpus_allowed: str | None = None
     cpuset_partition: str | None = None
     rtprio: int | Literal["unlimited"] | None = None
@@ -367,15 +348,12 @@ class Scheduling(FactPart):
 
     rt_runtime_us: int | None = None
     rt_period_us: int | None = None
-    fair_server: dict[str, FairServer] | Nothing | None = Field(
-        default=None, description="settings of the fair server (a deadline server) of each CPU"
-    )
-    ext_server: dict[str, FairServer] | Nothing | None = Field(
-        default=None, description="settings of the server for the tasks of a scheduler extension"
-    )
-    scheduler_extension: str | None = Field(
-        default=None, description="the scheduler extension (sched_ext) at work; none: there is none"
-    )
+    fair_server: dict[str, FairServer] | Nothing | None = None
+    """Settings of the fair server (a deadline server) of each CPU."""
+    ext_server: dict[str, FairServer] | Nothing | None = None
+    """Settings of the server for the tasks of a scheduler extension."""
+    scheduler_extension: str | None = None
+    """The scheduler extension (sched_ext) at work; none: there is none."""
     cgroup: ControlGroup = Field(default_factory=ControlGroup)
     limits: Limits = Field(default_factory=Limits)
 
@@ -386,9 +364,8 @@ class InterruptLine(FactPart):
     devices: str | None = None
     allowed: str | None = None
     effective: str | None = None
-    managed: bool | None = Field(
-        default=None, description="whether the kernel manages the affinity of the interrupt"
-    )
+    managed: bool | None = None
+    """Whether the kernel manages the affinity of the interrupt."""
 
     @property
     def cpus(self) -> str | None:
@@ -402,8 +379,10 @@ class Interrupts(FactPart):
     default_affinity: str | None = None
     workqueue_cpus: str | None = None
     watchdog_cpus: str | None = None
-    lines: dict[str, InterruptLine] | None = Field(default=None, description="IRQ number -> interrupt")
-    on_isolated: list[str] | None = Field(default=None, description="IRQs that an isolated CPU handles")
+    lines: dict[str, InterruptLine] | None = None
+    """IRQ number -> interrupt."""
+    on_isolated: list[str] | None = None
+    """IRQs that an isolated CPU handles."""
 
 
 class Coalescing(FactPart):
@@ -424,7 +403,8 @@ class Napi(FactPart):
 
     id: int
     irq: int | None = None
-    pid: int | None = Field(default=None, description="its thread; unknown if a softirq polls")
+    pid: int | None = None
+    """Its thread; unknown if a softirq polls."""
     threaded: bool | None = None
     defer_hard_irqs: int | None = None
     gro_flush_timeout_ns: int | None = None
@@ -436,42 +416,47 @@ class NetworkInterface(FactPart):
     """The network interface that a program uses."""
 
     name: str | None = None
-    driver: str | None = Field(default=None, description="of the card, or the kind of a virtual interface")
-    virtual: bool | None = Field(default=None, description="whether it has no device")
+    driver: str | None = None
+    """Of the card, or the kind of a virtual interface."""
+    virtual: bool | None = None
+    """Whether it has no device."""
     speed_mbit: int | None = None
     mtu: int | None = None
-    qdisc: str | None = Field(default=None, description="the root queueing discipline")
+    qdisc: str | None = None
+    """The root queueing discipline."""
     rx_queues: int | None = None
     tx_queues: int | None = None
-    channels: int | None = Field(default=None, description="queues in use")
+    channels: int | None = None
+    """Queues in use."""
     irqs: list[str] | None = None
-    irq_cpus: str | None = Field(default=None, description="the CPUs that handle its interrupts")
+    irq_cpus: str | None = None
+    """The CPUs that handle its interrupts."""
     napi: list[Napi] | None = None
-    threaded: bool | None = Field(default=None, description="whether threads poll all queues")
-    napi_priority: int | None = Field(
-        default=None,
-        description="the lowest real-time priority of its NAPI threads; 0: at least one of them has no "
-        "real-time policy",
-    )
+    threaded: bool | None = None
+    """Whether threads poll all queues."""
+    napi_priority: int | None = None
+    """The lowest real-time priority of its NAPI threads; 0: at least one of them has no real-time policy."""
     gro_flush_timeout_ns: int | None = None
     defer_hard_irqs: int | None = None
     coalescing: Coalescing = Field(default_factory=Coalescing)
-    energy_efficient: bool | Nothing | None = Field(
-        default=None, description="whether Energy-Efficient Ethernet is on"
-    )
+    energy_efficient: bool | Nothing | None = None
+    """Whether Energy-Efficient Ethernet is on."""
     rx_ring: int | None = None
     tx_ring: int | None = None
-    rps_cpus: str | None = Field(default=None, description="the CPUs to which RPS steers packets")
-    xps_cpus: str | None = Field(default=None, description="the CPUs in the masks of XPS")
-    rfs_flows: int | None = Field(default=None, description="flows that RFS follows in a queue")
-    gathers: list[str] | None = Field(
-        default=None, description="features of the card that gather received packets: lro, gro-hw"
-    )
-    flow_control: str | None = Field(
-        default=None, description="pause frames in use: both, receive, send or none"
-    )
-    stamps: list[str] | None = Field(default=None, description="time stamps that it can take")
-    hardware_clock: str | None = Field(default=None, description="such as ptp0, or none")
+    rps_cpus: str | None = None
+    """The CPUs to which RPS steers packets."""
+    xps_cpus: str | None = None
+    """The CPUs in the masks of XPS."""
+    rfs_flows: int | None = None
+    """Flows that RFS follows in a queue."""
+    gathers: list[str] | None = None
+    """Features of the card that gather received packets: lro, gro-hw."""
+    flow_control: str | None = None
+    """Pause frames in use: both, receive, send or none."""
+    stamps: list[str] | None = None
+    """Time stamps that it can take."""
+    hardware_clock: str | None = None
+    """Such as ptp0, or none."""
 
 
 class RealTimeThread(FactPart):
@@ -547,9 +532,8 @@ class Facts(FactPart):
     tasks: Tasks = Field(default_factory=Tasks)
     network: NetworkInterface = Field(default_factory=NetworkInterface)
     steal_ns_since_boot: int | None = None
-    audit: AuditSummary | None = Field(
-        default=None, description="what the audit of the machine's settings found before the run"
-    )
+    audit: AuditSummary | None = None
+    """What the audit of the machine's settings found before the run."""
     calibrations: list[Calibration] = Field(default_factory=list[Calibration])
 
     def as_json(self) -> dict[str, Any]:

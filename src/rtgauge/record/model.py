@@ -61,14 +61,12 @@ class ThreadCounts(Model):
     major_faults: int | None = None
     run_delay_ns: int | None = None
     cpu_ns: int | None = None
-    context_switches: int | None = Field(
-        default=None,
-        description="number of context switches; set on co-kernels, which do not count voluntary and "
-        "involuntary ones separately",
-    )
-    mode_switches: int | None = Field(
-        default=None, description="how often a co-kernel moved the thread to Linux"
-    )
+    context_switches: int | None = None
+    """Number of context switches; set on co-kernels, which do not count voluntary and involuntary ones
+    separately.
+    """
+    mode_switches: int | None = None
+    """How often a co-kernel moved the thread to Linux."""
 
 
 class Distribution(Model):
@@ -87,9 +85,8 @@ class Distribution(Model):
     p99_ns: int | None
     p99_9_ns: int | None
     p99_99_ns: int | None
-    p99_999_ns: int | None = Field(
-        default=None, description="null in records that older versions of rtgauge wrote"
-    )
+    p99_999_ns: int | None = None
+    """null in records that older versions of rtgauge wrote."""
     max_ns: int | None
     lower_bounds: list[str] = Field(default_factory=list[str])
 
@@ -112,14 +109,12 @@ class SeriesSummary(Distribution):
     missed: int
     lost: int = 0
     impossible: int = 0
-    exact_quantiles: bool = Field(
-        description="whether the quantiles were calculated from raw samples and are exact; otherwise "
-        "they come from the histogram and are at most 1 % too large"
-    )
-    filled: Distribution = Field(
-        description="the figures including missed activations; if none was missed, the same as the "
-        "figures without them"
-    )
+    exact_quantiles: bool
+    """Whether the quantiles were calculated from raw samples and are exact; otherwise they come from the
+    histogram and are at most 1 % too large.
+    """
+    filled: Distribution
+    """The figures including missed activations; if none was missed, the same as the figures without them."""
     warm_up: WarmUp
     thread: ThreadCounts | None = None
 
@@ -168,31 +163,22 @@ class Changes(Model):
 
     interrupts: dict[str, TableLine] | Unknown = Field(default_factory=dict[str, TableLine])
     softirqs: dict[str, TableLine] | Unknown = Field(default_factory=dict[str, TableLine])
-    counters: dict[str, int | Unknown] = Field(
-        default_factory=dict[str, int | Unknown], description="counters of /proc/stat"
-    )
-    cpu_time_ns: dict[str, Growth] = Field(
-        default_factory=dict[str, Growth],
-        description="time that each CPU spent in user space, in the kernel and so on, from /proc/stat",
-    )
+    counters: dict[str, int | Unknown] = Field(default_factory=dict[str, int | Unknown])
+    """Counters of /proc/stat."""
+    cpu_time_ns: dict[str, Growth] = Field(default_factory=dict[str, Growth])
+    """Time that each CPU spent in user space, in the kernel and so on, from /proc/stat."""
     vmstat: Growth = Field(default_factory=Growth)
     temperature_millicelsius: dict[str, NumberChange] = Field(default_factory=dict[str, NumberChange])
-    temperature_limit_millicelsius: dict[str, int] = Field(
-        default_factory=dict[str, int],
-        description="temperature of each thermal zone from which the kernel slows processors down",
-    )
-    frequency_khz: dict[str, NumberChange] = Field(
-        default_factory=dict[str, NumberChange], description="frequency of each CPU"
-    )
-    energy_uj: Growth = Field(
-        default_factory=Growth, description="energy that each processor package used, from RAPL"
-    )
-    throttle_counts: Growth = Field(
-        default_factory=Growth, description="how often each CPU or package was too hot"
-    )
-    throttle_time_ms: Growth = Field(
-        default_factory=Growth, description="how long each CPU or package was throttled by heat"
-    )
+    temperature_limit_millicelsius: dict[str, int] = Field(default_factory=dict[str, int])
+    """Temperature of each thermal zone from which the kernel slows processors down."""
+    frequency_khz: dict[str, NumberChange] = Field(default_factory=dict[str, NumberChange])
+    """Frequency of each CPU."""
+    energy_uj: Growth = Field(default_factory=Growth)
+    """Energy that each processor package used, from RAPL."""
+    throttle_counts: Growth = Field(default_factory=Growth)
+    """How often each CPU or package was too hot."""
+    throttle_time_ms: Growth = Field(default_factory=Growth)
+    """How long each CPU or package was throttled by heat."""
     clock_source: TextChange | None = None
     online_cpus: TextChange | None = None
 
@@ -201,7 +187,8 @@ class RunSegment(Model):
     """An interval in which a task ran without interruption. Times count from the release of its task set."""
 
     task: str
-    activation: int = Field(description="number of the activation; the first is 1")
+    activation: int
+    """Number of the activation; the first is 1."""
     start_ns: int
     end_ns: int
 
@@ -213,9 +200,8 @@ class TaskCounts(Model):
     cpu: int | None
     activations: int
     deadline_misses: int
-    preemptions: int | None = Field(
-        description="how often the task was switched out involuntarily during its activations"
-    )
+    preemptions: int | None
+    """How often the task was switched out involuntarily during its activations."""
 
 
 class LoadPart(Model):
@@ -226,9 +212,8 @@ class LoadPart(Model):
     argv: list[str]
     wanted: dict[str, Any] = Field(default_factory=dict)
     reached: dict[str, Any] = Field(default_factory=dict)
-    ended_early: str | None = Field(
-        default=None, description="why the program ended too early; None: it ran as long as it should"
-    )
+    ended_early: str | None = None
+    """Why the program ended too early; None: it ran as long as it should."""
 
 
 class LoadReport(Model):
@@ -256,18 +241,15 @@ class SettingMade(Model):
     `error` is None if the machine accepted the value. `put_back` is the result of restoring the old value.
     """
 
-    path: SystemText = Field(
-        description="the setting: a file, or thread:TID:START:policy, group:DIR, ... (docs/formats/agent.md)"
-    )
+    path: SystemText
+    """The setting: a file, or thread:TID:START:policy, group:DIR, ... (docs/formats/agent.md)."""
     old: SystemText | None
     wanted: SystemText
     now: SystemText | None
     error: str | None = None
-    put_back: str | None = Field(
-        default=None,
-        description="what became of the setting: restored, gone, left-changed-by-other, failed, ...; "
-        "None: not yet restored",
-    )
+    put_back: str | None = None
+    """What became of the setting: restored, gone, left-changed-by-other, failed, ...; None: not yet restored.
+    """
 
 
 class DeploymentReport(Model):
@@ -275,48 +257,33 @@ class DeploymentReport(Model):
 
     name: str
     words: str
-    by: Literal["settings", "boot"] = Field(
-        default="settings",
-        description="how the deployment was applied. settings: rtgauge changed settings. boot: rtgauge "
-        "booted the machine with parameters, and changed only settings that have no boot "
-        "parameter",
-    )
-    boot_words: str | None = Field(
-        default=None,
-        description="boot parameters of the deployment; null: rtgauge did not boot the machine for it",
-    )
-    recognised: str | None = Field(
-        default=None, description="deployment that rtgauge recognised on the machine after the boot"
-    )
-    isolated: str = Field(default="", description="CPUs that were isolated for measuring")
+    by: Literal["settings", "boot"] = "settings"
+    """How the deployment was applied. settings: rtgauge changed settings. boot: rtgauge booted the machine
+    with parameters, and changed only settings that have no boot parameter.
+    """
+    boot_words: str | None = None
+    """Boot parameters of the deployment; null: rtgauge did not boot the machine for it."""
+    recognised: str | None = None
+    """Deployment that rtgauge recognised on the machine after the boot."""
+    isolated: str = ""
+    """CPUs that were isolated for measuring."""
     settings: list[SettingMade] = Field(default_factory=list[SettingMade])
-    noted: int = Field(
-        default=0,
-        description="number of settings that rtgauge noted and restored, because hotplug or moving "
-        "tasks may change them",
-    )
-    moved: int = Field(default=0, description="how many tasks rtgauge moved off the isolated CPUs")
-    not_moved: list[SystemText] = Field(
-        default_factory=list[SystemText],
-        description="first few of the tasks that could not be moved, each with the reason",
-    )
+    noted: int = 0
+    """Number of settings that rtgauge noted and restored, because hotplug or moving tasks may change them."""
+    moved: int = 0
+    """How many tasks rtgauge moved off the isolated CPUs."""
+    not_moved: list[SystemText] = Field(default_factory=list[SystemText])
+    """First few of the tasks that could not be moved, each with the reason."""
     not_moved_count: int = 0
     not_put_back: list[SystemText] = Field(default_factory=list[SystemText])
-    controller: bool = Field(
-        default=False,
-        description=(
-            "whether rtgauge also set the priorities of its controller, of other real-time threads and of "
-            "IRQ threads"
-        ),
-    )
-    not_found: list[SystemText] = Field(
-        default_factory=list[SystemText],
-        description="devices named in `raise` that have no IRQ thread",
-    )
-    not_in_effect: list[str] = Field(
-        default_factory=list[str],
-        description="boot parameters of the deployment that this kernel does not know",
-    )
+    controller: bool = False
+    """Whether rtgauge also set the priorities of its controller, of other real-time threads and of IRQ
+    threads.
+    """
+    not_found: list[SystemText] = Field(default_factory=list[SystemText])
+    """Devices named in `raise` that have no IRQ thread."""
+    not_in_effect: list[str] = Field(default_factory=list[str])
+    """Boot parameters of the deployment that this kernel does not know."""
 
     @property
     def refused(self) -> list[SettingMade]:
@@ -367,18 +334,13 @@ class StepKey(Model):
     parameters: StepParameters
     load: str
     deployment: str
-    targets: dict[str, str] = Field(
-        description="role -> target that plays it, e.g. {'self': 'local'}, or "
-        "{'self': 'ssh://board', 'master': 'local'}"
-    )
+    targets: dict[str, str]
+    """Role -> target that plays it, e.g. {'self': 'local'}, or {'self': 'ssh://board', 'master': 'local'}."""
     repeat: int
-    tool: str = Field(
-        default="rtgauge",
-        description=(
-            "'rtgauge', or the tool that cross-checks it: 'cyclictest', 'rtla', 'xenomai-latency', "
-            "'xenomai-switchtest', 'rtai-latency', 'rtai-switches'"
-        ),
-    )
+    tool: str = "rtgauge"
+    """'rtgauge', or the tool that cross-checks it: 'cyclictest', 'rtla', 'xenomai-latency',
+    'xenomai-switchtest', 'rtai-latency', 'rtai-switches'.
+    """
 
     @property
     def id(self) -> str:
@@ -429,28 +391,31 @@ class PeerReport(Model):
     """The other target of a step with two roles. Its own clock timed its measurements."""
 
     target: str
-    role: str = Field(description="the role that the peer played: master or slave")
-    parameters: OpenValues = Field(description="parameters with which the engine on the peer measured")
+    role: str
+    """The role that the peer played: master or slave."""
+    parameters: OpenValues
+    """Parameters with which the engine on the peer measured."""
     cpus: list[int]
     clock: Clock = Field(default_factory=dict)
-    series: list[int] = Field(description="numbers of the step's series that the peer measured")
-    clock_offset_ns: int = Field(
-        description="offset added to the peer's CLOCK_MONOTONIC, so that the peer's windows and "
-        "outliers fit the target's clock; measured times do not contain it"
-    )
-    clock_uncertainty_ns: int = Field(
-        description="largest possible error of clock_offset_ns: half the time that reading the clocks "
-        "three times took"
-    )
+    series: list[int]
+    """Numbers of the step's series that the peer measured."""
+    clock_offset_ns: int
+    """Offset added to the peer's CLOCK_MONOTONIC, so that the peer's windows and outliers fit the target's
+    clock; measured times do not contain it.
+    """
+    clock_uncertainty_ns: int
+    """Largest possible error of clock_offset_ns: half the time that reading the clocks three times took."""
 
 
 class ClockDriftReport(Model):
     """How much faster this machine's clock ran than the instrument's. No time is corrected for it."""
 
     ppm: float
-    low_ppm: float = Field(description="95 % interval of the drift")
+    low_ppm: float
+    """95 % interval of the drift."""
     high_ppm: float
-    seconds: float = Field(description="length of the time over which the drift was estimated")
+    seconds: float
+    """Length of the time over which the drift was estimated."""
 
 
 class ExactFigures(Model):
@@ -469,41 +434,37 @@ class ExactFigures(Model):
 class InstrumentReport(Model):
     """The instrument that measured a step from outside, with a clock of its own."""
 
-    address: str = Field(
-        description="address of the instrument, as the user gave it: serial:/dev/ttyACM0 or "
-        "latmon:board, for example"
-    )
-    id: str = Field(description="unique ID of the instrument's flash chip; for a latmon, its host and port")
+    address: str
+    """Address of the instrument, as the user gave it: serial:/dev/ttyACM0 or latmon:board, for example."""
+    id: str
+    """Unique ID of the instrument's flash chip; for a latmon, its host and port."""
     firmware: str
     resolution_ns: float
-    configuration: dict[str, Any] = Field(description="the instrument's configuration")
-    series: list[int] = Field(description="numbers of the step's series that the instrument measured")
-    loopback_ns: tuple[float, float] | None = Field(
-        default=None,
-        description=(
-            "smallest and largest latency of the instrument itself, measured without wires right before "
-            "the step; None: not measured"
-        ),
-    )
-    wire_offset_ns: int | None = Field(
-        default=None,
-        description="latency of the wires, from the parameter wire-offset; rtgauge never subtracts it",
-    )
-    counters: dict[str, int] = Field(description="what the instrument counted in the measured phase")
+    configuration: dict[str, Any]
+    """The instrument's configuration."""
+    series: list[int]
+    """Numbers of the step's series that the instrument measured."""
+    loopback_ns: tuple[float, float] | None = None
+    """Smallest and largest latency of the instrument itself, measured without wires right before the step;
+    None: not measured.
+    """
+    wire_offset_ns: int | None = None
+    """Latency of the wires, from the parameter wire-offset; rtgauge never subtracts it."""
+    counters: dict[str, int]
+    """What the instrument counted in the measured phase."""
     exact: ExactFigures | None = None
-    drift: ClockDriftReport | None = Field(
-        default=None,
-        description="how fast the clock of the instrument drifted against the clock of the target; "
-        "None: the step was too short for an estimate",
-    )
-    clock_offset_ns: int = Field(
-        description="CLOCK_MONOTONIC of the target when the clock of the instrument was 0; used only "
-        "to place windows and outliers in time"
-    )
-    clock_uncertainty_ns: int = Field(
-        description="largest possible error of clock_offset_ns: half the time that starting the "
-        "instrument and reading the clocks took"
-    )
+    drift: ClockDriftReport | None = None
+    """How fast the clock of the instrument drifted against the clock of the target; None: the step was too
+    short for an estimate.
+    """
+    clock_offset_ns: int
+    """CLOCK_MONOTONIC of the target when the clock of the instrument was 0; used only to place windows and
+    outliers in time.
+    """
+    clock_uncertainty_ns: int
+    """Largest possible error of clock_offset_ns: half the time that starting the instrument and reading the
+    clocks took.
+    """
 
 
 class ExplainCost(Model):
@@ -511,24 +472,23 @@ class ExplainCost(Model):
     events.
     """
 
-    pairs: int = Field(
-        description="number of stretches measured without events; each is compared with a neighbouring "
-        "stretch with events"
-    )
-    without_ns: float = Field(description="mean over the medians of all stretches without events")
+    pairs: int
+    """Number of stretches measured without events; each is compared with a neighbouring stretch with events.
+    """
+    without_ns: float
+    """Mean over the medians of all stretches without events."""
     with_ns: float
-    median_ns: float = Field(
-        description="cost of recording: by how much the median with events is larger than without, on "
-        "average over the pairs"
-    )
-    low_ns: float = Field(
-        description="lower end of the 90 % confidence interval of the cost (so that the test for "
-        "equivalence has an error of 5 %)"
-    )
+    median_ns: float
+    """Cost of recording: by how much the median with events is larger than without, on average over the
+    pairs.
+    """
+    low_ns: float
+    """Lower end of the 90 % confidence interval of the cost (so that the test for equivalence has an error of
+    5 %).
+    """
     high_ns: float
-    bound_ns: int = Field(
-        description="recording counts as free if the whole interval of the cost lies within this bound"
-    )
+    bound_ns: int
+    """Recording counts as free if the whole interval of the cost lies within this bound."""
 
     @property
     def is_equivalent(self) -> bool:
@@ -549,19 +509,17 @@ class ExplainCost(Model):
 class ExplainReport(Model):
     """What was recorded to explain the largest latencies (moments.ndjson.gz)."""
 
-    events: list[str] = Field(description="the events that the kernel recorded, as group/event")
-    moments: int = Field(description="number of latencies whose events are in the file")
-    not_captured: dict[str, int] = Field(
-        description="reason -> how many latencies are missing from the file for this reason"
-    )
-    copy_max_ns: int = Field(
-        description="longest time that it took to copy the events of one latency, while the kernel "
-        "went on recording"
-    )
+    events: list[str]
+    """The events that the kernel recorded, as group/event."""
+    moments: int
+    """Number of latencies whose events are in the file."""
+    not_captured: dict[str, int]
+    """Reason -> how many latencies are missing from the file for this reason."""
+    copy_max_ns: int
+    """Longest time that it took to copy the events of one latency, while the kernel went on recording."""
     buffer_kb: int
-    cost: ExplainCost | None = Field(
-        default=None, description="what recording the events cost; None: too few samples to measure it"
-    )
+    cost: ExplainCost | None = None
+    """What recording the events cost; None: too few samples to measure it."""
 
 
 STOPPED_EARLY = ("stopped", "died", "instrument-died")
@@ -572,71 +530,55 @@ class Step(Model):
     """The content of step.json: one probe with its parameters under one load in one deployment."""
 
     schema_version: int = SCHEMA_VERSION
-    id: str = Field(description="name of the step's folder, e.g. 01-wakeup-idle")
+    id: str
+    """Name of the step's folder, e.g. 01-wakeup-idle."""
     key: StepKey
-    tool: str = Field(
-        description="the measuring program and its version, such as 'rtgauge-engine 0.1.0' or "
-        "'cyclictest 2.40'"
-    )
-    engine_sha256: str | None = Field(
-        default=None, description="SHA-256 of the engine that measured; None: another tool measured"
-    )
-    boot_id: str | None = Field(
-        default=None, description="the kernel's boot_id during the step; None: another tool measured"
-    )
-    started: str = Field(description="UTC, ISO 8601")
+    tool: str
+    """The measuring program and its version, such as 'rtgauge-engine 0.1.0' or 'cyclictest 2.40'."""
+    engine_sha256: str | None = None
+    """SHA-256 of the engine that measured; None: another tool measured."""
+    boot_id: str | None = None
+    """The kernel's boot_id during the step; None: another tool measured."""
+    started: str
+    """UTC, ISO 8601."""
     ended: str
-    start_ns: int | None = Field(
-        description="CLOCK_MONOTONIC of the target when rtgauge let the engine begin (`go`)"
-    )
+    start_ns: int | None
+    """CLOCK_MONOTONIC of the target when rtgauge let the engine begin (`go`)."""
     end_ns: int | None
     end_reason: str
-    parameters: OpenValues = Field(description="every parameter with which the engine measured")
+    parameters: OpenValues
+    """Every parameter with which the engine measured."""
     cpus: list[int]
     cpus_not_measured: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
     clock: Clock = Field(default_factory=dict)
     calibrations: list[Calibration] = Field(default_factory=list[Calibration])
     load: LoadReport
-    deployment: DeploymentReport | None = Field(
-        default=None, description="deployment that rtgauge set for the step; None: it changed nothing"
-    )
-    peer: PeerReport | None = Field(
-        default=None, description="target that played the other role; None: the step had only one target"
-    )
-    instrument: InstrumentReport | None = Field(
-        default=None,
-        description="instrument that measured from outside; None: the step was measured without one",
-    )
+    deployment: DeploymentReport | None = None
+    """Deployment that rtgauge set for the step; None: it changed nothing."""
+    peer: PeerReport | None = None
+    """Target that played the other role; None: the step had only one target."""
+    instrument: InstrumentReport | None = None
+    """Instrument that measured from outside; None: the step was measured without one."""
     series: list[SeriesSummary]
-    total: SeriesSummary | None = Field(
-        description="summary of all series of the main metric together: of latency, or else of the "
-        "metric of the first series; None if the step has no series"
-    )
+    total: SeriesSummary | None
+    """Summary of all series of the main metric together: of latency, or else of the metric of the first
+    series; None if the step has no series.
+    """
     outliers: list[Outlier]
-    results: list[Result] = Field(
-        default_factory=list[Result],
-        description="results that are not distributions (docs/formats/stream.md, `result`)",
-    )
+    results: list[Result] = Field(default_factory=list[Result])
+    """Results that are not distributions (docs/formats/stream.md, `result`)."""
     marks: list[Mark]
-    explain: ExplainReport | None = Field(
-        default=None,
-        description="how rtgauge recorded the events that explain the largest latencies; None: it "
-        "recorded none",
-    )
-    tasks: list[TaskCounts] = Field(
-        default_factory=list[TaskCounts],
-        description="for the probe taskset, the counts of each task, in the order of the set",
-    )
-    segments: list[RunSegment] = Field(
-        default_factory=list[RunSegment],
-        description="for the probe taskset, when each task ran in the first hyperperiods",
-    )
+    explain: ExplainReport | None = None
+    """How rtgauge recorded the events that explain the largest latencies; None: it recorded none."""
+    tasks: list[TaskCounts] = Field(default_factory=list[TaskCounts])
+    """For the probe taskset, the counts of each task, in the order of the set."""
+    segments: list[RunSegment] = Field(default_factory=list[RunSegment])
+    """For the probe taskset, when each task ran in the first hyperperiods."""
     changes: Changes = Field(default_factory=Changes)
-    checksums: dict[str, str] = Field(
-        default_factory=dict,
-        description="SHA-256 of each file in the folder of the step; empty in records that earlier "
-        "versions of rtgauge wrote",
-    )
+    checksums: dict[str, str] = Field(default_factory=dict)
+    """SHA-256 of each file in the folder of the step; empty in records that earlier versions of rtgauge
+    wrote.
+    """
 
     @property
     def main_series(self) -> list[SeriesSummary]:
@@ -683,42 +625,39 @@ class Exposure(Model):
     """How much the steps together measured against a bound, and which rate of violations that excludes."""
 
     activations: int
-    violations: int = Field(description="number of samples that exceeded the bound, or may have")
+    violations: int
+    """Number of samples that exceeded the bound, or may have."""
     runs: int
-    boots: int = Field(description="boots during the run")
-    conditions: int = Field(
-        description="how many combinations of load, deployment and parameters were measured"
-    )
-    measured_s: float = Field(
-        description="how long the run measured, in seconds; 0: unknown, for example because an "
-        "imported file does not say"
-    )
+    boots: int
+    """Boots during the run."""
+    conditions: int
+    """How many combinations of load, deployment and parameters were measured."""
+    measured_s: float
+    """How long the run measured, in seconds; 0: unknown, for example because an imported file does not say.
+    """
     confidence: float
-    share_excluded: float = Field(
-        description="the true share of violations is at most this value, at the confidence in `confidence`"
-    )
-    assumes_independence: bool = Field(
-        default=False,
-        description="whether share_excluded assumes that violations are independent; it does if the "
-        "counts cannot show bursts",
-    )
-    between_runs: bool = Field(
-        default=False,
-        description="whether share_excluded takes differences between runs into account; otherwise it "
-        "applies only to the measured runs",
-    )
-    per_hour_excluded: float | None = Field(
-        description="share_excluded expressed as violations per hour, on all CPUs together"
-    )
-    next_share: float = Field(description="next smaller power of ten below share_excluded")
-    next_s: float | None = Field(
-        description="how long to measure to exclude next_share, in seconds; None: unknown, or even a "
-        "longer measurement cannot exclude it"
-    )
-    next_boards: int | None = Field(
-        description="how many boards would have to measure in parallel, each for as long as this "
-        "measurement, to exclude next_share"
-    )
+    share_excluded: float
+    """The true share of violations is at most this value, at the confidence in `confidence`."""
+    assumes_independence: bool = False
+    """Whether share_excluded assumes that violations are independent; it does if the counts cannot show
+    bursts.
+    """
+    between_runs: bool = False
+    """Whether share_excluded takes differences between runs into account; otherwise it applies only to the
+    measured runs.
+    """
+    per_hour_excluded: float | None
+    """share_excluded expressed as violations per hour, on all CPUs together."""
+    next_share: float
+    """Next smaller power of ten below share_excluded."""
+    next_s: float | None
+    """How long to measure to exclude next_share, in seconds; None: unknown, or even a longer measurement
+    cannot exclude it.
+    """
+    next_boards: int | None
+    """How many boards would have to measure in parallel, each for as long as this measurement, to exclude
+    next_share.
+    """
 
 
 class Verdict(Model):
@@ -727,19 +666,16 @@ class Verdict(Model):
     word: VerdictWord
     requirement: str
     reason: str
-    next: str = Field(description="what to do next")
-    cause: str | None = Field(
-        default=None, description="what made activations late, if rtgauge could explain it"
-    )
+    next: str
+    """What to do next."""
+    cause: str | None = None
+    """What made activations late, if rtgauge could explain it."""
     step: str | None = None
     evidence: dict[str, Any] = Field(default_factory=dict)
-    exposure: Exposure | None = Field(
-        default=None,
-        description=(
-            "how much the run measured, and which share of violations this excludes; set only in the "
-            "verdict on the whole run"
-        ),
-    )
+    exposure: Exposure | None = None
+    """How much the run measured, and which share of violations this excludes; set only in the verdict on the
+    whole run.
+    """
 
 
 class Run(Model):
@@ -750,30 +686,23 @@ class Run(Model):
     created: str
     ended: str | None = None
     state: Literal["partial", "complete", "interrupted"]
-    rtgauge: str = Field(description="version of rtgauge")
-    commit: str | None = Field(
-        default=None,
-        description='commit from which rtgauge was built, with "+" if its sources had changes; None: unknown',
-    )
+    rtgauge: str
+    """Version of rtgauge."""
+    commit: str | None = None
+    """Commit from which rtgauge was built, with "+" if its sources had changes; None: unknown."""
     command: list[SystemText]
     plan: dict[str, Any]
     targets: list[str]
     seed: int | None = None
     requirement: str | None = None
     verdicts: list[Verdict] = Field(default_factory=list[Verdict])
-    steps: list[str] = Field(
-        default_factory=list[str],
-        description="IDs of the finished steps, in the order in which they were measured",
-    )
-    planned: list[StepKey] = Field(
-        default_factory=list[StepKey],
-        description="every step of the plan, in the order in which they are measured",
-    )
+    steps: list[str] = Field(default_factory=list[str])
+    """IDs of the finished steps, in the order in which they were measured."""
+    planned: list[StepKey] = Field(default_factory=list[StepKey])
+    """Every step of the plan, in the order in which they are measured."""
     left_out: list[LeftOut] = Field(default_factory=list[LeftOut])
-    allow_left_out: bool = Field(
-        default=False,
-        description="whether the verdict may be `holds` even if a load or a step could not be measured",
-    )
+    allow_left_out: bool = False
+    """Whether the verdict may be `holds` even if a load or a step could not be measured."""
     marks: list[Mark] = Field(default_factory=list[Mark])
 
 
@@ -796,11 +725,9 @@ class RunDocument(Model):
     run: Run
     steps: list[Step]
     systems: dict[str, Facts]
-    record: SystemText | None = Field(description="the record's folder; None if nothing was kept")
-    outcome: str | None = Field(
-        default=None,
-        description="result in a word, of the verdict, the gate or the tuning; None if there is none",
-    )
-    answer: str | None = Field(
-        default=None, description="first line of the output on the terminal, without the word in `outcome`"
-    )
+    record: SystemText | None
+    """The record's folder; None if nothing was kept."""
+    outcome: str | None = None
+    """Result in a word, of the verdict, the gate or the tuning; None if there is none."""
+    answer: str | None = None
+    """First line of the output on the terminal, without the word in `outcome`."""

@@ -45,14 +45,10 @@ class Hello(Line):
     cpus_not_measured: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
     clock: dict[str, Any] = Field(default_factory=dict)
     dma_latency: dict[str, Any] | None = None
-    runtime: str = Field(
-        default="linux",
-        description="kernel that schedules the measured threads: linux, or a co-kernel such as cobalt",
-    )
-    busy_loop: list[dict[str, Any]] = Field(
-        default_factory=list[dict[str, Any]],
-        description="for the probe taskset, how long one round of the busy loop takes for each task",
-    )
+    runtime: str = "linux"
+    """Kernel that schedules the measured threads: linux, or a co-kernel such as cobalt."""
+    busy_loop: list[dict[str, Any]] = Field(default_factory=list[dict[str, Any]])
+    """For the probe taskset, how long one round of the busy loop takes for each task."""
 
 
 class SeriesLine(Line):
@@ -171,7 +167,8 @@ class TraceFormatsLine(Line):
 
     type: Literal["trace_formats"]
     clock: str
-    events: dict[str, str] = Field(description="group/event -> text of its file `format` in tracefs")
+    events: dict[str, str]
+    """group/event -> text of its file `format` in tracefs."""
     header_page: str
     header_event: str
     page_bytes: int = Field(ge=1, le=1 << 20)
@@ -183,9 +180,8 @@ class HeldSleep(BaseModel):
 
     model_config = ConfigDict(extra="ignore", defer_build=True)
     since_ns: int
-    call: str = Field(
-        description="system call in which the thread slept; empty: it slept outside of system calls"
-    )
+    call: str
+    """System call in which the thread slept; empty: it slept outside of system calls."""
 
 
 class ThrottledGroup(BaseModel):
@@ -193,10 +189,14 @@ class ThrottledGroup(BaseModel):
 
     model_config = ConfigDict(extra="ignore", defer_build=True)
     group: str
-    times: int = Field(description="number of periods in which the group was throttled")
-    ns: int = Field(description="how long it was throttled, on all CPUs together")
-    after_ns: int = Field(description="time of the last reading of cpu.stat before the throttling showed")
-    until_ns: int = Field(description="time of the first reading of cpu.stat that showed the throttling")
+    times: int
+    """Number of periods in which the group was throttled."""
+    ns: int
+    """How long it was throttled, on all CPUs together."""
+    after_ns: int
+    """Time of the last reading of cpu.stat before the throttling showed."""
+    until_ns: int
+    """Time of the first reading of cpu.stat that showed the throttling."""
 
 
 class MomentLine(Line):
@@ -207,48 +207,41 @@ class MomentLine(Line):
     cpu: int = Field(ge=0)
     series: int = Field(ge=0)
     thread: int
-    process: int = Field(default=0, description="ID of the thread's process; 0: unknown")
+    process: int = 0
+    """ID of the thread's process; 0: unknown."""
     kind: Literal["maximum", "above", "blocked", "waited", "triggered"]
-    request: int = Field(
-        default=0, ge=0, description="for `triggered`, the host's number; 0: the program has ended"
-    )
-    trigger: str = Field(default="", description="for `triggered`, what the recorder knows about it")
+    request: int = Field(default=0, ge=0)
+    """For `triggered`, the host's number; 0: the program has ended."""
+    trigger: str = ""
+    """For `triggered`, what the recorder knows about it."""
     release_ns: int
     end_ns: int
     latency_ns: int
-    timer_ns: int = Field(default=0, description="expiry of a timer set for after the release; 0: none")
+    timer_ns: int = 0
+    """Expiry of a timer set for after the release; 0: none."""
     copy_ns: int = Field(ge=0)
-    steal_ms: dict[str, int] = Field(
-        default_factory=dict[str, int],
-        description="CPU -> time that the hypervisor took from it since the previous reading",
-    )
-    held: list[HeldSleep] = Field(
-        default_factory=list[HeldSleep],
-        description="for `watch`, sleeps within the activation, such as for a disk, that do not end "
-        "the activation",
-    )
-    throttled: list[ThrottledGroup] = Field(
-        default_factory=list[ThrottledGroup],
-        description="control groups of the thread that were throttled since the last reading before "
-        "the release",
-    )
-    quota_timers: bool = Field(
-        default=False, description="whether the recorded events include the timers that end throttling"
-    )
-    lost: dict[str, int] = Field(
-        description="CPU -> how many events around this latency the kernel had overwritten; -1: unknown"
-    )
-    pages: dict[str, list[str]] = Field(
-        description="CPU -> pages of its ring buffer in Base64, without the bytes after the events"
-    )
-    left_out: list[int] = Field(description="CPUs whose pages did not fit into the line")
+    steal_ms: dict[str, int] = Field(default_factory=dict[str, int])
+    """CPU -> time that the hypervisor took from it since the previous reading."""
+    held: list[HeldSleep] = Field(default_factory=list[HeldSleep])
+    """For `watch`, sleeps within the activation, such as for a disk, that do not end the activation."""
+    throttled: list[ThrottledGroup] = Field(default_factory=list[ThrottledGroup])
+    """Control groups of the thread that were throttled since the last reading before the release."""
+    quota_timers: bool = False
+    """Whether the recorded events include the timers that end throttling."""
+    lost: dict[str, int]
+    """CPU -> how many events around this latency the kernel had overwritten; -1: unknown."""
+    pages: dict[str, list[str]]
+    """CPU -> pages of its ring buffer in Base64, without the bytes after the events."""
+    left_out: list[int]
+    """CPUs whose pages did not fit into the line."""
 
 
 class SymbolsLine(Line):
     """The kernel functions whose addresses appear in moments."""
 
     type: Literal["symbols"]
-    symbols: dict[str, str] = Field(description="0xADDRESS -> name, or name+0xOFFSET")
+    symbols: dict[str, str]
+    """0xADDRESS -> name, or name+0xOFFSET."""
 
 
 class StretchLine(Line):

@@ -6,7 +6,6 @@ from __future__ import annotations
 from collections.abc import Container, Mapping, Sequence
 from typing import Any
 
-from pydantic import Field
 from rich.console import Console
 
 from rtgauge.analysis.record_names import system_names
@@ -26,10 +25,9 @@ CAUSES = ("task", "interrupt", "below", "undetermined")
 class Taken(Model):
     """The time (ns) that one cause took from a task that was always ready to run."""
 
-    cause: str = Field(
-        description="task; interrupt; below (hardware, firmware or a hypervisor); or undetermined (an "
-        "interrupt, or below)"
-    )
+    cause: str
+    """Task; interrupt; below (hardware, firmware or a hypervisor); or undetermined (an interrupt, or below).
+    """
     gaps: int
     taken_ns: int
     max_ns: int | None

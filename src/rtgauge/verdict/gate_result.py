@@ -74,26 +74,24 @@ class PairFigures(Model):
     """One pair of a series."""
 
     pair: int
-    first: str = Field(description="which side was measured first: baseline or candidate")
-    baseline_ns: int | None = Field(
-        description="the quantile of the baseline's run; if a bound decides, its largest value"
-    )
+    first: str
+    """Which side was measured first: baseline or candidate."""
+    baseline_ns: int | None
+    """The quantile of the baseline's run; if a bound decides, its largest value."""
     candidate_ns: int | None
-    change: float | None = Field(
-        description="the candidate's value divided by the baseline's, minus 1: 0.1 is +10 %; None: the pair "
-        "does not count, or a bound decides"
-    )
-    baseline_violations: int | None = Field(
-        default=None,
-        description="number of activations that may have exceeded the bound; None if no bound decides",
-    )
+    change: float | None
+    """The candidate's value divided by the baseline's, minus 1: 0.1 is +10 %; None: the pair does not count,
+    or a bound decides.
+    """
+    baseline_violations: int | None = None
+    """Number of activations that may have exceeded the bound; None if no bound decides."""
     candidate_violations: int | None = None
-    why_not: str | None = Field(default=None, description="why the pair does not count")
-    stolen_ns: tuple[int, int] | None = Field(
-        default=None,
-        description="CPU time that the host took from the baseline's and the candidate's run, if this alone "
-        "makes one of them doubtful",
-    )
+    why_not: str | None = None
+    """Why the pair does not count."""
+    stolen_ns: tuple[int, int] | None = None
+    """CPU time that the host took from the baseline's and the candidate's run, if this alone makes one of
+    them doubtful.
+    """
 
 
 class SeriesChange(Model):
@@ -102,34 +100,32 @@ class SeriesChange(Model):
     """
 
     series: str
-    pairs: int = Field(description="number of pairs that count")
-    change: float | None = Field(
-        description="relative change, from the geometric mean of the pairs: 0.1 is +10 %; if a bound "
-        "decides, the change of the rate of violations (None: the baseline had none)"
-    )
-    baseline_ns: int | None = Field(
-        default=None,
-        description="geometric mean of the quantiles of the baseline's runs; None if a bound decides",
-    )
+    pairs: int
+    """Number of pairs that count."""
+    change: float | None
+    """Relative change, from the geometric mean of the pairs: 0.1 is +10 %; if a bound decides, the change of
+    the rate of violations (None: the baseline had none).
+    """
+    baseline_ns: int | None = None
+    """Geometric mean of the quantiles of the baseline's runs; None if a bound decides."""
     candidate_ns: int | None = None
-    low: float | None = Field(
-        default=None,
-        description="lower end of the change's 95 % confidence interval, corrected for the repeated tests "
-        "while the gate measures",
-    )
+    low: float | None = None
+    """Lower end of the change's 95 % confidence interval, corrected for the repeated tests while the gate
+    measures.
+    """
     high: float | None = None
-    spread: float | None = Field(
-        default=None,
-        description="relative standard deviation of the values of a side's runs; if a bound decides, of "
-        "their rates of violations (None if a run has fewer than 5 independent violations)",
-    )
+    spread: float | None = None
+    """Relative standard deviation of the values of a side's runs; if a bound decides, of their rates of
+    violations (None if a run has fewer than 5 independent violations).
+    """
 
 
 class SideExposure(Model):
     """How much of a side was measured in the pairs that count, and which rate of violations that excludes."""
 
     side: str
-    bound_ns: int = Field(description="the requirement's bound, or the side's largest value")
+    bound_ns: int
+    """The requirement's bound, or the side's largest value."""
     exposure: Exposure
 
 
@@ -137,10 +133,10 @@ class NewCulprit(Model):
     """A culprit that delayed some runs of the candidate and no run of the baseline."""
 
     culprit: str
-    runs: int = Field(
-        description="number of the candidate's runs in which this culprit took the largest part of a latency"
-    )
-    explained_runs: int = Field(description="how many of the candidate's runs were explained")
+    runs: int
+    """Number of the candidate's runs in which this culprit took the largest part of a latency."""
+    explained_runs: int
+    """How many of the candidate's runs were explained."""
     latencies: int
     worst_ns: int
 
@@ -149,71 +145,52 @@ class GateResult(Model):
     """The document of `rtgauge gate --json`."""
 
     outcome: GateOutcome
-    status: int = Field(description="the exit status of the command")
+    status: int
+    """The exit status of the command."""
     conclusion: str
-    values: str | None = Field(
-        default=None, description="the values of both sides as a sentence; None if the gate counts violations"
-    )
+    values: str | None = None
+    """The values of both sides as a sentence; None if the gate counts violations."""
     record: str
     baseline: str
     candidate: str
     quantile: str
     larger_than: float
     max_pairs: int
-    rare: float | None = Field(
-        default=None,
-        description=(
-            "share of the boots: the gate passes only after enough pairs to catch a state of the machine "
-            "that occurs in only this share of them"
-        ),
-    )
-    rarest_shown: float | None = Field(
-        default=None,
-        description="a state of the machine that occurs in this share of the boots, or runs, would have "
-        "occurred in these pairs with a probability of 99 %",
-    )
-    require: str | None = Field(
-        default=None,
-        description="the requirement, whose bound decides: the gate compares how often the sides exceed it",
-    )
-    series: str | None = Field(default=None, description="name of the primary series, which decides")
+    rare: float | None = None
+    """Share of the boots: the gate passes only after enough pairs to catch a state of the machine that occurs
+    in only this share of them.
+    """
+    rarest_shown: float | None = None
+    """A state of the machine that occurs in this share of the boots, or runs, would have occurred in these
+    pairs with a probability of 99 %.
+    """
+    require: str | None = None
+    """The requirement, whose bound decides: the gate compares how often the sides exceed it."""
+    series: str | None = None
+    """Name of the primary series, which decides."""
     primary: SeriesChange | None = None
-    found: float | None = Field(
-        default=None, description="smallest change that this many pairs detect in nine of ten cases"
-    )
-    pairs_needed: int | None = Field(
-        default=None,
-        description="how many pairs detect the wanted change in nine of ten cases; None: too many",
-    )
-    pairs: list[PairFigures] = Field(
-        default_factory=list[PairFigures], description="the pairs of the primary series"
-    )
-    largest_ns: tuple[int | None, int | None] = Field(
-        default=(None, None),
-        description="largest value of the baseline's and of the candidate's runs in the primary series; it "
-        "does not decide",
-    )
+    found: float | None = None
+    """Smallest change that this many pairs detect in nine of ten cases."""
+    pairs_needed: int | None = None
+    """How many pairs detect the wanted change in nine of ten cases; None: too many."""
+    pairs: list[PairFigures] = Field(default_factory=list[PairFigures])
+    """The pairs of the primary series."""
+    largest_ns: tuple[int | None, int | None] = (None, None)
+    """Largest value of the baseline's and of the candidate's runs in the primary series; it does not decide.
+    """
     others: list[SeriesChange] = Field(default_factory=list[SeriesChange])
-    violations_needed: int | None = Field(
-        default=None,
-        description="if a bound decides, how many violations on the candidate's side would show that it is "
-        "worse",
-    )
-    exposure: list[SideExposure] = Field(
-        default_factory=list[SideExposure],
-        description="how much was measured on each side in the primary series, the baseline first",
-    )
-    culprits: list[NewCulprit] = Field(
-        default_factory=list[NewCulprit],
-        description="culprits that delayed runs of the candidate and no run of the baseline",
-    )
-    left_out: list[str] = Field(default_factory=list[str], description="what could not be measured, and why")
-    accepted: str | None = Field(
-        default=None,
-        description="reason that the user gave for accepting or muting a change for the "
-        "worse; the status is then 0",
-    )
-    next: str | None = Field(default=None, description="a command that would settle the question")
+    violations_needed: int | None = None
+    """If a bound decides, how many violations on the candidate's side would show that it is worse."""
+    exposure: list[SideExposure] = Field(default_factory=list[SideExposure])
+    """How much was measured on each side in the primary series, the baseline first."""
+    culprits: list[NewCulprit] = Field(default_factory=list[NewCulprit])
+    """Culprits that delayed runs of the candidate and no run of the baseline."""
+    left_out: list[str] = Field(default_factory=list[str])
+    """What could not be measured, and why."""
+    accepted: str | None = None
+    """Reason that the user gave for accepting or muting a change for the worse; the status is then 0."""
+    next: str | None = None
+    """A command that would settle the question."""
     next_pairs: int = Field(default=0, exclude=True)
 
     @staticmethod

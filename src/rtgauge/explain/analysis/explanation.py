@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
@@ -237,67 +238,60 @@ def priority_words(priority: int | None) -> str:
     return f"real-time priority {99 - priority}" if priority < 100 else f"nice {priority - 120}"
 
 
+def _if(value: object, words: str) -> str:
+    """Return the words, with the value in place of {}; empty if there is no value."""
+    return words.format(value) if value else ""
+
+
+def _steered(culprit: Culprit) -> str:
+    return _if(culprit.mechanism, ", steered by {}")
+
+
+def _queue_name(culprit: Culprit) -> str:
+    return f"{culprit.kind} of {culprit.name}{_if(culprit.until, ' {}')}{_if(culprit.mechanism, ' ({})')}"
+
+
+_UNKNOWN_THROTTLING = "real-time throttling, or a server for lower-priority tasks"
+_NAMES: dict[Kind, Callable[[Culprit], str]] = {
+    Kind.IRQ: lambda c: f"irq {c.number}{_if(c.name, ' ({})')}",
+    Kind.INTERRUPT: lambda c: f"{c.name} interrupt",
+    Kind.SOFTIRQ: lambda c: f"softirq {c.name}{_if(c.until, f' (packets of {{}}{_steered(c)})')}",
+    Kind.TASK: lambda c: f"task {c.name}",
+    Kind.IDLE_EXIT: lambda c: f"exit of idle {c.name}" if c.name else "idle exit",
+    Kind.TIMER_LATE: lambda c: f"timer {_if(c.mechanism, 'programmed ')}late in {c.name}",
+    Kind.INTERRUPTS_OFF: lambda c: f"{c.kind} in {c.name}",
+    Kind.PREEMPTION_OFF: lambda c: f"{c.kind} in {c.name}",
+    Kind.THROTTLED: lambda c: f"{c.mechanism or _UNKNOWN_THROTTLING}{_if(c.user, ', budget used by {}')}",
+    Kind.QUOTA: lambda c: f"CPU quota of {c.name}",
+    Kind.WAKER: lambda c: f"waker {c.name}",
+    Kind.WAKER_ASLEEP: lambda c: f"waker {c.name} asleep{_if(c.call, ' in {}')}",
+    Kind.OWN: lambda c: f"thread {c.name} itself" if c.name else "the measured thread itself",
+    Kind.LOCK_OWNER: lambda c: f"{c.name} with the lock",
+    Kind.LOCK_SPIN: lambda c: f"spin for a lock{_if(c.name, ' of {}')}",
+    Kind.OWNER_ASLEEP: lambda c: f"{c.name} asleep{_if(c.call, ' in {}')} with the lock",
+    Kind.STOPPED: lambda c: f"stopped by {c.name}",
+    Kind.BLOCKED: lambda c: f"blocked{_if(c.name, ' in {}')}{_if(c.until, ' until {} woke it')}",
+    Kind.KERNEL_LOCK: lambda c: f"kernel lock {c.name}{_if(c.until, ' of {}')}",
+    Kind.STEAL: lambda _: "steal (hypervisor)",
+    Kind.SWITCH: lambda _: "context switch",
+    Kind.SEND_QUEUE: _queue_name,
+    Kind.POLL: _queue_name,
+    Kind.DRIVER: lambda c: f"{c.kind} of {c.name}",
+    Kind.PROTOCOL: lambda c: f"{c.kind} of {c.name}",
+    Kind.FAR_END: lambda c: f"{c.kind} of {c.name}",
+    Kind.CARD_WAITED: lambda c: f"{c.kind} of {c.name}",
+    Kind.POLL_KEPT: lambda c: f"{c.name} before {c.until}{_steered(c)}",
+    Kind.EITHER: lambda c: f"{c.name} (switch not traced)",
+    Kind.NMI: lambda c: f"{c.kind}{_if(c.name, ' ({})')}",
+    Kind.PAGE_FAULT: lambda c: f"{c.kind}{_if(c.name, ' ({})')}",
+    Kind.FAULT_OR_OWN: lambda c: f"{c.kind}{_if(c.name, ' ({})')}",
+}
+"""How lists name the culprits of a kind. The others have the name of their kind."""
+
+
 def culprit_name(culprit: Culprit) -> str:
     """Name a culprit briefly, for a list: "irq 31 (virtio-net)", "task hog"."""
-    name = culprit.name
-    match culprit.kind:
-        case Kind.IRQ:
-            return f"irq {culprit.number} ({name})" if name else f"irq {culprit.number}"
-        case Kind.INTERRUPT:
-            return f"{name} interrupt"
-        case Kind.SOFTIRQ:
-            steered = f", steered by {culprit.mechanism}" if culprit.mechanism else ""
-            return f"softirq {name}{f' (packets of {culprit.until}{steered})' if culprit.until else ''}"
-        case Kind.TASK:
-            return f"task {name}"
-        case Kind.IDLE_EXIT:
-            return f"exit of idle {name}" if name else "idle exit"
-        case Kind.TIMER_LATE:
-            return f"timer {'programmed ' if culprit.mechanism else ''}late in {name}"
-        case Kind.INTERRUPTS_OFF | Kind.PREEMPTION_OFF:
-            return f"{culprit.kind} in {name}"
-        case Kind.THROTTLED:
-            used = f", budget used by {culprit.user}" if culprit.user else ""
-            return (culprit.mechanism or "real-time throttling, or a server for lower-priority tasks") + used
-        case Kind.QUOTA:
-            return f"CPU quota of {name}"
-        case Kind.WAKER:
-            return f"waker {name}"
-        case Kind.WAKER_ASLEEP:
-            return f"waker {name} asleep{f' in {culprit.call}' if culprit.call else ''}"
-        case Kind.OWN:
-            return f"thread {name} itself" if name else "the measured thread itself"
-        case Kind.LOCK_OWNER:
-            return f"{name} with the lock"
-        case Kind.LOCK_SPIN:
-            return f"spin for a lock{f' of {name}' if name else ''}"
-        case Kind.OWNER_ASLEEP:
-            return f"{name} asleep{f' in {culprit.call}' if culprit.call else ''} with the lock"
-        case Kind.STOPPED:
-            return f"stopped by {name}"
-        case Kind.BLOCKED:
-            place = f" in {name}" if name else ""
-            return f"blocked{place}{f' until {culprit.until} woke it' if culprit.until else ''}"
-        case Kind.KERNEL_LOCK:
-            return f"kernel lock {name}{f' of {culprit.until}' if culprit.until else ''}"
-        case Kind.STEAL:
-            return "steal (hypervisor)"
-        case Kind.SWITCH:
-            return "context switch"
-        case Kind.SEND_QUEUE | Kind.POLL:
-            how = f" {culprit.until}" if culprit.until else ""
-            return f"{culprit.kind} of {name}{how}{f' ({culprit.mechanism})' if culprit.mechanism else ''}"
-        case Kind.DRIVER | Kind.PROTOCOL | Kind.FAR_END | Kind.CARD_WAITED:
-            return f"{culprit.kind} of {name}"
-        case Kind.POLL_KEPT:
-            steered = f", steered by {culprit.mechanism}" if culprit.mechanism else ""
-            return f"{name} before {culprit.until}{steered}"
-        case Kind.EITHER:
-            return f"{name} (switch not traced)"
-        case Kind.NMI | Kind.PAGE_FAULT | Kind.FAULT_OR_OWN:
-            return f"{culprit.kind} ({name})" if name else str(culprit.kind)
-        case _:
-            return str(culprit.kind)
+    return _NAMES[culprit.kind](culprit) if culprit.kind in _NAMES else str(culprit.kind)
 
 
 def _task_words(culprit: Culprit) -> str:
@@ -314,13 +308,69 @@ def _on(part: Part) -> str:
     return f" on {name_cpus(cpus)}" if cpus else ""
 
 
+_WORDS: dict[Kind, Callable[[Culprit, str], str]] = {
+    Kind.OWN_TIMER: lambda _c, _t: "the program had set its timer for later than the release",
+    Kind.IDLE_EXIT: lambda c, _: f"the CPU left idle {c.name}" if c.name else "the CPU left its idle loop",
+    Kind.IRQ: lambda c, _: f"handler of {culprit_name(c)}",
+    Kind.INTERRUPT: lambda c, _: f"handler of {culprit_name(c)}",
+    Kind.NMI: lambda c, _: f"handler of {culprit_name(c)}",
+    Kind.TASK: lambda c, task: f"task {task} ran{_if(c.owner, ' before {} with the lock')}",
+    Kind.THROTTLED: lambda c, task: (
+        f"{f'{task} ran' if c.name else 'the CPU was idle'} while the thread was ready: "
+        f"{c.mechanism or _UNKNOWN_THROTTLING}"
+        f"{_if(c.user, '; before that, {} had used the most CPU time')}"
+    ),
+    Kind.QUOTA: lambda c, _: f"the CPU quota of its control group {c.name} was used up",
+    Kind.FAULT_OR_OWN: lambda _c, _t: (
+        "the thread handled a page fault and ran on: the kernel does not trace the end of the fault"
+    ),
+    Kind.LOCK_OWNER: lambda _, task: f"{task} ran with the lock",
+    Kind.LOCK_SPIN: lambda c, task: (
+        "the thread spun in the kernel, waiting for a lock with priority inheritance, while "
+        f"{f'{task} held the lock and' if c.name else 'its owner'} ran on another CPU"
+    ),
+    Kind.OWNER_ASLEEP: lambda c, task: f"{task} slept{_if(c.call, ' in {}')} with the lock",
+    Kind.WAKER: lambda _, task: f"its waker {task} ran",
+    Kind.WAKER_ASLEEP: lambda c, task: f"its waker {task} slept{_if(c.call, ' in {}')}",
+    Kind.WAKEUP: lambda _c, _t: "the wake-up itself",
+    Kind.PAGE_FAULT: lambda c, _: f"its own {culprit_name(c)}",
+    Kind.BLOCKED: lambda c, _: f"it was {culprit_name(c)}",
+    Kind.STOPPED: lambda c, _: f"it was {culprit_name(c)}{_if(c.until, ', until {} continued it')}",
+    Kind.KERNEL_LOCK: lambda c, _: f"it waited for the kernel lock {c.name}{_if(c.until, ', which {} held')}",
+    Kind.SEND_QUEUE: lambda c, _: f"its packet waited in the send queue of {c.name} {c.until}".rstrip(),
+    Kind.DRIVER: lambda c, _: f"the driver of {c.name} took the packet",
+    Kind.FAR_END: lambda c, _: (
+        f"the device behind {c.name} had the packet"
+        if c.side == DEVICE
+        else f"the packet and its answer were on the wire of {c.name}"
+        f"{', in the card' if c.side == NOT_SELF else ''} or in the device"
+    ),
+    Kind.CARD_WAITED: lambda c, _: (
+        f"the card of {c.name} interrupted when its coalescing time was over; the answer came to the card at "
+        "an unknown time before that"
+    ),
+    Kind.POLL: lambda c, _: (
+        f"the answer on {c.name} waited to be polled"
+        f"{_if(c.mechanism, ' on the CPU to which RPS steers it')} {c.until}".rstrip()
+    ),
+    Kind.POLL_KEPT: lambda c, task: (
+        f"task {task} ran before {c.until}{_if(c.mechanism, ', to which RPS steers the answer,')} could poll "
+        "the answer"
+    ),
+    Kind.PROTOCOL: lambda _c, _t: "the protocol handled the answer",
+    Kind.EITHER: lambda c, _: f"{c.name} ran: the kernel did not trace the switch between these tasks",
+    Kind.OWN: lambda c, _: (
+        f"{c.name} itself ran" if c.name else "the thread itself ran until it read the clock"
+    ),
+}
+"""What took the time of a kind's parts, from the culprit and the words for its task."""
+
+
 def part_words(part: Part) -> str:
     """Return a clause that says what took the part's time, without the time."""
     culprit, task = part.culprit, _task_words(part.culprit)
     where = f" in {', '.join(sorted(part.where))}" if part.where else ""
     match culprit.kind:
-        case Kind.OWN_TIMER:
-            return "the program had set its timer for later than the release"
         case Kind.TIMER_LATE if culprit.mechanism:
             return f"the kernel programmed the thread's timer late, after its release, while {task} ran"
         case Kind.TIMER_LATE:
@@ -330,97 +380,18 @@ def part_words(part: Part) -> str:
             )
         case Kind.INTERRUPTS_OFF:
             return f"interrupts were off{where} while {task} ran"
+        case Kind.PREEMPTION_OFF:
+            return f"{task} could not be preempted{where}"
         case Kind.NO_SOFTWARE:
             return (
                 f"no software ran{_on(part)}: the kernel recorded neither events nor interrupts, although "
                 "timers were due; the firmware, the bus or the hypervisor stopped the CPU"
             )
-        case Kind.IDLE_EXIT:
-            return f"the CPU left idle {culprit.name}" if culprit.name else "the CPU left its idle loop"
-        case Kind.IRQ | Kind.INTERRUPT | Kind.NMI:
-            return f"handler of {culprit_name(culprit)}"
-        case Kind.TASK:
-            return f"task {task} ran{f' before {culprit.owner} with the lock' if culprit.owner else ''}"
-        case Kind.PREEMPTION_OFF:
-            return f"{task} could not be preempted{where}"
-        case Kind.THROTTLED:
-            who = f"{task} ran" if culprit.name else "the CPU was idle"
-            return (
-                f"{who} while the thread was ready: "
-                f"{culprit.mechanism or 'real-time throttling, or a server for lower-priority tasks'}"
-                f"{f'; before that, {culprit.user} had used the most CPU time' if culprit.user else ''}"
-            )
-        case Kind.QUOTA:
-            return f"the CPU quota of its control group {culprit.name} was used up"
         case Kind.STEAL:
             return f"the hypervisor did not run the CPU: the guest's kernel counted steal time{_on(part)}"
-        case Kind.FAULT_OR_OWN:
-            return (
-                "the thread handled a page fault and ran on: the kernel does not trace the end of the fault"
-            )
-        case Kind.LOCK_OWNER:
-            return f"{task} ran with the lock"
-        case Kind.LOCK_SPIN:
-            owner = (
-                f"{task} held the lock and ran on another CPU"
-                if culprit.name
-                else "its owner ran on another CPU"
-            )
-            return (
-                f"the thread spun in the kernel, waiting for a lock with priority inheritance, while {owner}"
-            )
-        case Kind.OWNER_ASLEEP:
-            return f"{task} slept{f' in {culprit.call}' if culprit.call else ''} with the lock"
-        case Kind.WAKER:
-            return f"its waker {task} ran"
-        case Kind.WAKER_ASLEEP:
-            return f"its waker {task} slept{f' in {culprit.call}' if culprit.call else ''}"
-        case Kind.WAKEUP:
-            return "the wake-up itself"
-        case Kind.PAGE_FAULT:
-            return f"its own {culprit_name(culprit)}"
-        case Kind.BLOCKED:
-            return f"it was {culprit_name(culprit)}"
-        case Kind.STOPPED:
-            return (
-                "it was "
-                f"{culprit_name(culprit)}{f', until {culprit.until} continued it' if culprit.until else ''}"
-            )
-        case Kind.KERNEL_LOCK:
-            owner = f", which {culprit.until} held" if culprit.until else ""
-            return f"it waited for the kernel lock {culprit.name}{owner}"
-        case Kind.SEND_QUEUE:
-            return f"its packet waited in the send queue of {culprit.name} {culprit.until}".rstrip()
-        case Kind.DRIVER:
-            return f"the driver of {culprit.name} took the packet"
-        case Kind.FAR_END if culprit.side == DEVICE:
-            return f"the device behind {culprit.name} had the packet"
-        case Kind.FAR_END:
-            card = ", in the card" if culprit.side == NOT_SELF else ""
-            return f"the packet and its answer were on the wire of {culprit.name}{card} or in the device"
-        case Kind.CARD_WAITED:
-            return (
-                f"the card of {culprit.name} interrupted when its coalescing time was over; the answer came "
-                "to the card at an unknown time before that"
-            )
-        case Kind.POLL:
-            steered = " on the CPU to which RPS steers it" if culprit.mechanism else ""
-            return f"the answer on {culprit.name} waited to be polled{steered} {culprit.until}".rstrip()
-        case Kind.POLL_KEPT:
-            steered = ", to which RPS steers the answer," if culprit.mechanism else ""
-            return f"task {task} ran before {culprit.until}{steered} could poll the answer"
-        case Kind.PROTOCOL:
-            return "the protocol handled the answer"
-        case Kind.EITHER:
-            return f"{culprit.name} ran: the kernel did not trace the switch between these tasks"
-        case Kind.OWN:
-            return (
-                f"{culprit.name} itself ran"
-                if culprit.name
-                else ("the thread itself ran until it read the clock")
-            )
         case _:
-            return culprit_name(culprit)
+            words = _WORDS.get(culprit.kind)
+            return culprit_name(culprit) if words is None else words(culprit, task)
 
 
 def sentence(explanation: Explanation) -> str:

@@ -21,7 +21,8 @@ VERSION = 1
 class CulpritEntry(Model):
     """A culprit that took time."""
 
-    culprit: str = Field(description="the culprit in words")
+    culprit: str
+    """The culprit in words."""
     kind: str
     name: str
     number: int | None
@@ -33,14 +34,14 @@ class CulpritEntry(Model):
 class RankedEntry(CulpritEntry):
     """A culprit with its figures over all explained latencies of its step."""
 
-    outliers: int = Field(
-        description="number of latencies in which this culprit took more time than any other"
-    )
+    outliers: int
+    """Number of latencies in which this culprit took more time than any other."""
     outlier_share: float
     ns: int
     time_share: float
     worst_ns: int
-    rules: list[str] = Field(description="names of the audit rules that apply to this kind of culprit")
+    rules: list[str]
+    """Names of the audit rules that apply to this kind of culprit."""
 
 
 class PartEntry(CulpritEntry):
@@ -58,8 +59,10 @@ class ChainEntry(Model):
 
     thread: int
     name: str
-    phase: str = Field(description="blocked: it slept; at the origin also running, ready or unknown")
-    call: str = Field(description="the system call in which it slept; empty if unknown")
+    phase: str
+    """Blocked: it slept; at the origin also running, ready or unknown."""
+    call: str
+    """The system call in which it slept; empty if unknown."""
     ns: int
 
 
@@ -75,40 +78,43 @@ class LatencyEntry(Model):
     sentence: str
     doubts: list[str]
     parts: list[PartEntry]
-    chain: list[ChainEntry] = Field(
-        default_factory=list[ChainEntry],
-        description="of the longest sleep that a task ended: the thread, who woke it, whom that one waited "
-        "for, up to the origin; empty if there is none, or if the thread waited for a lock",
-    )
+    chain: list[ChainEntry] = Field(default_factory=list[ChainEntry])
+    """Of the longest sleep that a task ended: the thread, who woke it, whom that one waited for, up to the
+    origin; empty if there is none, or if the thread waited for a lock.
+    """
 
 
 class BlockedEntry(LatencyEntry):
     """One sleep that another thread ended, explained like a latency."""
 
     owners: list[str]
-    lent: str = Field(description="priority that the lock's owner inherited; empty if it inherited none")
+    lent: str
+    """Priority that the lock's owner inherited; empty if it inherited none."""
 
 
 class TriggeredEntry(LatencyEntry):
     """The time before one trigger of a recorder, explained like a latency."""
 
-    trigger: str = Field(description="the trigger's name and its line")
-    cause: str = Field(description="what kept the thread longest")
+    trigger: str
+    """The trigger's name and its line."""
+    cause: str
+    """What kept the thread longest."""
 
 
 class ExplainedStepEntry(Model):
     """One explained step."""
 
-    step: str = Field(description="the step's id")
-    culprits: list[RankedEntry] = Field(description="the culprits, ranked by the time that they took")
+    step: str
+    """The step's id."""
+    culprits: list[RankedEntry]
+    """The culprits, ranked by the time that they took."""
     latencies: list[LatencyEntry]
-    blocked: list[BlockedEntry] = Field(
-        description="explained sleeps that another thread ended: waits for a lock whose owner had a "
-        "lower priority, and the longest of the other sleeps"
-    )
-    triggered: list[TriggeredEntry] = Field(
-        default_factory=list[TriggeredEntry], description="the 100 ms before each trigger of a recorder"
-    )
+    blocked: list[BlockedEntry]
+    """Explained sleeps that another thread ended: waits for a lock whose owner had a lower priority, and the
+    longest of the other sleeps.
+    """
+    triggered: list[TriggeredEntry] = Field(default_factory=list[TriggeredEntry])
+    """The 100 ms before each trigger of a recorder."""
 
 
 class ExplainDocument(Model):
