@@ -33,39 +33,27 @@ class CalibrateParameters(Parameters):
 
     rt: Literal["linux", "cobalt", "rtai"] = Field(
         default="linux",
-        alias="rt",
         description="kernel to calibrate: linux (measures the clocks) or cobalt (calibrates the timer "
         "of Xenomai 3 with its program autotune)",
     )
-    count: int = Field(
-        default=100_000, alias="count", ge=1, le=100_000_000, description="readings of each clock"
-    )
+    count: int = Field(default=100_000, ge=1, le=100_000_000, description="readings of each clock")
     keep: bool = Field(
         default=False,
-        alias="keep",
         description="on cobalt, keep the gravity that autotune found (how early the timer is set) "
         "until the next boot",
     )
     cpu: CpuList | None = Field(
-        default=None,
-        alias="cpu",
-        description="on cobalt, CPUs on which to measure the latency, e.g. 0-3,6; default: all",
+        default=None, description="on cobalt, CPUs on which to measure the latency, e.g. 0-3,6; default: all"
     )
     interval_ns: Annotated[DurationNs, between("10us", "1s")] = Field(
         default=1_000_000,
-        alias="interval",
         description="on cobalt, time between two releases; Delgado and Choi (2020) use 100us",
     )
     priority: int = Field(
-        default=98,
-        alias="priority",
-        ge=1,
-        le=99,
-        description="on cobalt, real-time priority of the measuring threads",
+        default=98, ge=1, le=99, description="on cobalt, real-time priority of the measuring threads"
     )
     duration_ns: Annotated[DurationNs, between("100ms", "1h")] = Field(
         default=5_000_000_000,
-        alias="duration",
         description="on cobalt, how long to measure the latency before autotune, and again after it",
     )
 

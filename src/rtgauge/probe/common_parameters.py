@@ -56,7 +56,7 @@ OnOff = Annotated[bool, BeforeValidator(_on_off)]
 
 Space = Literal["user", "kernel"]
 """The space that the measured task runs in."""
-SPACE: Any = Field(default="user", alias="space", description="where the task runs: user, or kernel")
+SPACE: Any = Field(default="user", description="where the task runs: user, or kernel")
 """The parameter of probes that also measure in kernel space."""
 
 Runtime = Literal["linux", "cobalt", "rtai", "auto"]
@@ -65,7 +65,6 @@ Runtime = Literal["linux", "cobalt", "rtai", "auto"]
 """
 RT: Any = Field(
     default="linux",
-    alias="rt",
     description=(
         "kernel that schedules the measured threads: linux, cobalt (Xenomai 3), rtai, or auto (the "
         "co-kernel of the target if it has one, otherwise linux)"
@@ -92,7 +91,6 @@ RtaiLatency = Annotated[str | None, BeforeValidator(_rtai_latency)]
 """How early RTAI's timers fire, as `USER,KERNEL`; parsed into ns."""
 RTAI_LATENCY: Any = Field(
     default=None,
-    alias="rtai-latency",
     description=(
         "with rt rtai, how early RTAI sets its timers in user and kernel space, e.g. 2us,1us; default: "
         "RTAI finds these times itself"
@@ -111,16 +109,14 @@ class StillParameters(Parameters):
 
     dma_latency_us: DmaLatencyUs = Field(
         default=0,
-        alias="dma-latency",
         description="allow the CPUs only C-states that they leave within this time, in us; off: allow "
         "all C-states",
     )
     memory_lock: OnOff = Field(
         default=True,
-        alias="memory-lock",
         description="lock the memory of the measuring program, so that page faults do not add to latencies",
     )
-    samples: bool = Field(default=False, alias="samples", description="keep every raw sample")
+    samples: bool = Field(default=False, description="keep every raw sample")
 
 
 class RuntimeParameters(StillParameters):
@@ -134,9 +130,7 @@ class CokernelParameters(RuntimeParameters):
     """RuntimeParameters of a probe that measures on CPUs."""
 
     cpu: CpuList | None = Field(
-        default=None,
-        alias="cpu",
-        description="CPUs to measure, e.g. 0-3,6; default: all CPUs that this process may use",
+        default=None, description="CPUs to measure, e.g. 0-3,6; default: all CPUs that this process may use"
     )
 
 
@@ -145,7 +139,6 @@ class SingleCpuParameters(CokernelParameters):
 
     cpu: CpuList | None = Field(
         default=None,
-        alias="cpu",
         description="rtgauge measures on the first of these CPUs; a second task may use the others",
     )
 
@@ -153,23 +146,17 @@ class SingleCpuParameters(CokernelParameters):
 class TimedParameters(Parameters):
     """How long a probe measures."""
 
-    duration_ns: Duration = Field(
-        default=10_000_000_000, alias="duration", description="measured time, e.g. 5s, 10min"
-    )
+    duration_ns: Duration = Field(default=10_000_000_000, description="measured time, e.g. 5s, 10min")
     warm_up_ns: WarmUp = Field(
-        default=200_000_000,
-        alias="warm-up",
-        description=("time at the beginning whose samples the figures leave out"),
+        default=200_000_000, description=("time at the beginning whose samples the figures leave out")
     )
 
 
 class PolicyParameters(Parameters):
     """The policy and the priority of the measured tasks."""
 
-    policy: Literal["fifo", "rr", "other"] = Field(
-        default="fifo", alias="policy", description="scheduling policy"
-    )
-    priority: int = Field(default=98, alias="priority", ge=1, le=99, description="real-time priority")
+    policy: Literal["fifo", "rr", "other"] = Field(default="fifo", description="scheduling policy")
+    priority: int = Field(default=98, ge=1, le=99, description="real-time priority")
 
 
 class MeasuringParameters(PolicyParameters, TimedParameters, CokernelParameters):
@@ -177,15 +164,9 @@ class MeasuringParameters(PolicyParameters, TimedParameters, CokernelParameters)
 
     alternatives: ClassVar[tuple[frozenset[str], ...]] = (frozenset({"duration", "count"}),)
 
-    duration_ns: Duration = Field(
-        default=5_000_000_000, alias="duration", description="measured time, e.g. 5s, 10min"
-    )
+    duration_ns: Duration = Field(default=5_000_000_000, description="measured time, e.g. 5s, 10min")
     count: int | None = Field(
-        default=None,
-        alias="count",
-        ge=1,
-        le=2**60,
-        description="number of samples to measure, instead of a duration",
+        default=None, ge=1, le=2**60, description="number of samples to measure, instead of a duration"
     )
 
     @model_validator(mode="after")

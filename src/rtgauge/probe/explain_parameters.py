@@ -36,17 +36,13 @@ class ExplainParameters(Parameters):
 
     explain: bool = Field(
         default=False,
-        alias="explain",
         description="record what the kernel does around each new largest latency, and explain this latency",
     )
     explain_above_ns: Annotated[DurationNs, between("1us", "1h")] | None = Field(
-        default=None,
-        alias="explain-above",
-        description="also explain each latency above this time, e.g. 100us",
+        default=None, description="also explain each latency above this time, e.g. 100us"
     )
     explain_events: Annotated[str, AfterValidator(_check_events)] = Field(
         default="default",
-        alias="explain-events",
         description="kernel events to record, e.g. default,preemptirq; each further event takes more CPU "
         "time",
     )

@@ -21,22 +21,16 @@ class NoiseParameters(MeasuringParameters):
     """Parameters of `noise`."""
 
     threshold_ns: Annotated[DurationNs, between("100ns", "1s")] = Field(
-        default=1_000, alias="threshold", description="shortest gap to count; ignore shorter ones"
+        default=1_000, description="shortest gap to count; ignore shorter ones"
     )
     round_ns: Annotated[DurationNs, between("1ms", "1s")] = Field(
-        default=100_000_000,
-        alias="round",
-        description="time from the start of one busy stretch to the start of the next",
+        default=100_000_000, description="time from the start of one busy stretch to the start of the next"
     )
     busy_ns: Annotated[DurationNs, between("100us", "1s")] = Field(
-        default=75_000_000,
-        alias="busy",
-        description="how long the task is busy in each round, at most 80 % of it",
+        default=75_000_000, description="how long the task is busy in each round, at most 80 % of it"
     )
     interrupts: OnOff = Field(
-        default=True,
-        alias="interrupts",
-        description="count interrupts after each gap if counting takes little time",
+        default=True, description="count interrupts after each gap if counting takes little time"
     )
 
     @model_validator(mode="after")

@@ -47,36 +47,27 @@ class WakeupParameters(ExplainParameters, CokernelParameters):
     space: Space = SPACE
     interval_ns: DurationNs = Field(
         default=1_000_000,
-        alias="interval",
         description="time between two releases of a thread; Delgado and Choi (2020) and Jo and Choi "
         "(2022) use 100us",
     )
     policy: Literal["fifo", "rr", "other", "deadline"] = Field(
-        default="fifo", alias="policy", description="scheduling policy"
+        default="fifo", description="scheduling policy"
     )
-    priority: int = Field(default=98, alias="priority", ge=1, le=99, description="real-time priority")
+    priority: int = Field(default=98, ge=1, le=99, description="real-time priority")
     timer: Literal["nanosleep", "timerfd"] = Field(
-        default="nanosleep", alias="timer", description="how a thread waits for its release"
+        default="nanosleep", description="how a thread waits for its release"
     )
     phase: Literal["random", "fixed"] = Field(
         default="random",
-        alias="phase",
         description="when the first release comes, relative to the tick and the other CPUs: random, or "
         "fixed as in the papers",
     )
     count: int | None = Field(
-        default=None,
-        alias="count",
-        ge=1,
-        le=2**60,
-        description="activations to measure on each CPU, instead of a duration",
+        default=None, ge=1, le=2**60, description="activations to measure on each CPU, instead of a duration"
     )
-    duration_ns: Duration = Field(
-        default=10_000_000_000, alias="duration", description="measured time, e.g. 5s, 10min"
-    )
+    duration_ns: Duration = Field(default=10_000_000_000, description="measured time, e.g. 5s, 10min")
     warm_up_ns: WarmUp = Field(
         default_factory=_warm_up_ns,
-        alias="warm-up",
         description=(
             "time at the beginning whose samples the figures leave out; default: a tenth of the measured "
             "time, at most 200ms"
@@ -84,14 +75,11 @@ class WakeupParameters(ExplainParameters, CokernelParameters):
     )
     window_ns: Annotated[DurationNs, between("10ms", "1h")] = Field(
         default=1_000_000_000,
-        alias="window",
         description="length of one window, for which the record keeps a histogram; a comparison needs "
         "at least 20 windows",
     )
     stop_at_ns: Duration | None = Field(
-        default=None,
-        alias="stop-at",
-        description="end the measurement at the first latency above this, e.g. 200us",
+        default=None, description="end the measurement at the first latency above this, e.g. 200us"
     )
 
     @property

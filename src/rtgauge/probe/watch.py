@@ -41,18 +41,14 @@ def named(command: Sequence[str]) -> str:
 class WatchParameters(ExplainParameters, TimedParameters, StillParameters):
     """Parameters of `watch`."""
 
-    pid: int | None = Field(
-        default=None, alias="pid", ge=1, le=MOST_PID, description="process ID of the program"
-    )
+    pid: int | None = Field(default=None, ge=1, le=MOST_PID, description="process ID of the program")
     program: str | None = Field(
         default=None,
-        alias="program",
         description="name of the program, as in /proc/PID/comm or as its executable file is named; only one "
         "running program may have this name",
     )
     threads: str | None = Field(
         default=None,
-        alias="threads",
         description=(
             "names of the threads to watch, separated by commas; default: threads with a real-time policy, "
             "otherwise "
@@ -61,7 +57,6 @@ class WatchParameters(ExplainParameters, TimedParameters, StillParameters):
     )
     cycle: str | None = Field(
         default=None,
-        alias="cycle",
         description=(
             "system call in which the loop waits for its next release: CALL or CALL:FD, such as "
             "epoll_wait:5; default: rtgauge finds the call itself"
@@ -69,13 +64,11 @@ class WatchParameters(ExplainParameters, TimedParameters, StillParameters):
     )
     period_ns: Duration | None = Field(
         default=None,
-        alias="period",
         description="period that the loop should have; default: the period in the requirement, if "
         "there is one",
     )
     points: str | None = Field(
         default=None,
-        alias="points",
         description=(
             "points of the program, one per line, in the order in which a cycle passes them: "
             "NAME=BINARY:SYMBOL; SYMBOL is a function, usdt:PROVIDER:NAME or 0xADDRESS; the part NAME runs "
@@ -83,24 +76,19 @@ class WatchParameters(ExplainParameters, TimedParameters, StillParameters):
         ),
     )
     point_budget_ns: DurationNs = Field(
-        default=5_000,
-        alias="point-budget",
-        description="what one point may cost at most; otherwise rtgauge does not measure",
+        default=5_000, description="what one point may cost at most; otherwise rtgauge does not measure"
     )
     stacks: bool = Field(
         default=False,
-        alias="stacks",
         description="show where a real-time thread did what it should not do also at the first time, which "
         "costs more",
     )
     duration_ns: Duration = Field(
         default=10_000_000_000,
-        alias="duration",
         description="how long to watch, e.g. 10s or 10min; the program may end earlier",
     )
     dma_latency_us: DmaLatencyUs = Field(
         default=DMA_LATENCY_OFF,
-        alias="dma-latency",
         description="allow the CPUs only C-states that they leave within this time, in us; off: allow "
         "all C-states",
     )

@@ -677,6 +677,11 @@ class Verdict(Model):
     whole run.
     """
 
+    def untold(self, reason: str, following: str, **evidence: Any) -> Verdict:
+        """Return "cannot tell" instead, for this reason, with what to do next and more evidence."""
+        update = {"word": VerdictWord.CANNOT_TELL, "reason": reason, "next": following}
+        return self.model_copy(update={**update, "evidence": {**self.evidence, **evidence}})
+
 
 class Run(Model):
     """The content of run.json."""

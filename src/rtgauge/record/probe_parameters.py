@@ -104,7 +104,8 @@ class Parameters(BaseModel):
     """Base of all probes' parameters.
 
     A field's alias is the key that users write (`interval`, with a value such as `1ms`). The field's name
-    ends in the unit of the number that it holds (`interval_ns`).
+    ends in the unit of the number that it holds (`interval_ns`). By default, the key is the name without the
+    unit ns or us.
     """
 
     model_config = ConfigDict(
@@ -112,6 +113,14 @@ class Parameters(BaseModel):
     )
     alternatives: ClassVar[tuple[frozenset[str], ...]] = ()
     """Groups of keys that exclude each other. The key that is given last replaces the others."""
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **_: Any) -> None:
+        """Give each field without an alias its key."""
+        for name, field in cls.model_fields.items():
+            if field.alias is None:
+                key = name.removesuffix("_ns").removesuffix("_us").replace("_", "-")
+                field.alias = field.validation_alias = field.serialization_alias = key
 
     @property
     def values(self) -> dict[str, Any]:

@@ -447,10 +447,7 @@ def _judge_series(
     verdict = _only_if_whole(verdict, step, series, case.next)
     if unknown is not None and verdict.word in {VerdictWord.HOLDS, VerdictWord.MARGINAL}:
         # With this mark, more than 1 % of the activations are missing, so the series proves nothing.
-        reason = f"{verdict.reason}; but {unknown.detail}"
-        return verdict.model_copy(
-            update={"word": VerdictWord.CANNOT_TELL, "reason": reason, "next": next_for_mark(unknown)}
-        )
+        return verdict.untold(f"{verdict.reason}; but {unknown.detail}", next_for_mark(unknown))
     return _in_doubt(verdict, doubts)
 
 
@@ -567,13 +564,8 @@ def _only_if_whole(
         missing = f"the step was cut short ({step.end_reason})"
     else:
         return verdict
-    return verdict.model_copy(
-        update={
-            "word": VerdictWord.CANNOT_TELL,
-            "reason": f"{missing}; the rest: {verdict.reason}",
-            "next": f"measure it again: {following.again({})}",
-        }
-    )
+    again = f"measure it again: {following.again({})}"
+    return verdict.untold(f"{missing}; the rest: {verdict.reason}", again)
 
 
 def _name_of(series: SeriesSummary) -> str:

@@ -143,13 +143,8 @@ def gaps_of_pollers(verdict: Verdict, step: Step, facts: Facts) -> Verdict:
     if verdict.word not in {VerdictWord.HOLDS, VerdictWord.MARGINAL} or unseen is None:
         return verdict
     bound = format_duration(verdict.evidence["bound_ns"])
-    return verdict.model_copy(
-        update={
-            "word": VerdictWord.CANNOT_TELL,
-            "reason": f"{verdict.reason}; {unseen}",
-            "next": f'measure by the clock: rtgauge probe noise --cpu CPU --require "gap<={bound}"',
-        }
-    )
+    by_clock = f'measure by the clock: rtgauge probe noise --cpu CPU --require "gap<={bound}"'
+    return verdict.untold(f"{verdict.reason}; {unseen}", by_clock)
 
 
 def chosen_loops(requirement: Requirement, step: Step, loops: Sequence[WatchedLoop]) -> list[WatchedLoop]:
@@ -204,7 +199,8 @@ def _of_thread(
     judged = judge_thread(loop)
     clock = next((mark for mark in marks if mark.kind is MarkKind.WALL_CLOCK_SET), None)
     if clock is not None and judged.word is not VerdictWord.FAILS:
-        return _cannot_because(judged, clock.detail, next_for_mark(clock))
+        judged.evidence.pop("activations_needed", None)  # no longer measurement removes this reason
+        return judged.untold(clock.detail, next_for_mark(clock))
     possible, certain = (
         int(judged.evidence.get(f"violations_{name}") or 0) for name in ("possible", "certain")
     )
@@ -216,27 +212,8 @@ def _of_thread(
             f"{plural(undecided, 'release')} came while {loop.task} was busy, and nothing shows whether "
             "it ran them late or skipped them"
         )
-        return judged.model_copy(
-            update={
-                "reason": f"{judged.reason}; {why}",
-                "next": against_breaker(loop) or WAIT_FOR_EACH,
-                "evidence": judged.evidence | {"why": why},
-            }
-        )
+        return judged.untold(f"{judged.reason}; {why}", against_breaker(loop) or WAIT_FOR_EACH, why=why)
     return judged
-
-
-def _cannot_because(judged: Verdict, reason: str, following: str) -> Verdict:
-    """Return "cannot tell" for a reason that no longer measurement removes."""
-    evidence = {name: value for name, value in judged.evidence.items() if name != "activations_needed"}
-    return judged.model_copy(
-        update={
-            "word": VerdictWord.CANNOT_TELL,
-            "reason": reason,
-            "next": following,
-            "evidence": evidence,
-        }
-    )
 
 
 def _is_too_few(verdict: Verdict) -> bool:
@@ -328,14 +305,8 @@ def _with_unwatched(step: Step, verdict: Verdict) -> Verdict:
     """Nothing holds if there were threads that nobody looked at, or if the program crashed or was killed."""
     killed = next((mark for mark in step.marks if mark.kind is MarkKind.PROGRAM_KILLED), None)
     if killed is not None and verdict.word is not VerdictWord.FAILS:
-        return verdict.model_copy(update={"word": VerdictWord.CANNOT_TELL, "next": next_for_mark(killed)})
+        return verdict.untold(verdict.reason, next_for_mark(killed))
     mark = next((mark for mark in step.marks if mark.kind in NOT_ALL), None)
     if mark is None or verdict.word not in {VerdictWord.HOLDS, VerdictWord.MARGINAL}:
         return verdict
-    return verdict.model_copy(
-        update={
-            "word": VerdictWord.CANNOT_TELL,
-            "reason": f"{mark.detail}; of the others: {verdict.reason}",
-            "next": next_for_mark(mark),
-        }
-    )
+    return verdict.untold(f"{mark.detail}; of the others: {verdict.reason}", next_for_mark(mark))

@@ -197,15 +197,13 @@ def _with_left_out(whole: Verdict, run: Run) -> Verdict:
         f"; {len(missing) - MOST_LEFT_OUT} more" if len(missing) > MOST_LEFT_OUT else ""
     )
     evidence = {**whole.evidence, "left_out": missing, "left_out_allowed": run.allow_left_out}
+    whole = whole.model_copy(update={"evidence": evidence})
     if whole.word in {VerdictWord.FAILS, VerdictWord.CANNOT_TELL}:
-        return whole.model_copy(update={"evidence": evidence})
+        return whole
     if run.allow_left_out:
-        return whole.model_copy(update={"reason": f"{whole.reason}; {words}", "evidence": evidence})
+        return whole.model_copy(update={"reason": f"{whole.reason}; {words}"})
     following = f"{_remedy(run)}; or judge without it: --allow-left-out"
-    reason = f"{words}; without it: {whole.reason}"
-    return whole.model_copy(
-        update={"word": VerdictWord.CANNOT_TELL, "reason": reason, "next": following, "evidence": evidence}
-    )
+    return whole.untold(f"{words}; without it: {whole.reason}", following)
 
 
 def _remedy(run: Run) -> str | None:
