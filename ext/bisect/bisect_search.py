@@ -16,9 +16,9 @@ from pydantic import AliasChoices, Field, ValidationError
 
 from rtgauge.analysis.gate_options import GateOptions
 from rtgauge.analysis.gate_test import looks
+from rtgauge.cli.decided import gate_question
 from rtgauge.cli.extension_resumer import ResumeOptions, Resumer
 from rtgauge.cli.progress import make_display
-from rtgauge.cli.question import gate_question
 from rtgauge.cli.shared_options import MeasuringOptions
 from rtgauge.errors import InputError, MeasureError, RecordError
 from rtgauge.extension import Document

@@ -11,7 +11,7 @@ from rtgauge.probe.probe_registry import PROBES
 from rtgauge.record.marks import Severity, is_doubt
 from rtgauge.record.model import Step
 from rtgauge.record.reader import Record
-from rtgauge.report.compare.operations import Operations
+from rtgauge.report.compare.extension_parts import Operations
 from rtgauge.report.noise_table import noise_grid, where
 from rtgauge.report.presenter import Chapter, Presenter
 from rtgauge.report.record_view import RecordView

@@ -9,7 +9,7 @@ from typing import ClassVar
 from rtgauge.analysis.comparison_document import Comparison
 from rtgauge.analysis.sides import Side
 from rtgauge.extension import Document
-from rtgauge.report.compare.part import ComparisonPart
+from rtgauge.report.compare.extension_parts import ComparisonPart
 from rtgauge.report.table import Table
 from rtgauge_ext.papers.extreme_value import TailEstimate
 from rtgauge_ext.papers.selection import (

@@ -12,7 +12,7 @@ from rtgauge.analysis.side_labels import EMULATED
 from rtgauge.analysis.sides import Side, sides_of
 from rtgauge.errors import MeasureError
 from rtgauge.record.reader import Record
-from rtgauge.report.compare.part import with_parts
+from rtgauge.report.compare.extension_parts import with_parts
 from rtgauge_ext.papers.comparison_part import PapersComparison, papers_comparison
 from rtgauge_ext.papers.selection import ChiSquarePair
 

@@ -132,7 +132,7 @@ class Extension:
     frequencies: Mapping[str, str] = field(default_factory=_none)
     """Any name -> the rtgauge.report.how_often.Frequencies that calculates how often a task can run."""
     operations: Mapping[str, str] = field(default_factory=_none)
-    """Any name -> a function of records that returns their rtgauge.report.compare.operations.Operations."""
+    """Any name -> a function of records that returns rtgauge.report.compare.extension_parts.Operations."""
     runtimes: Mapping[str, str] = field(default_factory=_none)
     """Co-kernel, a value of `rt` -> its rtgauge.system.runtime.Runtime."""
     marks: Mapping[str, str] = field(default_factory=_none)

@@ -17,7 +17,7 @@ from rtgauge_ext.papers.frequency.frequency_options import FrequencyOptions, che
 
 if TYPE_CHECKING:
     from rtgauge.record.reader import Record
-    from rtgauge.report.compare.part import PartMaker
+    from rtgauge.report.compare.extension_parts import PartMaker
 
 Fraction = Annotated[
     str,

@@ -37,8 +37,7 @@ from rtgauge.report.compare.comparison_page import (
     write,
 )
 from rtgauge.report.compare.comparison_tables import SETTINGS, doubtful_sides, first_settings, folded_notes
-from rtgauge.report.compare.operations import Operations, operations_of
-from rtgauge.report.compare.part import PartMaker, with_parts
+from rtgauge.report.compare.extension_parts import Operations, PartMaker, operations_of, with_parts
 from rtgauge.report.how_often import how_often
 from rtgauge.report.labelled_lines import print_labelled
 from rtgauge.report.record_conclusion import reason_text

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""The answer of a record that a deciding command made, such as `rtgauge gate`, and its page."""
+"""What a record of a deciding command, such as `rtgauge gate`, asks, and its answer and page."""
 
 from __future__ import annotations
 
@@ -9,19 +9,22 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, Protocol, cast
 
-from rtgauge.analysis.gate_options import options_of
+from rtgauge.analysis.gate_options import GateOptions, options_of
 from rtgauge.cli.command_end import Answer
 from rtgauge.extension import load, registered
 from rtgauge.known_extensions import from_where
 from rtgauge.record.reader import PAGE, Record
+from rtgauge.units import format_size, plural
 
 if TYPE_CHECKING:
     from rtgauge.cli.extension_options import AddedValues
-    from rtgauge.record.model import Run
+    from rtgauge.record.model import Run, StepKey
     from rtgauge.report.table import Table
     from rtgauge.runner.measure_run import RunOptions
     from rtgauge.verdict.gate_result import GateResult
 
+MOST_NAMED = 3
+"""The most probes that are named. Otherwise the rest is only counted."""
 STYLES = {0: "green", 1: "red"}
 """The colours of the answers that tell, by exit status."""
 
@@ -157,3 +160,42 @@ def print_decided(
     page = record.folder.has(PAGE)
     where = str(record.folder.file(PAGE)) if page else str(record.path)
     print_answer(result, style, basis, tables, "page" if page else "record", where, values=values)
+
+
+def question_of(run: Run) -> str:
+    """Return what a record asks: "p99 of wakeup latency under idle, 10 % larger, 12 pairs". Raises
+    RecordError if its plan is damaged.
+    """
+    gate = options_of(run)
+    if gate is not None:
+        return gate_question(gate, run.planned)
+    asker = asker_of(run)
+    if asker is not None:
+        return asker.question(run)
+    parts = [measured(run.planned), *([run.requirement] if run.requirement else [])]
+    return ", ".join([*parts, plural(len(run.planned), "step")])
+
+
+def gate_question(options: GateOptions, planned: Sequence[StepKey]) -> str:
+    """Return what a gate decides. `planned`: the steps of one of its runs, or of all of them."""
+    what = measured(planned)
+    if options.series is not None:
+        probe, metric, load = f"{options.series}//".split("/")[:3]
+        what = f"{probe} {metric} under {load}"
+    decides = f"{options.quantile} of" if options.require is None else f"violations of {options.require} by"
+    return f"{decides} {what}, {format_size(options.larger_than)}, {plural(options.max_pairs, 'pair')}"
+
+
+def measured(planned: Sequence[StepKey]) -> str:
+    """Return what steps measure, and under which loads: "wakeup latency under idle, cpu"."""
+    from rtgauge.probe import probe_registry
+
+    names: list[str] = []
+    for probe in map(probe_registry.get, dict.fromkeys(key.probe for key in planned)):
+        metrics = [metric.name for metric in probe.metrics]
+        names.append(
+            f"{probe.name} {'latency' if 'latency' in metrics else metrics[0]}" if metrics else probe.name
+        )
+    more = len(names) - MOST_NAMED
+    what = ", ".join([*names[:MOST_NAMED], *([f"{more} more"] if more > 0 else [])])
+    return f"{what} under {', '.join(dict.fromkeys(key.load for key in planned))}"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from rtgauge.exporters.exporter import Exporter
     from rtgauge.plan.make_plan import Overrides
     from rtgauge.record.reader import Record
-    from rtgauge.report.compare.part import PartMaker
+    from rtgauge.report.compare.extension_parts import PartMaker
     from rtgauge.runner.context import Progress
 
 

@@ -197,7 +197,7 @@ def conclude(
 ) -> int:
     """Print a gate's result, write its page and files (JUnit, Markdown), and return the exit status."""
     from rtgauge.cli.decided import GateAnswer
-    from rtgauge.exporters.gate_junit import gate_junit
+    from rtgauge.exporters.junit import gate_junit
     from rtgauge.report import gate_report
 
     measured = GateAnswer.of(record)

@@ -71,7 +71,7 @@ def question_of_record(words: Sequence[str], out: Path) -> str | None:
     """Return what the record asks that the words after `rtgauge resume` name, or the newest unfinished one in
     `out` if they name none. None if there is no such record.
     """
-    from rtgauge.cli.question import question_of
+    from rtgauge.cli.decided import question_of
     from rtgauge.record.reader import read_run
 
     named = [word for word in words if not word.startswith("-")]
@@ -136,8 +136,7 @@ def resume(
     The exit status means the same as for the command that began it.
     """
     from rtgauge.analysis.gate_options import options_of
-    from rtgauge.cli.decided import asker_of, not_answered
-    from rtgauge.cli.question import question_of
+    from rtgauge.cli.decided import asker_of, not_answered, question_of
     from rtgauge.record.reader import Record
     from rtgauge.runner.measure_run import RunOptions
 

@@ -135,8 +135,6 @@ def show(
         return resumer.show(records[0], json)
     opened = open_record(records[0])
     if part == "--why":
-        from rtgauge.cli.explain import show_explained
-
         return show_explained(opened, parts.step, json=json)
     if part == "--marks":
         return _show_marks(opened, json=json)
@@ -203,6 +201,31 @@ def _written(
         written = write_figures(drawn.figures.values(), files.figures, subtitle, cpus=len(drawn.source.cpus))
         lines += [f"figure   {path}" for path in written]
     return lines
+
+
+def show_explained(record: Record, step: str | None, *, json: bool) -> None:
+    """Print the answer, and where the time of each explained latency went. `step`: only this one.
+
+    Raises InputError if the record has no such step, or none is explained.
+    """
+    from rtgauge.cli.console import Console
+    from rtgauge.cli.record_argument import with_one_step
+    from rtgauge.explain.analysis.culprits import explained_steps
+    from rtgauge.explain.page.explained_document import explained_document
+    from rtgauge.explain.page.presenter import print_latencies
+    from rtgauge.report.record_view import RecordView
+    from rtgauge.report.terminal_summary import print_conclusion
+
+    explained = explained_steps(record, with_one_step(record, step).steps)
+    if not explained:
+        raise InputError("this record does not explain any latency; measure again with --explain")
+    if json:
+        typer.echo(explained_document(str(record.path), explained).model_dump_json(indent=1))
+        return
+    console = Console()
+    print_conclusion(record, console)
+    console.print()
+    print_latencies(RecordView(record), explained, console)
 
 
 def _show_marks(record: Record, *, json: bool) -> None:

@@ -1,14 +1,17 @@
 # SPDX-License-Identifier: MIT
 """Writes JUnit XML for continuous integration.
 
-Each step, the requirement and each item left out is a test. All tests pass if the run exits with 0.
+Each step of a record, its requirement and each item left out is a test; all pass if the run exits with 0. A
+gate is one test; a failed measurement is an error, not a pass.
 """
 
 from __future__ import annotations
 
 import xml.etree.ElementTree as ET
+from collections.abc import Sequence
 from datetime import datetime
 
+from rtgauge.errors import EXIT_OK
 from rtgauge.escape import one_line
 from rtgauge.exporters.exporter import Exporter
 from rtgauge.exporters.step_figures import (
@@ -24,6 +27,8 @@ from rtgauge.exporters.step_figures import (
 from rtgauge.record.model import SeriesSummary, Step
 from rtgauge.record.quantiles import times_longer
 from rtgauge.record.reader import Record
+from rtgauge.report.gate_report import SUITE, notes
+from rtgauge.verdict.gate_result import GateOutcome, GateResult
 
 
 def _seconds(step: Step) -> float:
@@ -74,16 +79,28 @@ def junit(record: Record) -> bytes:
         case = ET.Element("testcase", classname="rtgauge", name=check.name, time="0")
         _mark(case, check.failure, check.skipped)
         cases.append(case)
-    failed, skipped = (sum(case.find(tag) is not None for case in cases) for tag in ("failure", "skipped"))
-    suites = ET.Element("testsuites")
-    about = {
-        "name": f"rtgauge {one_line(record.run.id)}",
-        "tests": str(len(cases)),
-        "failures": str(failed),
-        "skipped": str(skipped),
-        "errors": "0",
+    return _document(f"rtgauge {one_line(record.run.id)}", cases, timestamp=record.run.created)
+
+
+def gate_junit(result: GateResult) -> bytes:
+    """Return a gate as JUnit XML."""
+    name = one_line(f"{result.candidate} against {result.baseline}: {result.series or 'no series'}")
+    case = ET.Element("testcase", classname="rtgauge.gate", name=name, time="0")
+    if result.status != EXIT_OK:
+        kind = "failure" if result.outcome in {GateOutcome.WORSE, GateOutcome.FAILS} else "error"
+        ET.SubElement(case, kind, message=one_line(result.conclusion), type=result.outcome.value)
+    ET.SubElement(case, "system-out").text = "\n".join(map(one_line, [result.conclusion, *notes(result)]))
+    return _document(SUITE, [case])
+
+
+def _document(name: str, cases: Sequence[ET.Element], **more: str) -> bytes:
+    """Return the document of one suite, with the numbers of its cases."""
+    tags = {"failures": "failure", "errors": "error", "skipped": "skipped"}
+    counts = {
+        counter: str(sum(case.find(tag) is not None for case in cases)) for counter, tag in tags.items()
     }
-    suite = ET.SubElement(suites, "testsuite", about, timestamp=record.run.created)
+    suites = ET.Element("testsuites")
+    suite = ET.SubElement(suites, "testsuite", {"name": name, "tests": str(len(cases)), **counts, **more})
     suite.extend(cases)
     ET.indent(suites)
     return ET.tostring(suites, encoding="utf-8", xml_declaration=True) + b"\n"

@@ -17,7 +17,7 @@ from rtgauge.analysis.gate_options import GateOptions
 from rtgauge.cli.main import main
 from rtgauge.errors import InputError
 from rtgauge.explain.analysis.new_culprits import new_culprits
-from rtgauge.exporters.gate_junit import gate_junit
+from rtgauge.exporters.junit import gate_junit
 from rtgauge.plan.make_plan import Overrides
 from rtgauge.record.alternation import Alternation, pair_of
 from rtgauge.record.marks import MarkKind

@@ -11,7 +11,7 @@ import pytest
 from tests.unit import records
 
 from rtgauge.analysis import change_words
-from rtgauge.cli.question import question_of
+from rtgauge.cli.decided import question_of
 from rtgauge.errors import InputError, RecordError
 from rtgauge.plan.make_plan import Plan
 from rtgauge.record.alternation import BLOCK

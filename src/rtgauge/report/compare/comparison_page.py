@@ -23,7 +23,7 @@ from rtgauge.report.compare.comparison_tables import (
     emulated_note,
     grids,
 )
-from rtgauge.report.compare.operations import Operations
+from rtgauge.report.compare.extension_parts import Operations
 from rtgauge.report.figures.figure_files import write_figures
 from rtgauge.report.figures.vega import Figure, config
 from rtgauge.report.how_often import HowOften

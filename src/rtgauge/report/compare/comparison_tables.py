@@ -17,7 +17,7 @@ from rtgauge.analysis.side_labels import EMULATED
 from rtgauge.probe.probe_registry import plural_of
 from rtgauge.record.marks import is_doubt
 from rtgauge.record.model import Distribution
-from rtgauge.report.compare.part import parts_of
+from rtgauge.report.compare.extension_parts import parts_of
 from rtgauge.report.table import Table, applying, numbers, ranked, texts
 from rtgauge.report.text import NONE, capital, us, whole
 from rtgauge.units import format_time

@@ -14,8 +14,8 @@ import pytest
 from rich.console import Console
 
 from rtgauge.analysis.spikes import step_words
-from rtgauge.cli.explain import show_explained
 from rtgauge.cli.record_argument import open_record
+from rtgauge.cli.show_command import show_explained
 from rtgauge.errors import RecordError
 from rtgauge.explain.analysis import culprits
 from rtgauge.explain.analysis.attribution import explain as explain_moment

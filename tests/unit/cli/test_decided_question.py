@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rtgauge.analysis.gate_options import GateOptions
-from rtgauge.cli.question import gate_question
+from rtgauge.cli.decided import gate_question
 from rtgauge.cli.resume_command import question_of_record
 from rtgauge.record.reader import Record
 from tests.support.records import Shape, write_record
