@@ -27,6 +27,7 @@ from rtgauge.units import format_duration
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
+    from rtgauge.plan.make_plan import Plan
     from rtgauge.probe.probe_registry import AnyProbe
 
 ADDED_TO = "probe"
@@ -185,30 +186,13 @@ def measure_probe(
     `given`: the values of the options that `with_options` makes; `program`: starts the watched program.
     """
     from rtgauge.cli.progress import make_display
-    from rtgauge.plan.make_plan import Overrides, make_plan
     from rtgauge.runner.context import Interrupt
     from rtgauge.runner.measure_run import RunOptions, start_run
 
     require, kept, as_json, details = given.get("require"), given["save"], given["json"], given["details"]
-    requirement = None
-    if require is not None:
-        from rtgauge.verdict.requirement import parse_requirement
-
-        requirement = parse_requirement(require)
     files = {name: given[name] for name in _files(probe) if given[name] is not None}
     _check_files(files)
-    values = _values(probe, given)
-    if probe.watches and requirement is not None and requirement.period_ns is not None:
-        values.setdefault("period", format_duration(requirement.period_ns))
-    step = {"probe": probe.name, "load": given.get("load", "idle")}
-    if probe.command is None or probe.command.argument is not None:
-        step |= values  # a step without its required parameters would be refused
-    overrides = Overrides(parameters=values, require=require, targets=[given["target"]])
-    plan = make_plan({"name": f"probe-{probe.name}", "step": [step]}, f"probe {probe.name}", overrides)
-    if requirement is not None:
-        from rtgauge.verdict.run_verdict import check_answerable
-
-        check_answerable(requirement, plan.steps, f"probe {probe.name}")
+    plan = _plan(probe, given)
     display = make_display(single_step=True)
     with ExitStack() as stack:
         folder = given["out"]
@@ -251,6 +235,30 @@ def measure_probe(
         if record.steps:
             _export_files(record, files, display.print_line)
     return status
+
+
+def _plan(probe: AnyProbe, given: Mapping[str, Any]) -> Plan:
+    """Return the plan of one step. Raises InputError if an option is wrong."""
+    from rtgauge.plan.make_plan import Overrides, make_plan
+
+    require, values, name = given.get("require"), _values(probe, given), f"probe {probe.name}"
+    requirement = None
+    if require is not None:
+        from rtgauge.verdict.requirement import parse_requirement
+
+        requirement = parse_requirement(require)
+        if probe.watches and requirement.period_ns is not None:
+            values.setdefault("period", format_duration(requirement.period_ns))
+    step = {"probe": probe.name, "load": given.get("load", "idle")}
+    if probe.command is None or probe.command.argument is not None:
+        step |= values  # a step without its required parameters would be refused
+    overrides = Overrides(parameters=values, require=require, targets=[given["target"]])
+    plan = make_plan({"name": f"probe-{probe.name}", "step": [step]}, name, overrides)
+    if requirement is not None:
+        from rtgauge.verdict.run_verdict import check_answerable
+
+        check_answerable(requirement, plan.steps, name)
+    return plan
 
 
 def _check_files(files: Mapping[str, Path]) -> None:

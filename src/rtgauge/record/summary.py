@@ -305,20 +305,32 @@ def summarise_step(
         marks.append(
             MarkKind.WINDOWS_DISAGREE.mark(f"the engine wrote windows of undeclared series: {numbers}")
         )
+    total = _total(windows, series, by_series, resolution_ns=resolution_ns, limits_ns=limits_ns)
+    return StepSummary(result, total, marks)
+
+
+def _total(
+    windows: Windows,
+    series: Sequence[SeriesLine],
+    summaries: Mapping[int, Summary],
+    *,
+    resolution_ns: int,
+    limits_ns: Mapping[int, int] | None,
+) -> SeriesSummary | None:
+    """Return the summary of all series of the main metric; None if there are no series."""
     if not series:
-        return StepSummary(result, None, marks)
+        return None
     metrics = [info.metric for info in series]
     main = LATENCY if LATENCY in metrics else metrics[0]
     together = _alike([info for info in series if info.metric == main])
     numbers = [info.series for info in together]
-    total = summarise(
+    return summarise(
         windows,
         numbers,
         metric=main,
         unit=together[0].unit,
         labels={},
-        summaries=[by_series[number] for number in numbers if number in by_series],
+        summaries=[summaries[number] for number in numbers if number in summaries],
         resolution_ns=resolution_ns,
         limits_ns=limits_ns,
     )
-    return StepSummary(result, total, marks)

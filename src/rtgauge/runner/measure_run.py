@@ -10,6 +10,7 @@ from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import rtgauge
 from rtgauge.build import commit
@@ -182,18 +183,7 @@ def resume_run(
                 "plan": {**record.run.plan, **(replaced_keys or {})},
             }
         )
-        interrupted: dict[str, StepState] = {}
-        not_picked_up = ""
-        for name, target in targets.items():
-            saved = sessions[name].get("step")
-            state = to_pick_up(saved, target, by_boot=plan.by_boot)
-            if state is not None:
-                interrupted[name] = state
-            elif target.picked_up and saved is not None:
-                not_picked_up = (
-                    "; rtgauge does not continue an interrupted step in a deployment, but measures it again, "
-                    "even if the machine was booted into the deployment"
-                )
+        interrupted, not_picked_up = _interrupted(targets, sessions, by_boot=plan.by_boot)
         shared = _run_context(plan, targets, progress, interrupt)
         contexts = target_contexts(plan, shared, stack, interrupted=interrupted, record=record)
         # The machine may have changed since the run began. Nothing is tried on a target where a step
@@ -218,6 +208,25 @@ def resume_run(
             return measure_run(writer, run, finished, contexts, more)
 
 
+def _interrupted(
+    targets: Mapping[str, Target], sessions: Mapping[str, dict[str, Any]], *, by_boot: bool
+) -> tuple[dict[str, StepState], str]:
+    """Return the steps to continue, by target, and the words for steps that cannot be continued."""
+    interrupted: dict[str, StepState] = {}
+    not_picked_up = ""
+    for name, target in targets.items():
+        saved = sessions[name].get("step")
+        state = to_pick_up(saved, target, by_boot=by_boot)
+        if state is not None:
+            interrupted[name] = state
+        elif target.picked_up and saved is not None:
+            not_picked_up = (
+                "; rtgauge does not continue an interrupted step in a deployment, but measures it again, "
+                "even if the machine was booted into the deployment"
+            )
+    return interrupted, not_picked_up
+
+
 def _kernel_marks(record: Record, contexts: Mapping[str, TargetContext]) -> list[Mark]:
     """Return a mark for each target that no longer runs the kernel in its record."""
     marks: list[Mark] = []
@@ -235,13 +244,7 @@ def _kernel_marks(record: Record, contexts: Mapping[str, TargetContext]) -> list
 def _run_context(
     plan: Plan, targets: Mapping[str, Target], progress: Progress, interrupt: Interrupt
 ) -> RunContext:
-    return RunContext(
-        targets,
-        progress,
-        interrupt,
-        plan.load_warm_up_ns / NS_PER_S,
-        plan.controller,
-    )
+    return RunContext(targets, progress, interrupt, plan.load_warm_up_ns / NS_PER_S, plan.controller)
 
 
 def find_partial(out: Path) -> Path:

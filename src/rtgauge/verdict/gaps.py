@@ -62,7 +62,7 @@ def judge_gaps(
     tool's threshold, or if the CPUs were observed for less than LEAST_OBSERVED_S. With a certain violation it
     is "fails".
     """
-    observed, threshold = observed_ns(step), step.parameters.get("threshold_ns")
+    observed = observed_ns(step)
     longest = max((each.max_ns for each in series if each.max_ns is not None), default=None)
     measured = plural(violations.activations, "gap")
     if observed is not None:
@@ -83,39 +83,46 @@ def judge_gaps(
         "max_ns": longest,
         "marks": [f"{mark.severity}: {mark.name}" for mark in step.marks],
     }
-
-    def verdict(word: VerdictWord, reason: str, advice: str) -> Verdict:
-        return Verdict(
-            word=word,
-            requirement=str(requirement),
-            reason=reason,
-            next=advice,
-            step=step.id,
-            evidence=evidence,
-        )
-
     if violations.certain:
-        longer = f"{measured}: {format_count(violations.certain)} took longer"
-        return verdict(VerdictWord.FAILS, longer, following.for_failure())
+        word, advice = VerdictWord.FAILS, following.for_failure()
+        reason = f"{measured}: {format_count(violations.certain)} took longer"
+    elif not isinstance(enough := _enough_ns(requirement, step, violations, measured, following), int):
+        word, (reason, advice) = VerdictWord.CANNOT_TELL, enough
+    else:
+        rate = -math.log1p(-float(requirement.confidence)) * NS_PER_HOUR / enough
+        evidence["per_hour_at_most"] = rate
+        reason = (
+            f"{measured}; at {format_percent(requirement.confidence)} confidence, at most "
+            f"{format_multiple(round_up(rate))} longer gaps come per hour on each CPU if gaps are independent"
+        )
+        word = VerdictWord.MARGINAL if close.possible else VerdictWord.HOLDS
+        advice = following.when_close() if close.possible else following.when_held()
+    return Verdict(
+        word=word,
+        requirement=str(requirement),
+        reason=reason,
+        next=advice,
+        step=step.id,
+        evidence=evidence,
+    )
+
+
+def _enough_ns(
+    requirement: Requirement, step: Step, violations: Violations, measured: str, following: NextStep
+) -> int | tuple[str, str]:
+    """Return for how long a step without a certain violation observed the CPUs (ns) or, if it does not show
+    whether the bound was broken, why not, and what to do.
+    """
+    observed, threshold = observed_ns(step), step.parameters.get("threshold_ns")
     if violations.possible:
         reason = f"{measured}; the figures are too coarse to decide"
-        return verdict(VerdictWord.CANNOT_TELL, reason, following.with_more(None))
-    if isinstance(threshold, int) and threshold > requirement.bound_ns:
-        allowed = format_duration(requirement.bound_ns)
-        reason = f"{measured}; gaps shorter than {format_duration(threshold)} were not recorded"
-        return verdict(VerdictWord.CANNOT_TELL, reason, following.again({"threshold": allowed}))
-    if observed is None:
+    elif isinstance(threshold, int) and threshold > requirement.bound_ns:
+        advice = following.again({"threshold": format_duration(requirement.bound_ns)})
+        return f"{measured}; gaps shorter than {format_duration(threshold)} were not recorded", advice
+    elif observed is None:
         reason = f"{measured}; the file does not say for how long the CPUs were observed"
-        return verdict(VerdictWord.CANNOT_TELL, reason, following.with_more(None))
-    if observed < LEAST_OBSERVED_S * NS_PER_S:
+    elif observed < LEAST_OBSERVED_S * NS_PER_S:
         reason = f"the measurement is too short: {measured}; at least {LEAST_OBSERVED_S} s are needed"
-        return verdict(VerdictWord.CANNOT_TELL, reason, following.with_more(None))
-    evidence["per_hour_at_most"] = rate = -math.log1p(-float(requirement.confidence)) * NS_PER_HOUR / observed
-    most = format_multiple(round_up(rate))
-    reason = (
-        f"{measured}; at {format_percent(requirement.confidence)} confidence, at most {most} longer gaps "
-        "come per hour on each CPU if gaps are independent"
-    )
-    if close.possible:
-        return verdict(VerdictWord.MARGINAL, reason, following.when_close())
-    return verdict(VerdictWord.HOLDS, reason, following.when_held())
+    else:
+        return observed
+    return reason, following.with_more(None)

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 
@@ -116,6 +117,35 @@ def _duration(text: str, key: str, value: str) -> int:
     return ns
 
 
+def _values(text: str, metrics: Sequence[str]) -> dict[str, str]:
+    """Return key -> value of each term."""
+    values: dict[str, str] = {}
+    at = 0
+    while at < len(text.rstrip()):
+        match = _TERM.match(text, at)
+        if match is None:
+            rest = text[at:].strip()[:40]
+            raise _wrong(text, f"'{rest}' is not understood (leave no space between a number and its unit)")
+        at = match.end()
+        key, sign, value = match[1].lower(), match[2], match[3]
+        quantile = re.fullmatch(r"p([0-9.]+)", key)
+        if quantile is not None:
+            if "hardness" in values:
+                instead = f"latency{sign}{value} hardness={quantile[1]}%"
+                raise _wrong(text, f"p{quantile[1]} and hardness set the same thing; give {instead}")
+            key, values["hardness"] = "latency", f"{quantile[1]}%"
+        if key not in (*metrics, *SETTINGS):
+            raise _wrong(text, f"unknown key '{key}'{nearest(key, (*metrics, *SETTINGS))}")
+        if key in values:
+            raise _wrong(text, f"{key} is given twice")
+        if key in metrics and sign not in {"<=", "≤"}:
+            raise _wrong(text, f"a bound is written {key}<={value}, not {key}{sign}{value}")
+        if key in SETTINGS and sign != "=":
+            raise _wrong(text, f"{key} is written {key}={value}, not {key}{sign}{value}")
+        values[key] = value
+    return values
+
+
 def parse_requirement(text: str) -> Requirement:
     """Parse `period=`, one bound such as `latency<=`, `hardness=` and `confidence=`, in any order.
 
@@ -127,36 +157,7 @@ def parse_requirement(text: str) -> Requirement:
     if len(text) > 1000:
         raise InputError(f"a requirement of {len(text)} characters is too long; write it like {EXAMPLE}")
     metrics = requirement_metrics()
-    values: dict[str, str] = {}
-    at = 0
-    while at < len(text.rstrip()):
-        match = _TERM.match(text, at)
-        if match is None:
-            raise _wrong(
-                text,
-                f"'{text[at:].strip()[:40]}' is not understood (leave no space between a number and its "
-                f"unit)",
-            )
-        at = match.end()
-        key, sign, value = match[1].lower(), match[2], match[3]
-        quantile = re.fullmatch(r"p([0-9.]+)", key)
-        if quantile is not None:
-            if "hardness" in values:
-                raise _wrong(
-                    text,
-                    f"p{quantile[1]} and hardness set the same thing; give latency{sign}{value} "
-                    f"hardness={quantile[1]}%",
-                )
-            key, values["hardness"] = "latency", f"{quantile[1]}%"
-        if key not in (*metrics, *SETTINGS):
-            raise _wrong(text, f"unknown key '{key}'{nearest(key, (*metrics, *SETTINGS))}")
-        if key in values:
-            raise _wrong(text, f"{key} is given twice")
-        if key in metrics and sign not in {"<=", "≤"}:
-            raise _wrong(text, f"a bound is written {key}<={value}, not {key}{sign}{value}")
-        if key in SETTINGS and sign != "=":
-            raise _wrong(text, f"{key} is written {key}={value}, not {key}{sign}{value}")
-        values[key] = value
+    values = _values(text, metrics)
     bounds = [key for key in metrics if key in values]
     if len(bounds) > 1 and bounds != list(BOTH):
         raise _wrong(

@@ -181,49 +181,8 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
         begin = min((piece.start_ns for link in links for piece in link.path.pieces), default=moment.end_ns)
         moment = replace(moment, release_ns=begin, latency_ns=moment.end_ns - begin)
         scene = replace(scene, moment=moment)
-    parts: dict[Culprit, Part] = {}
-    doubts: list[str] = []
-    for link in links:
-        owner_scene = scene if link.thread == moment.thread else _of_owner(scene, link)
-        for piece in link.path.pieces:
-            for span, lost in _known(owner_scene, piece):
-                unknown = Part(Culprit(Kind.UNATTRIBUTED), span.end_ns - span.start_ns)
-                for part in [unknown] if lost else _parts(owner_scene, piece, span):
-                    culprit = part.culprit
-                    if owner_scene is not scene:
-                        culprit = _owner(owner_scene, link, piece, culprit)
-                    known = parts.setdefault(culprit, Part(culprit))
-                    known.ns += part.ns
-                    known.uncertain_ns += part.uncertain_ns
-                    known.among_faults_ns += part.among_faults_ns
-                    known.spans += part.spans or [(span.start_ns, span.end_ns, piece.cpu)]
-                    known.where |= part.where
-                    known.cpus |= part.cpus
-    pieces = [piece for link in links for piece in link.path.pieces]
-    cpus = {piece.cpu for piece in pieces}
-    if any(_overlaps(lost, moment.release_ns, moment.end_ns) for lost in table.lost if lost.cpu in cpus):
-        doubts.append("events were lost during this latency")
-    blind = sorted(cpus & set(moment.left_out))
-    if blind:
-        doubts.append(f"the events of CPU {format_cpu_list(blind)} did not fit into the trace")
-    if any(piece.phase is Phase.UNKNOWN for piece in pieces):
-        doubts.append("the trace does not show what one of the threads did during a part of it")
-    if any(piece.phase is Phase.BLOCKED and piece.woken_by is None for piece in pieces[:-1]):
-        doubts.append("the trace does not show what ended a sleep")
-    either_ns = sum(part.ns for part in parts.values() if part.culprit.kind is Kind.EITHER)
-    if either_ns > max(LEAST_DOUBT_NS, DOUBT_SHARE * moment.latency_ns, _lead_ns(list(parts.values()))):
-        doubts.append(
-            f"the kernel did not trace every switch, so {either_ns / 1000:,.3f} us may belong to either of "
-            "two tasks"
-        )
-    uncertain_ns = sum(part.uncertain_ns for part in parts.values())
-    if uncertain_ns > max(LEAST_DOUBT_NS, DOUBT_SHARE * moment.latency_ns):
-        doubts.append(
-            "the kernel does not trace when a page fault ends, so the page faults may have taken up to "
-            f"{uncertain_ns / 1000:,.3f} us more or less"
-        )
-    if scene.quota.doubt:
-        doubts.append(scene.quota.doubt)
+    parts = _parts_of(scene, links)
+    doubts = _doubts(scene, links, list(parts.values()))
     rest = moment.latency_ns - (moment.end_ns - moment.release_ns)
     if rest != 0:
         doubts.append("the measured latency differs from the time between the recorded release and end")
@@ -247,6 +206,59 @@ def explain(moment: Moment, symbols: Symbols) -> Explanation:
         run_times=run_times(table.events),
         chain=wait_chain(table, calls, moment.thread, path.name, sleeps_to_follow),
     )
+
+
+def _parts_of(scene: _Scene, links: Sequence[Link]) -> dict[Culprit, Part]:
+    """Return the part of each culprit in the paths of the thread and of its wakers."""
+    parts: dict[Culprit, Part] = {}
+    for link in links:
+        owner_scene = scene if link.thread == scene.moment.thread else _of_owner(scene, link)
+        for piece in link.path.pieces:
+            for span, lost in _known(owner_scene, piece):
+                unknown = Part(Culprit(Kind.UNATTRIBUTED), span.end_ns - span.start_ns)
+                for part in [unknown] if lost else _parts(owner_scene, piece, span):
+                    culprit = part.culprit
+                    if owner_scene is not scene:
+                        culprit = _owner(owner_scene, link, piece, culprit)
+                    known = parts.setdefault(culprit, Part(culprit))
+                    known.ns += part.ns
+                    known.uncertain_ns += part.uncertain_ns
+                    known.among_faults_ns += part.among_faults_ns
+                    known.spans += part.spans or [(span.start_ns, span.end_ns, piece.cpu)]
+                    known.where |= part.where
+                    known.cpus |= part.cpus
+    return parts
+
+
+def _doubts(scene: _Scene, links: Sequence[Link], parts: Sequence[Part]) -> list[str]:
+    """Return why the latency is only partly explained."""
+    moment, table, doubts = scene.moment, scene.moment.table, list[str]()
+    pieces = [piece for link in links for piece in link.path.pieces]
+    cpus = {piece.cpu for piece in pieces}
+    if any(_overlaps(lost, moment.release_ns, moment.end_ns) for lost in table.lost if lost.cpu in cpus):
+        doubts.append("events were lost during this latency")
+    blind = sorted(cpus & set(moment.left_out))
+    if blind:
+        doubts.append(f"the events of CPU {format_cpu_list(blind)} did not fit into the trace")
+    if any(piece.phase is Phase.UNKNOWN for piece in pieces):
+        doubts.append("the trace does not show what one of the threads did during a part of it")
+    if any(piece.phase is Phase.BLOCKED and piece.woken_by is None for piece in pieces[:-1]):
+        doubts.append("the trace does not show what ended a sleep")
+    either_ns = sum(part.ns for part in parts if part.culprit.kind is Kind.EITHER)
+    if either_ns > max(LEAST_DOUBT_NS, DOUBT_SHARE * moment.latency_ns, _lead_ns(parts)):
+        doubts.append(
+            f"the kernel did not trace every switch, so {either_ns / 1000:,.3f} us may belong to either of "
+            "two tasks"
+        )
+    uncertain_ns = sum(part.uncertain_ns for part in parts)
+    if uncertain_ns > max(LEAST_DOUBT_NS, DOUBT_SHARE * moment.latency_ns):
+        doubts.append(
+            "the kernel does not trace when a page fault ends, so the page faults may have taken up to "
+            f"{uncertain_ns / 1000:,.3f} us more or less"
+        )
+    if scene.quota.doubt:
+        doubts.append(scene.quota.doubt)
+    return doubts
 
 
 def _sleeps(scene: _Scene) -> list[Piece]:

@@ -135,15 +135,7 @@ def thread_path(
 
     `apart_ns`: how much later than `end_ns` the last event may be.
     """
-    own: list[tuple[str, Event]] = []
-    for event in table.events:
-        if event.time_ns > end_ns + apart_ns:
-            break
-        action = _about(event, thread)
-        if action is None and own and _requests(event, *own[-1]):
-            action = "request"
-        if action is not None:
-            own.append((action, event))
+    own = _own_events(table, thread, end_ns + apart_ns)
     arrivals = any(event.name == "sched_wakeup" for event in table.events)
     phase = _BEFORE[own[0][0]] if own else Phase.UNKNOWN
     if _ran_first(table, thread, own):
@@ -197,12 +189,30 @@ def thread_path(
     # A thread that measured its latency was woken before, so the events of its wake-up are missing.
     never_woken = phase is Phase.LATE and since < end_ns
     _append(pieces, Piece(since, end_ns, Phase.UNKNOWN if never_woken else phase, where), release_ns, end_ns)
+    return ThreadPath(_waking_places(pieces), moves, *_priority_and_name(own))
+
+
+def _own_events(table: EventTable, thread: int, until_ns: int) -> list[tuple[str, Event]]:
+    """Return what happened to a thread: the kind of each of its events, and the event."""
+    own: list[tuple[str, Event]] = []
+    for event in table.events:
+        if event.time_ns > until_ns:
+            break
+        action = _about(event, thread)
+        if action is None and own and _requests(event, *own[-1]):
+            action = "request"
+        if action is not None:
+            own.append((action, event))
+    return own
+
+
+def _priority_and_name(own: list[tuple[str, Event]]) -> tuple[int | None, str]:
+    """Return the thread's last priority and its name; (None, "") if no event has them."""
     last = next((event for action, event in reversed(own) if action in {"waking", "wakeup", "in"}), None)
     if last is None:
-        return ThreadPath(_waking_places(pieces), moves, None, "")
+        return None, ""
     side = "next_" if last.name == "sched_switch" else ""
-    priority, name = last.number(f"{side}prio", 120), last.text(f"{side}comm")
-    return ThreadPath(_waking_places(pieces), moves, priority, name)
+    return last.number(f"{side}prio", 120), last.text(f"{side}comm")
 
 
 def _append(pieces: list[Piece], piece: Piece, release_ns: int, end_ns: int) -> None:
