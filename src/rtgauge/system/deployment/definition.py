@@ -77,53 +77,34 @@ NAMED: dict[str, Deployment] = {
 """The deployments of Delgado & Choi 2020, table 1."""
 
 
-def _on_off(key: str, value: str) -> str:
-    if value not in ("on", "off"):
-        raise InputError(f"deployment: {key} must be on or off, not '{value}'")
+_ON_OFF = ("on|off", "on or off")
+_PATTERNS = {
+    "c-states": _ON_OFF,
+    "smt": _ON_OFF,
+    "cores": ("all|[1-9][0-9]{0,3}", "all or a number of at least 1"),
+    "governor": ("[a-z][a-z_]{0,30}", "a frequency governor such as performance"),
+    "throttling": _ON_OFF,
+    "rt-pid": ("[1-9][0-9]{0,6}", "a process ID"),
+    "interface": ("[A-Za-z0-9][A-Za-z0-9_.@-]{0,14}", "a network interface such as eth1"),
+}
+"""Setting -> the pattern of its values, and what they are."""
+
+
+def _matching(key: str, value: str) -> str:
+    pattern, what = _PATTERNS[key]
+    if not re.fullmatch(pattern, value):
+        raise InputError(f"deployment: {key} must be {what}, not '{value}'")
     return value
 
 
-def _cores(key: str, value: str) -> str:
-    if value != ALL and not re.fullmatch(r"[1-9][0-9]{0,3}", value):
-        raise InputError(f"deployment: {key} must be all or a number of at least 1, not '{value}'")
-    return value
-
-
-def _isolate(key: str, value: str) -> str:
-    if value in ("off", ALL):
+def _cpus(key: str, value: str) -> str:
+    if key == "isolate" and value in ("off", ALL):
         return value
     try:
         return format_cpu_list(parse_cpu_list(value))
     except ValueError:
-        raise InputError(
-            f"deployment: {key} must be off, all (which leaves out the first CPU) or CPUs like 1 or 2-3, not "
-            f"'{value}'"
-        ) from None
-
-
-def _governor(key: str, value: str) -> str:
-    if not re.fullmatch(r"[a-z][a-z_]{0,30}", value):
-        raise InputError(f"deployment: {key} must be a frequency governor such as performance, not '{value}'")
-    return value
-
-
-def _rt_cpus(key: str, value: str) -> str:
-    try:
-        return format_cpu_list(parse_cpu_list(value))
-    except ValueError:
-        raise InputError(f"deployment: {key} must be CPUs like 1 or 2-3, not '{value}'") from None
-
-
-def _rt_pid(key: str, value: str) -> str:
-    if not re.fullmatch(r"[1-9][0-9]{0,6}", value):
-        raise InputError(f"deployment: {key} must be a process ID, not '{value}'")
-    return value
-
-
-def _interface(key: str, value: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,14}", value):
-        raise InputError(f"deployment: {key} must be a network interface such as eth1, not '{value}'")
-    return value
+        others = "off, all (which leaves out the first CPU) or " if key == "isolate" else ""
+        raise InputError(f"deployment: {key} must be {others}CPUs like 1 or 2-3, not '{value}'") from None
 
 
 def _settings(key: str, value: str) -> str:
@@ -163,18 +144,12 @@ def _check_has_subject(checked: Mapping[str, str]) -> None:
 
 
 CHECKS = {
-    "c-states": _on_off,
-    "smt": _on_off,
-    "cores": _cores,
-    "isolate": _isolate,
-    "governor": _governor,
-    "throttling": _on_off,
-    "rt-cpus": _rt_cpus,
-    "rt-pid": _rt_pid,
-    "interface": _interface,
+    **dict.fromkeys(_PATTERNS, _matching),
+    **dict.fromkeys(("isolate", "rt-cpus"), _cpus),
     "settings": _settings,
     "boot": _boot,
 }
+"""Setting -> the function that checks its value, and returns it in its usual form."""
 
 
 def parse_deployment(text: str) -> Deployment:
