@@ -13,6 +13,7 @@ from rtgauge.system import kernel
 from rtgauge.system.cpus import CPU
 from rtgauge.target.file_batch import Files, chosen, cpu_list, glob_pattern, integer
 from rtgauge.units import format_cpu_list
+from rtgauge_ext.audit import kernel_command_line
 
 if TYPE_CHECKING:
     from rtgauge_ext.audit.rules import Check
@@ -45,7 +46,7 @@ class CheckedMachine:
         self.files = files
         self.config = kernel.config(self.files)
         cmdline = facts.kernel.cmdline
-        self.parameters = None if cmdline is None else kernel.parameters(cmdline)
+        self.parameters = None if cmdline is None else kernel_command_line.parameters(cmdline)
         self.possible = cpu_list(facts.cpu.possible) or []
 
     def fact(self, path: str) -> Any:
@@ -100,7 +101,11 @@ def _cpus(text: Any, possible: list[int]) -> set[int] | None:
         return None
     if text in ("", NONE):
         return set()
-    cpus = mask_cpus(text, possible) if text[:2] in ("0x", "0X") else kernel.cpu_list(text, possible)
+    cpus = (
+        mask_cpus(text, possible)
+        if text[:2] in ("0x", "0X")
+        else kernel_command_line.cpu_list(text, possible)
+    )
     return None if cpus is None else set(cpus)
 
 

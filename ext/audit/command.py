@@ -15,10 +15,10 @@ from rtgauge.cli.extension_options import AddedValues
 from rtgauge.cli.shared_options import Json, Target, grouped
 from rtgauge.errors import EXIT_FAILS, EXIT_OK, InputError
 from rtgauge.nearest_name import nearest
-from rtgauge.report.fact_rows import groups
 from rtgauge.system.collect_facts import read_facts
 from rtgauge_ext.audit.added_check import Audited
 from rtgauge_ext.audit.audit import audit as check_rules
+from rtgauge_ext.audit.fact_groups import groups
 from rtgauge_ext.audit.rules import read_rules, rule_paths
 from rtgauge_ext.audit.terminal import mend_script, print_audit, print_pairs
 

@@ -25,10 +25,9 @@ from tools import reference
 from ext.audit.tests.unit.worlds import World
 from rtgauge.errors import InputError
 from rtgauge.record.facts import Facts
-from rtgauge.system import kernel
 from rtgauge.system.collect_facts import fact_paths, facts
 from rtgauge.target.file_batch import Files, glob_pattern
-from rtgauge_ext.audit import rules
+from rtgauge_ext.audit import kernel_command_line, rules
 from rtgauge_ext.audit.audit import AuditDocument, audit
 from rtgauge_ext.audit.checks import mask_cpus
 from rtgauge_ext.audit.rules import Rule, parse_rules, read_rules, rule_paths
@@ -335,11 +334,11 @@ def test_requested_isolation_is_reported(cmdline: str, isolated: str, result: st
     ],
 )
 def test_cpu_lists_as_the_kernel_reads_them(text: str, cpus: list[int] | None) -> None:
-    assert kernel.cpu_list(text, list(range(8))) == cpus
+    assert kernel_command_line.cpu_list(text, list(range(8))) == cpus
 
 
 def test_boot_parameters() -> None:
-    actual = kernel.parameters('a=1 b-c=2 d "e=f g" h="i j" a=3 k.l-m=n -- init=5')
+    actual = kernel_command_line.parameters('a=1 b-c=2 d "e=f g" h="i j" a=3 k.l-m=n -- init=5')
     assert actual == {"a": "3", "b_c": "2", "d": "", "e": "f g", "h": "i j", "k.l_m": "n"}
 
 
@@ -475,9 +474,9 @@ def test_hostile_files_never_raise(files: dict[str, Any], purpose: Any) -> None:
 @settings(max_examples=200)
 @given(st.text(max_size=80), st.lists(st.integers(0, 20), max_size=5))
 def test_hostile_command_lines_never_raise(text: str, possible: list[int]) -> None:
-    kernel.parameters(text)
-    for value in (*kernel.parameters(text).values(), text):
-        kernel.cpu_list(value, possible)
+    kernel_command_line.parameters(text)
+    for value in (*kernel_command_line.parameters(text).values(), text):
+        kernel_command_line.cpu_list(value, possible)
         mask_cpus(value, possible)
 
 
