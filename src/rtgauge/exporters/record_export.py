@@ -84,31 +84,17 @@ def _columns() -> dict[str, Any]:
         for name in Distribution.model_fields
         if name != "lower_bounds"
     }
-    text, whole = pl.String, pl.Int64
-    schema: dict[str, Any] = dict.fromkeys(("record", "step", "probe", "load", "deployment", "target"), text)
-    schema |= {"repeat": whole} | dict.fromkeys(
-        ("tool", "key_parameters", "parameters", "started", "marks", "worst_mark"), text
+    text, whole, yes_no = pl.String, pl.Int64, pl.Boolean
+    key = dict.fromkeys(("record", "step", "probe", "load", "deployment", "target"), text) | {"repeat": whole}
+    key |= dict.fromkeys(("tool", "key_parameters", "parameters", "started", "marks", "worst_mark"), text)
+    series = {"series": whole, "all_cpus": yes_no, "cpu": whole, "labels": text, "metric": text, "unit": text}
+    counts = {"lower_bounds": text} | dict.fromkeys(("missed", "lost", "impossible"), whole)
+    filled = {f"filled_{name}": kind for name, kind in figures.items()} | {"filled_lower_bounds": text}
+    parts = [f"warm_up_{name}" for name in WarmUp.model_fields]
+    parts += [f"thread_{name}" for name in ThreadCounts.model_fields]
+    return (
+        key | series | figures | counts | {"exact_quantiles": yes_no} | filled | dict.fromkeys(parts, whole)
     )
-    schema |= {
-        "series": whole,
-        "all_cpus": pl.Boolean,
-        "cpu": whole,
-        "labels": text,
-        "metric": text,
-        "unit": text,
-    } | figures
-    schema |= {
-        "lower_bounds": text,
-        "missed": whole,
-        "lost": whole,
-        "impossible": whole,
-        "exact_quantiles": pl.Boolean,
-    }
-    schema |= {f"filled_{name}": kind for name, kind in figures.items()} | {"filled_lower_bounds": text}
-    schema |= {f"warm_up_{name}": whole for name in WarmUp.model_fields} | {
-        f"thread_{name}": whole for name in ThreadCounts.model_fields
-    }
-    return schema
 
 
 def table(record: Record) -> pl.DataFrame:
