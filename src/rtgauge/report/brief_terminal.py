@@ -192,10 +192,11 @@ def _plain(view: RecordView, console: Console, most: int, leave_out: frozenset[s
 
 def _quantity(view: RecordView, name: str, rows: Sequence[Row], console: Console) -> list[RenderableType]:
     """Return the table of one quantity, with shares within round bounds if a requirement can bound it."""
+    from rtgauge.record.merged_windows import Merged, merge
     from rtgauge.report.answer_table import notes_of, plain_table, series_of
-    from rtgauge.report.within import Values, round_bounds, share_within
+    from rtgauge.report.within import round_bounds, share_within
 
-    values: dict[int, Values] = {}
+    values: dict[int, Merged] = {}
     damaged: list[str] = []
     for at, row in enumerate(rows):
         metric = probe_of(row.step).metric(row.summary.metric)
@@ -203,7 +204,7 @@ def _quantity(view: RecordView, name: str, rows: Sequence[Row], console: Console
         kept = any(view.record.has(row.step, file) for file in (WINDOWS, BLOCKS))
         if metric is not None and metric.bound is not None and row.word is None and kept:
             try:
-                values[at] = Values.of(view.record.windows(row.step), series_of(row))
+                values[at] = merge(view.record.windows(row.step), series_of(row))
             except RecordError as error:
                 damaged.append(f"no shares of {row.name}: {error}")
     bounds = round_bounds(list(values.values()))
