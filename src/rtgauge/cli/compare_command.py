@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from rtgauge.cli.extension_options import AddedValues
-from rtgauge.cli.shared_options import ComparedSides, ComparisonStatistics, PrintedComparison, grouped
+from rtgauge.cli.shared_options import ComparedSides, ComparisonStatistics, PrintedComparison, grouped, option
 
 
 @grouped
@@ -18,9 +18,8 @@ def compare(
     statistics: ComparisonStatistics,
     require: Annotated[
         str | None,
-        typer.Option(
-            metavar="TEXT",
-            help='Requirement to judge every record by, e.g. "period=1ms latency<=200us hardness=100%".',
+        option(
+            "TEXT", 'Requirement to judge every record by, e.g. "period=1ms latency<=200us hardness=100%".'
         ),
     ] = None,
     fail_if_worse: Annotated[

@@ -10,7 +10,7 @@ import typer
 
 from rtgauge.cli import completion
 from rtgauge.cli.extension_options import AddedValues, ForExport
-from rtgauge.cli.shared_options import AllowLeftOut, Require, grouped
+from rtgauge.cli.shared_options import AllowLeftOut, Require, grouped, option
 from rtgauge.errors import InputError
 from rtgauge.known_extensions import from_where
 from rtgauge.nearest_name import nearest
@@ -24,24 +24,22 @@ def export(
     ],
     form: Annotated[
         str,
-        typer.Option(
+        option(
+            "NAME",
+            "csv, json, parquet, junit, kcidb, markdown, openmetrics, perfetto or trace.dat.",
             "--format",
-            metavar="NAME",
-            help="csv, json, parquet, junit, kcidb, markdown, openmetrics, perfetto or trace.dat.",
         ),
     ] = "csv",
     out: Annotated[
         Path | None,
-        typer.Option(
+        option(
+            "FILE",
+            "File to write (required for parquet and trace.dat); default: standard output.",
             "--out",
             "-o",
-            metavar="FILE",
-            help="File to write (required for parquet and trace.dat); default: standard output.",
         ),
     ] = None,
-    step: Annotated[
-        str | None, typer.Option("--step", metavar="ID", help="Only this step, e.g. 01-wakeup-idle.")
-    ] = None,
+    step: Annotated[str | None, option("ID", "Only this step, e.g. 01-wakeup-idle.", "--step")] = None,
     require: Require = None,
     allow_left_out: AllowLeftOut = False,
     windows: Annotated[

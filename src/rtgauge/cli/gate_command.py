@@ -20,6 +20,7 @@ from rtgauge.cli.shared_options import (
     WaitForLock,
     duration_option,
     grouped,
+    option,
     wait_s,
 )
 from rtgauge.errors import InputError
@@ -44,62 +45,43 @@ def gate(
         str, typer.Argument(metavar="PLAN", help="A preset or a TOML file, as for `rtgauge run`.")
     ] = "quick",
     baseline: Annotated[
-        str | None,
-        typer.Option(
-            metavar="A", help='A target, a deployment or "KEY=VALUE ...", as in `rtgauge run --alternate`.'
-        ),
+        str | None, option("A", 'A target, a deployment or "KEY=VALUE ...", as in `rtgauge run --alternate`.')
     ] = None,
-    candidate: Annotated[
-        str | None, typer.Option(metavar="B", help="The side to judge: is it worse than A?")
-    ] = None,
+    candidate: Annotated[str | None, option("B", "The side to judge: is it worse than A?")] = None,
     deciding: Deciding,
     require: Annotated[
         str | None,
-        typer.Option(
-            metavar="TEXT",
-            help='Decide by how often this bound is exceeded, e.g. "latency<=200us", not by a quantile.',
+        option(
+            "TEXT", 'Decide by how often this bound is exceeded, e.g. "latency<=200us", not by a quantile.'
         ),
     ] = None,
     larger_than: Annotated[
         str | None,
-        typer.Option(
-            metavar="PERCENT",
-            help=(
-                "Smallest change that matters; a smaller change passes. Default: 10%, or 100% with --require."
-            ),
+        option(
+            "PERCENT",
+            "Smallest change that matters; a smaller change passes. Default: 10%, or 100% with --require.",
         ),
     ] = None,
     rare: Annotated[
         str | None,
-        typer.Option(
-            metavar="PERCENT",
-            help="Measure enough pairs to catch a state that only this share of the boots has, e.g. 10%.",
+        option(
+            "PERCENT",
+            "Measure enough pairs to catch a state that only this share of the boots has, e.g. 10%.",
         ),
     ] = None,
-    boot: Annotated[
-        str | None,
-        typer.Option(metavar="WHEN", help="each-run: boot the lab guest before each run."),
-    ] = None,
-    pause_between: Annotated[
-        str, typer.Option(metavar="TIME", help="Pause between the runs, e.g. 10min.")
-    ] = "0s",
+    boot: Annotated[str | None, option("WHEN", "each-run: boot the lab guest before each run.")] = None,
+    pause_between: Annotated[str, option("TIME", "Pause between the runs, e.g. 10min.")] = "0s",
     baseline_kernel: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help="Text that the kernel release of the baseline must contain."),
+        str | None, option("TEXT", "Text that the kernel release of the baseline must contain.")
     ] = None,
     candidate_kernel: Annotated[
-        str | None,
-        typer.Option(metavar="TEXT", help=("Text that the kernel release of the candidate must contain.")),
+        str | None, option("TEXT", "Text that the kernel release of the candidate must contain.")
     ] = None,
     measured: MeasuringOptions,
-    known: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Accepted changes and muted series (TOML).")
-    ] = None,
+    known: Annotated[Path | None, option("FILE", "Accepted changes and muted series (TOML).")] = None,
     out: Out = RECORDS,
-    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write JUnit XML.")] = None,
-    markdown: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Also write Markdown for a pull request.")
-    ] = None,
+    junit: Annotated[Path | None, option("FILE", "Also write JUnit XML.")] = None,
+    markdown: Annotated[Path | None, option("FILE", "Also write Markdown for a pull request.")] = None,
     wait: WaitForLock = "0",
     details: Annotated[bool, typer.Option("--details", help="Print every pair.")] = False,
     json: Json = False,
@@ -153,9 +135,9 @@ def gate(
         pause_between_ns=duration_option("--pause-between", pause_between),
     )
     chosen = gate_plan(plan, measured.overrides(), sides, gate_options)
-    for option, file in (("--junit", junit), ("--markdown", markdown)):
+    for name, file in (("--junit", junit), ("--markdown", markdown)):
         if file is not None:
-            check_file(file, option)
+            check_file(file, name)
     record = measured_record(partial(start_run, chosen, options, more=next_pairs))
     raise typer.Exit(conclude(record, changes, (junit, markdown), details=details, json=json))
 

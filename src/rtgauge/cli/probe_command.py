@@ -16,7 +16,7 @@ from annotated_types import Ge, Le
 
 from rtgauge.cli.arguments import given_command
 from rtgauge.cli.extension_options import AddedValues, added_to
-from rtgauge.cli.shared_options import Details, Target, WaitForLock, parameters_of, wait_s
+from rtgauge.cli.shared_options import Details, Target, WaitForLock, option, parameters_of, wait_s
 from rtgauge.errors import EXIT_INTERRUPTED, MeasureError
 from rtgauge.load.load_registry import names as load_names
 from rtgauge.probe.notation import SAMPLES, metavar_of, written
@@ -95,17 +95,17 @@ def _common(probe: AnyProbe) -> dict[str, tuple[Any, Any]]:
     """Return name -> (type, default) of the options that are not parameters."""
     options: dict[str, tuple[Any, Any]] = {}
     if probe.command is not None:
-        options["load"] = Annotated[str, typer.Option("--load", metavar="NAME", help=LOAD_HELP)], "idle"
+        options["load"] = Annotated[str, option("NAME", LOAD_HELP, "--load")], "idle"
     for name, help_text in _files(probe).items():
-        file = Annotated[Path | None, typer.Option(f"--{name}", metavar="FILE", help=help_text)]
+        file = Annotated[Path | None, option("FILE", help_text, f"--{name}")]
         options[name] = file, None
     if probe.takes_requirement:
-        require = typer.Option("--require", metavar="TEXT", help=REQUIRE_HELP.format(bounds=probe.bounds))
+        require = option("TEXT", REQUIRE_HELP.format(bounds=probe.bounds), "--require")
         options["require"] = Annotated[str | None, require], None
     added = [each for group in added_to(ADDED_TO) for each in parameters_of(group)]
     return options | {
         "save": (Annotated[bool, typer.Option("--save", help=SAVE_HELP)], False),
-        "out": (Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help=OUT_HELP)], RECORDS),
+        "out": (Annotated[Path, option("DIR", OUT_HELP, "--out", "-o")], RECORDS),
         "wait": (WaitForLock, "0"),
         **{each.name: (each.annotation, each.default) for each in added},
         "target": (Target, "local"),

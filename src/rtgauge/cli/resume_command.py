@@ -17,7 +17,7 @@ from rtgauge.cli import completion
 from rtgauge.cli.extension_options import AddedOptions, AddedValues, WhileMeasuring
 from rtgauge.cli.extension_resumer import ResumeOptions, resumer_of
 from rtgauge.cli.run_command import DisplayOptions, hold_ns, resumed
-from rtgauge.cli.shared_options import Out, WaitForLock, grouped, wait_s
+from rtgauge.cli.shared_options import Out, WaitForLock, grouped, option, wait_s
 from rtgauge.errors import InputError, RtgaugeError
 from rtgauge.record.records_folder import RECORDS
 
@@ -29,14 +29,9 @@ if TYPE_CHECKING:
 class MoreTime:
     """Options that give more time, each for one kind of record."""
 
-    max_pairs: Annotated[
-        int | None, typer.Option(metavar="N", help="New total of pairs for a gate or a bisection.")
-    ] = None
+    max_pairs: Annotated[int | None, option("N", "New total of pairs for a gate or a bisection.")] = None
     hold: Annotated[
-        str | None,
-        typer.Option(
-            metavar="TIME", help="How long a remote machine waits for the next rtgauge resume of a run."
-        ),
+        str | None, option("TIME", "How long a remote machine waits for the next rtgauge resume of a run.")
     ] = None
 
 
@@ -44,13 +39,11 @@ class MoreTime:
 class ResumeFiles:
     """Files to write from the result."""
 
-    known: Annotated[
-        Path | None, typer.Option(metavar="FILE", help="Accepted changes and muted series of a gate (TOML).")
-    ] = None
-    junit: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a gate as JUnit XML.")] = None
-    markdown: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write a gate as Markdown.")] = (
+    known: Annotated[Path | None, option("FILE", "Accepted changes and muted series of a gate (TOML).")] = (
         None
     )
+    junit: Annotated[Path | None, option("FILE", "Also write a gate as JUnit XML.")] = None
+    markdown: Annotated[Path | None, option("FILE", "Also write a gate as Markdown.")] = None
 
 
 def record_to_resume(record: str | None, out: Path) -> Path:
@@ -94,9 +87,9 @@ def _refuse_others(
     not take.
     """
     for group in given:
-        for option in fields(group):
-            if option.name not in allowed and getattr(group, option.name) != option.default:
-                name = f"--{option.name.replace('_', '-')}"
+        for each in fields(group):
+            if each.name not in allowed and getattr(group, each.name) != each.default:
+                name = f"--{each.name.replace('_', '-')}"
                 refused = f"rtgauge resume does not take {name} for {kind}; leave out {name}"
                 raise InputError(f"{refused}; the record asks: {question()}")
 

@@ -29,6 +29,7 @@ from rtgauge.cli.shared_options import (
     duration_option,
     given_options,
     grouped,
+    option,
     wait_s,
 )
 from rtgauge.errors import InputError
@@ -56,35 +57,27 @@ class OverPlan:
 
     target: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME",
-            help=f"{MACHINE} Repeatable; the machines are measured one after the other.",
-        ),
+        option("NAME", f"{MACHINE} Repeatable; the machines are measured one after the other."),
     ] = None
     duration: StepDuration = None
     repeats: Annotated[
-        int | None,
-        typer.Option(min=1, max=1000, metavar="N", help="Repeat every step N times, in random order."),
+        int | None, option("N", "Repeat every step N times, in random order.", min=1, max=1000)
     ] = None
     load: LoadNames = None
     deployment: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAMES",
-            help=(
-                "CHM, HM, HMI, M, MI, Single, as-is, or settings (see `rtgauge deploy --help`); separate "
-                "several with commas or semicolons."
-            ),
+        option(
+            "NAMES",
+            "CHM, HM, HMI, M, MI, Single, as-is, or settings (see `rtgauge deploy --help`); separate "
+            "several with commas or semicolons.",
         ),
     ] = None
     boot: Annotated[
         str | None,
-        typer.Option(
-            metavar="WHEN",
-            help=(
-                "When to boot the lab guest: each-deployment, instead of changing settings, or each-run of "
-                "--alternate."
-            ),
+        option(
+            "WHEN",
+            "When to boot the lab guest: each-deployment, instead of changing settings, or each-run of "
+            "--alternate.",
         ),
     ] = None
     require: Require = None
@@ -101,30 +94,20 @@ class OverPlan:
     ] = False
     raised: Annotated[
         list[str] | None,
-        typer.Option(
-            "--raise", metavar="DEVICE", help="Also raise the IRQ threads of this device to 99 (PREEMPT_RT)."
-        ),
+        option("DEVICE", "Also raise the IRQ threads of this device to 99 (PREEMPT_RT).", "--raise"),
     ] = None
     cpu: Annotated[
-        str | None,
-        typer.Option(metavar="CPUS", help="CPUs to measure, e.g. 1 or 2-3; default: all online CPUs."),
+        str | None, option("CPUS", "CPUs to measure, e.g. 1 or 2-3; default: all online CPUs.")
     ] = None
-    interval: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Time between two activations, e.g. 250us.")
-    ] = None
+    interval: Annotated[str | None, option("TIME", "Time between two activations, e.g. 250us.")] = None
     peer: Annotated[
         str | None,
-        typer.Option(
-            metavar="HOST",
-            help="The device that answers, or the machine that plays the other role of a signal probe.",
+        option(
+            "HOST", "The device that answers, or the machine that plays the other role of a signal probe."
         ),
     ] = None
-    policy: Annotated[
-        str | None, typer.Option(metavar="NAME", help="Scheduling policy: fifo, rr, deadline or other.")
-    ] = None
-    priority: Annotated[int | None, typer.Option(min=1, max=99, metavar="N", help="Real-time priority.")] = (
-        None
-    )
+    policy: Annotated[str | None, option("NAME", "Scheduling policy: fifo, rr, deadline or other.")] = None
+    priority: Annotated[int | None, option("N", "Real-time priority.", min=1, max=99)] = None
     explain: Annotated[
         bool | None,
         typer.Option(
@@ -175,23 +158,16 @@ class Alternating:
 
     alternate: Annotated[
         tuple[str, str] | None,
-        typer.Option(
-            metavar="A B",
-            help=(
-                "Measure two sides alternately, in random order within each pair. A side is a target, a "
-                'deployment or "KEY=VALUE ...".'
-            ),
+        option(
+            "A B",
+            "Measure two sides alternately, in random order within each pair. A side is a target, a "
+            'deployment or "KEY=VALUE ...".',
         ),
     ] = None
     pairs: Annotated[
-        int | None,
-        typer.Option(
-            min=1, max=1000, metavar="N", help="Number of pairs that --alternate measures; default: 6."
-        ),
+        int | None, option("N", "Number of pairs that --alternate measures; default: 6.", min=1, max=1000)
     ] = None
-    pause_between: Annotated[
-        str, typer.Option(metavar="TIME", help="Pause between the runs of --alternate, e.g. 10min.")
-    ] = "0s"
+    pause_between: Annotated[str, option("TIME", "Pause between the runs of --alternate, e.g. 10min.")] = "0s"
 
     def plan(self, name: str, overrides: Overrides, boot: str | None) -> Plan:
         """Return the plan with this name or, if there are two sides, a plan that alternates between them.
@@ -322,12 +298,10 @@ def run(
     wait: WaitForLock = "0",
     hold: Annotated[
         str | None,
-        typer.Option(
-            metavar="TIME",
-            help=(
-                "How long a remote machine that lost the connection waits for `rtgauge resume`, in addition "
-                "to its longest step. Default: as long as that step, but at least 1 and at most 15 min."
-            ),
+        option(
+            "TIME",
+            "How long a remote machine that lost the connection waits for `rtgauge resume`, in addition "
+            "to its longest step. Default: as long as that step, but at least 1 and at most 15 min.",
         ),
     ] = None,
     shown: DisplayOptions,

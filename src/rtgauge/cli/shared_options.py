@@ -28,15 +28,21 @@ if TYPE_CHECKING:
 
 LONGEST_WAIT_NS = 7 * NS_PER_UNIT["d"]
 
+
+def option(placeholder: str, text: str, *names: str, **more: Any) -> Any:
+    """Return an option with a value. `names`: its names, if they are not the parameter's."""
+    return typer.Option(*names, metavar=placeholder, help=text, **more)
+
+
 TARGETS = ["local", "ssh://[user@]host[:port]", *forms()]
 MACHINE = f"Machine to measure: {', '.join(TARGETS[:-1])} or {TARGETS[-1]}."
 """The help of `--target`."""
-Target = Annotated[str, typer.Option(metavar="NAME", help=MACHINE)]
+Target = Annotated[str, option("NAME", MACHINE)]
 Require = Annotated[
     str | None,
-    typer.Option(
-        metavar="TEXT",
-        help='Requirement to check, e.g. "period=1ms latency<=200us hardness=99%"; with hardness=99%, '
+    option(
+        "TEXT",
+        'Requirement to check, e.g. "period=1ms latency<=200us hardness=99%"; with hardness=99%, '
         "99 % of the activations must meet it.",
     ),
 ]
@@ -52,10 +58,10 @@ Details = Annotated[
 ]
 WaitForLock = Annotated[
     str,
-    typer.Option(
+    option(
+        "TIME",
+        "How long to wait if another run is using the machine; by default, rtgauge does not wait.",
         "--wait",
-        metavar="TIME",
-        help="How long to wait if another run is using the machine; by default, rtgauge does not wait.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
@@ -67,27 +73,23 @@ JsonAlone = Annotated[
 ]
 Figures = Annotated[
     Path | None,
-    typer.Option(metavar="DIR", help="Also write every figure as PNG, SVG and PDF to this folder."),
+    option("DIR", "Also write every figure as PNG, SVG and PDF to this folder."),
 ]
-Out = Annotated[Path, typer.Option("--out", "-o", metavar="DIR", help="Folder for records.")]
-StepDuration = Annotated[
-    str | None, typer.Option(metavar="TIME", help="Measuring time of each step, e.g. 10s, 5min, 1h.")
-]
+Out = Annotated[Path, option("DIR", "Folder for records.", "--out", "-o")]
+StepDuration = Annotated[str | None, option("TIME", "Measuring time of each step, e.g. 10s, 5min, 1h.")]
 LoadNames = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAMES",
-        autocompletion=completion.loads,
-        help="Loads to use instead of the plan's, e.g. idle,cpu,network.",
+    option(
+        "NAMES", "Loads to use instead of the plan's, e.g. idle,cpu,network.", autocompletion=completion.loads
     ),
 ]
 ProbeSettings = Annotated[
     list[str] | None,
-    typer.Option("--set", metavar="KEY=VALUE", help="Set any other parameter of the probes in every step."),
+    option("KEY=VALUE", "Set any other parameter of the probes in every step.", "--set"),
 ]
 Seed = Annotated[
     int | None,
-    typer.Option(min=0, max=2**63 - 1, metavar="N", help="Seed of the random order, to reproduce it."),
+    option("N", "Seed of the random order, to reproduce it.", min=0, max=2**63 - 1),
 ]
 
 
@@ -169,8 +171,7 @@ class MeasuringOptions:
     """Options for what each run of a side or a commit measures."""
 
     target: Annotated[
-        str | None,
-        typer.Option(metavar="NAME", help="Machine to measure if a side names none; default: local."),
+        str | None, option("NAME", "Machine to measure if a side names none; default: local.")
     ] = None
     duration: StepDuration = None
     load: LoadNames = None
@@ -196,26 +197,23 @@ class Deciding:
 
     series: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help="The series that decides, PROBE/METRIC/LOAD; default: the load with the largest values.",
+        option(
+            "NAME", "The series that decides, PROBE/METRIC/LOAD; default: the load with the largest values."
         ),
     ] = None
     quantile: Annotated[
-        str,
-        typer.Option(metavar="NAME", help="The quantile that decides: p50, p95, p99, p99.9, ... p99.999."),
+        str, option("NAME", "The quantile that decides: p50, p95, p99, p99.9, ... p99.999.")
     ] = "p99.9"
     max_pairs: Annotated[
         int | None,
-        typer.Option(
-            metavar="N",
-            help=f"Maximum number of pairs, {BLOCK} to {MOST_PAIRS} (default {DEFAULT_PAIRS}); measuring "
+        option(
+            "N",
+            f"Maximum number of pairs, {BLOCK} to {MOST_PAIRS} (default {DEFAULT_PAIRS}); measuring "
             "ends earlier if they decide.",
         ),
     ] = None
     allow_mark: Annotated[
-        list[str] | None,
-        typer.Option(metavar="NAME", help="Also count runs with this doubtful mark; repeatable."),
+        list[str] | None, option("NAME", "Also count runs with this doubtful mark; repeatable.")
     ] = None
 
     def gate_options(
@@ -291,29 +289,21 @@ class ComparedSides:
     ] = None
     side: Annotated[
         list[str] | None,
-        typer.Option(
-            metavar="NAME=RECORD",
-            help="A record and a name for it. Records with the same NAME are runs of one side.",
-        ),
+        option("NAME=RECORD", "A record and a name for it. Records with the same NAME are runs of one side."),
     ] = None
     baseline: Annotated[
         str | None,
-        typer.Option(
-            metavar="RECORD|LABEL",
-            help=("The baseline: a record, label, deployment, load or kernel; default: Single."),
-        ),
+        option("RECORD|LABEL", "The baseline: a record, label, deployment, load or kernel; default: Single."),
     ] = None
     force: Annotated[bool, typer.Option("--force", help="Allow comparing emulated with real machines.")] = (
         False
     )
     metric: Annotated[
         str | None,
-        typer.Option(
-            metavar="NAME",
-            help=(
-                "Metric of task sets: response (default), latency, response-from-start, period, "
-                "absolute-jitter, execution."
-            ),
+        option(
+            "NAME",
+            "Metric of task sets: response (default), latency, response-from-start, period, "
+            "absolute-jitter, execution.",
         ),
     ] = None
 
@@ -322,9 +312,9 @@ class ComparedSides:
 class ComparisonStatistics:
     """Options for how two sides are compared."""
 
-    within: Annotated[
-        str, typer.Option(metavar="DURATION", help="Sides that differ by no more than this count as equal.")
-    ] = "2us"
+    within: Annotated[str, option("DURATION", "Sides that differ by no more than this count as equal.")] = (
+        "2us"
+    )
     alpha: Annotated[
         float, typer.Option(help="Significance level; confidence intervals are at 1 - alpha.")
     ] = 0.05
@@ -343,9 +333,7 @@ class PrintedComparison:
         typer.Option("--details", help="Print every table, and every setting that differs."),
     ] = False
     json: Json = False
-    page: Annotated[
-        str | None, typer.Option(metavar="FILE.html", help="Also write a page with the figures.")
-    ] = None
+    page: Annotated[str | None, option("FILE.html", "Also write a page with the figures.")] = None
     figures: Figures = None
 
 

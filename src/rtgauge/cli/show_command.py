@@ -20,6 +20,7 @@ from rtgauge.cli.shared_options import (
     Json,
     Require,
     grouped,
+    option,
 )
 from rtgauge.errors import InputError, RecordError
 from rtgauge.record.records_folder import RECORDS
@@ -44,9 +45,7 @@ class Parts:
     why: Annotated[
         bool, typer.Option("--why", help="Show where the time of each explained latency went.")
     ] = False
-    step: Annotated[
-        str | None, typer.Option(metavar="ID", help="With --why: only this step, e.g. 01-wakeup-idle.")
-    ] = None
+    step: Annotated[str | None, option("ID", "With --why: only this step, e.g. 01-wakeup-idle.")] = None
     marks: Annotated[
         bool, typer.Option("--marks", help="Show the marks: what each means, and what to do about it.")
     ] = False
@@ -69,11 +68,7 @@ class ShowFiles:
     """Options for files to write."""
 
     page: Annotated[
-        str | None,
-        typer.Option(
-            metavar="[FILE.html]",
-            help="Write the HTML page; without FILE.html, the page in the record.",
-        ),
+        str | None, option("[FILE.html]", "Write the HTML page; without FILE.html, the page in the record.")
     ] = None
     figures: Figures = None
 

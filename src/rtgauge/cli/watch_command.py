@@ -17,7 +17,7 @@ import typer
 
 from rtgauge.cli.extension_options import AddedValues, InsteadOfWatching, added_to
 from rtgauge.cli.probe_command import measure_probe, with_options
-from rtgauge.cli.shared_options import parameters_of
+from rtgauge.cli.shared_options import option, parameters_of
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.probe.points import SEPARATOR
 from rtgauge.probe.watch import PROBE, named
@@ -104,20 +104,20 @@ EXPLAIN = Annotated[
 ]
 POINT = Annotated[
     list[str] | None,
-    typer.Option(
-        "--point",
-        metavar="NAME=BINARY:SYMBOL",
-        help="A point of the program, in the order of its cycle: the call of a function, a static probe "
+    option(
+        "NAME=BINARY:SYMBOL",
+        "A point of the program, in the order of its cycle: the call of a function, a static probe "
         "(usdt:PROVIDER:NAME) or 0xADDRESS. The part NAME runs from this point to the next. Give two to 16.",
+        "--point",
     ),
 ]
 BEGIN = Annotated[
     str | None,
-    typer.Option("--begin", metavar="BINARY:SYMBOL", help="The point at which a part of the program begins."),
+    option("BINARY:SYMBOL", "The point at which a part of the program begins.", "--begin"),
 ]
 END = Annotated[
     str | None,
-    typer.Option("--end", metavar="BINARY:SYMBOL", help="The point at which the part of --begin ends."),
+    option("BINARY:SYMBOL", "The point at which the part of --begin ends.", "--end"),
 ]
 
 
