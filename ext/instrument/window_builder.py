@@ -3,8 +3,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, fields
+from typing import Any, Literal
 
 import numpy as np
 
@@ -31,6 +31,11 @@ class PhaseTotals:
     max_ns: int | None = None
     sum_ns: int = 0
     m2_ns2: float = 0.0
+
+    @property
+    def figures(self) -> dict[str, Any]:
+        """The totals by name, as a window and a summary have them."""
+        return {each.name: getattr(self, each.name) for each in fields(PhaseTotals)}
 
     def add(self, values: Integers) -> None:
         """Add values (ns)."""
@@ -157,12 +162,7 @@ class WindowBuilder:
             index=counts.index,
             start_ns=self._start_ns + counts.index * NS_PER_S,
             end_ns=end_ns,
-            count=counts.count,
-            missed=counts.missed,
-            min_ns=counts.min_ns,
-            max_ns=counts.max_ns,
-            sum_ns=counts.sum_ns,
-            m2_ns2=counts.m2_ns2,
+            **counts.figures,
             bins=encode_bins(*counts.measured),
             missed_bins=encode_bins(*counts.late),
         )
@@ -173,12 +173,7 @@ def summary_line(series: int, totals: PhaseTotals, warm_up: WarmUp, lost: int = 
     return Summary(
         type="summary",
         series=series,
-        count=totals.count,
-        missed=totals.missed,
-        min_ns=totals.min_ns,
-        max_ns=totals.max_ns,
-        sum_ns=totals.sum_ns,
-        m2_ns2=totals.m2_ns2,
+        **totals.figures,
         lost=lost,
         impossible=0,
         warm_up=warm_up,

@@ -4,7 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,8 +17,7 @@ BODY = 199
 """Number of points in a Q-Q plot at equal steps of probability. The regression line ignores the tail."""
 
 
-@dataclass(frozen=True)
-class LeastSquaresLine:
+class LeastSquaresLine(NamedTuple):
     """A least-squares line."""
 
     slope: float
@@ -31,8 +30,8 @@ def regression(x: npt.NDArray[np.float64], y: npt.NDArray[np.float64]) -> LeastS
     if len(x) < 2 or float(np.ptp(x)) == 0:
         return None
     slope, intercept = (float(part) for part in np.polyfit(x, y, 1))
-    spread = float(((y - y.mean()) ** 2).sum())
-    rest = float(((y - slope * x - intercept) ** 2).sum())
+    spread = float(np.var(y))
+    rest = float(np.mean((y - slope * x - intercept) ** 2))
     return LeastSquaresLine(slope, intercept, 1.0 if spread == 0 else 1 - rest / spread)
 
 
@@ -81,19 +80,14 @@ def _qq_spec(side: Side, baseline: Side) -> tuple[vega.Part, str]:
     return vega.layered(layers, height=320, description=text), text.removeprefix("Q-Q plot of ")
 
 
-def _qq(pairs: Sequence[tuple[Side, Side]]) -> Figure | None:
+def qq_figures(pairs: Sequence[tuple[Side, Side]]) -> list[Figure]:
+    """Return the Q-Q plots of Delgado & Choi (2020) of each side with its baseline; empty without samples."""
     drawn = [_qq_spec(side, other) for side, other in pairs if side.filled.count and other.filled.count]
     if not drawn:
-        return None
+        return []
     note = (
         "Each point is a quantile: first at equal steps of probability, then in the tail up to the largest "
         "value. The regression line is the least-squares fit to the quantiles before the tail."
     )
     specs, titles = [spec for spec, _ in drawn], [title for _, title in drawn]
-    return Figure("qq", "Q-Q plots against the baseline", "; ".join(titles), specs, titles, [note])
-
-
-def qq_figures(pairs: Sequence[tuple[Side, Side]]) -> list[Figure]:
-    """Return the Q-Q plots of Delgado & Choi (2020) of each side with its baseline; empty without samples."""
-    figure = _qq(pairs)
-    return [] if figure is None else [figure]
+    return [Figure("qq", "Q-Q plots against the baseline", "; ".join(titles), specs, titles, [note])]
