@@ -174,7 +174,7 @@ class FrontierRow:
 class TireResults:
     """The tire's results on one system under one load in one deployment.
 
-    `cpus`: the number of CPUs on which the threads ran. `too_short`: the number of real-fast runs shorter
+    `too_short`: the number of real-fast runs shorter
     than a millisecond, which the figures leave out. `meanings`: the number of threads that each word (cores,
     ...) stands for on this machine.
     """
@@ -182,7 +182,6 @@ class TireResults:
     name: str
     load: str
     deployment: str
-    cpus: int
     points: list[SpeedPoint]
     too_short: int
     cost: CostModel | None
@@ -258,7 +257,6 @@ def _results(
         name=system_name(record, tire[0]),
         load=tire[0].key.load,
         deployment=tire[0].key.deployment,
-        cpus=cpus,
         points=points,
         too_short=too_short(tire),
         cost=cost_model(fast, switch_ns),

@@ -50,7 +50,6 @@ class FastRun:
     """
 
     configuration: SimulatedConfiguration
-    repeat: int
     steps: int
     wall_ns: int
     step_max_ns: int | None = None
@@ -89,19 +88,9 @@ class PacedRun:
     repeat: int
     deadlines: int
     missed: int
+    misses: Counted
+    """The missed deadlines with their variance."""
     worst_mark: Severity | None = None
-    counted: Counted | None = None
-    """The missed deadlines with their variance; None: unknown, so each counts as independent."""
-
-    @property
-    def misses(self) -> Counted:
-        """The missed deadlines with their variance."""
-        return self.counted or Counted.of_windows([self.missed], [self.deadlines])
-
-    @property
-    def held(self) -> bool:
-        """Whether every deadline was kept (hard real time)."""
-        return self.missed == 0
 
 
 def is_tire(step: Step) -> bool:
@@ -162,7 +151,6 @@ def fast_runs(steps: Sequence[Step]) -> list[FastRun]:
         timed = isinstance(barrier, int | float) and not isinstance(barrier, bool)
         run = FastRun(
             configuration=_configuration(step, result),
-            repeat=step.key.repeat,
             steps=count,
             wall_ns=wall_ns,
             step_max_ns=_longest(result, wall_ns / count),
@@ -187,7 +175,7 @@ def too_short(steps: Sequence[Step]) -> int:
 
 
 def _misses(record: Record, step: Step, period_ns: int) -> Counted | None:
-    """Count the responses that took longer than the period, window by window."""
+    """Count the responses that took longer than the period, window by window; None without responses."""
     numbers = [each.series for each in step.series if each.metric == "response" and each.series is not None]
     return count_violations(record.windows(step), period_ns, series=numbers).counted if numbers else None
 
@@ -207,15 +195,17 @@ def paced_runs(
         deadlines = _number(step, result, "activations")
         if not deadlines or (whole_only and step.end_reason in STOPPED_EARLY):
             continue
+        missed, period_ns = _number(step, result, "deadline_missed"), PROBE.own(step.key).period_ns
+        counted = None if record is None else _misses(record, step, period_ns)
         runs.append(
             PacedRun(
                 configuration=_configuration(step, result),
-                period_ns=PROBE.own(step.key).period_ns,
+                period_ns=period_ns,
                 repeat=step.key.repeat,
                 deadlines=deadlines,
-                missed=_number(step, result, "deadline_missed"),
+                missed=missed,
+                misses=counted or Counted.of_windows([missed], [deadlines]),
                 worst_mark=step.worst,
-                counted=None if record is None else _misses(record, step, PROBE.own(step.key).period_ns),
             )
         )
     return runs

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from rtgauge.analysis.confidence import Counted
 from rtgauge_ext.tire.analysis.runs import FastRun, PacedRun, SimulatedConfiguration
 
 SPRINGS_PER_NODE = {"serial": 1.5, "halo": 1.5, "semaphore": 3.0}
@@ -51,14 +52,12 @@ class Machine:
         threads: int = 1,
         *,
         without: str = "none",
-        repeat: int = 1,
         policy: str = "fifo",
         steps: int = 1000,
     ) -> FastRun:
         step = self.step_ns(solver, nodes, threads, without) * (1 + self.noise * self.rng.standard_normal())
         return FastRun(
             SimulatedConfiguration(solver, nodes, threads, policy, without),
-            repeat,
             steps,
             round(step * steps),
             step_max_ns=round(step + self.delay),
@@ -69,18 +68,12 @@ class Machine:
     def campaign(self, repeats: int = 3, nodes: tuple[int, ...] = NODES) -> list[FastRun]:
         """All that the cost model needs."""
         runs: list[FastRun] = []
-        for repeat in range(1, repeats + 1):
+        for _ in range(repeats):
             for n in nodes:
+                runs += [self.fast("serial", n, without=w) for w in ("none", "springs", "integration")]
+                runs += [self.fast("semaphore", n, without=w) for w in ("none", "springs", "integration")]
                 runs += [
-                    self.fast("serial", n, without=w, repeat=repeat)
-                    for w in ("none", "springs", "integration")
-                ]
-                runs += [
-                    self.fast("semaphore", n, without=w, repeat=repeat)
-                    for w in ("none", "springs", "integration")
-                ]
-                runs += [
-                    self.fast(s, n, t, repeat=repeat)
+                    self.fast(s, n, t)
                     for s in ("halo", "semaphore")
                     for t in (1, 2, 4)
                     if (s, t) != ("semaphore", 1)
@@ -98,6 +91,6 @@ def paced(
     solver: str = "semaphore",
     repeat: int = 1,
 ) -> PacedRun:
-    return PacedRun(
-        SimulatedConfiguration(solver, nodes, threads, policy), 10_000_000, repeat, deadlines, missed
-    )
+    configuration = SimulatedConfiguration(solver, nodes, threads, policy)
+    counted = Counted.of_windows([missed], [deadlines])
+    return PacedRun(configuration, 10_000_000, repeat, deadlines, missed, counted)

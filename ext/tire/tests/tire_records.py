@@ -96,9 +96,7 @@ def fast_step(
     without: str = "none",
     repeat: int = 1,
 ) -> Step:
-    run = machine.fast(
-        solver, nodes, WORDS.get(threads) or int(threads), without=without, repeat=repeat, policy=policy
-    )
+    run = machine.fast(solver, nodes, WORDS.get(threads) or int(threads), without=without, policy=policy)
     written = {"solver": solver, "nodes": nodes, "threads": threads, "policy": policy, "without": without}
     return tire_step(
         number,
