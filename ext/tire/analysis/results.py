@@ -174,9 +174,8 @@ class FrontierRow:
 class TireResults:
     """The tire's results on one system under one load in one deployment.
 
-    `too_short`: the number of real-fast runs shorter
-    than a millisecond, which the figures leave out. `meanings`: the number of threads that each word (cores,
-    ...) stands for on this machine.
+    `too_short`: the number of real-fast runs shorter than a millisecond, which the figures leave out.
+    `meanings`: the number of threads that each word (cores, ...) stands for on this machine.
     """
 
     name: str
