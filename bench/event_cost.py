@@ -87,6 +87,12 @@ SETS: dict[str, EventSet] = {
     ),
     "the five, by perf": EventSet(AT_A_WAKE_UP, by="perf"),
     "the five, by a BPF program": EventSet(AT_A_WAKE_UP, by="bpf"),
+    "the five, with sub-buffers of 64 KiB": EventSet(AT_A_WAKE_UP, (("buffer_subbuf_size_kb", "64", "4"),)),
+    "the five, clock local": EventSet(AT_A_WAKE_UP, (("trace_clock", "local", "mono"),)),
+    "the five, clock mono_raw": EventSet(AT_A_WAKE_UP, (("trace_clock", "mono_raw", "mono"),)),
+    "hrtimer_expire_entry instead of local_timer": EventSet(
+        (*(name for name in AT_A_WAKE_UP if "local_timer" not in name), "timer/hrtimer_expire_entry")
+    ),
     "the other default events": EventSet(tuple(name for name in USUAL if name not in AT_A_WAKE_UP)),
     "sched_switch of the thread, by filter": EventSet((SWITCH,), (OF_THE_THREAD,)),
     "sched_switch of others, by filter": EventSet((SWITCH,), ((FILTER, "prev_pid==1&&next_pid==1", "0"),)),
