@@ -30,7 +30,9 @@ ANCILLARY = socket.CMSG_SPACE(CREDENTIALS.size) + socket.CMSG_SPACE(TIME.size)
 
 
 class Messages:
-    """An open socket. Only root and the recorded program can pull the trigger; others are counted."""
+    """An open socket. Only root and the user of the recorded program can send, and only root and the program
+    itself can pull the trigger; others are counted.
+    """
 
     def __init__(self, path: Path) -> None:
         """Bind the socket. Raises InputError if the path is not free."""
@@ -41,7 +43,7 @@ class Messages:
         try:
             if path.is_socket():
                 path.unlink()  # a recorder that was killed left it
-            mask = os.umask(0o111)  # everybody may send; the kernel says who does
+            mask = os.umask(0o177)  # until the program runs, only root may send
             try:
                 self._socket.bind(str(path))
             finally:
@@ -50,11 +52,24 @@ class Messages:
             self._socket.close()
             raise InputError(f"--socket {path}: {error.strerror or error}") from None
         self._made = path.lstat().st_ino
+        self._place = os.open(path, os.O_PATH | os.O_NOFOLLOW | os.O_CLOEXEC)
+        self._user = os.geteuid()
         self.refused = 0
 
     def fileno(self) -> int:
         """Return the descriptor, for a selector."""
         return self._socket.fileno()
+
+    def let(self, user: int | None) -> None:
+        """Let this user send, and nobody else but root: others could fill the queue. None: no change.
+
+        Raises OSError.
+        """
+        if user is None or user == self._user:
+            return
+        if stat.S_ISSOCK(os.fstat(self._place).st_mode):  # the path may have another file by now
+            os.chown(f"/proc/self/fd/{self._place}", user, -1)
+        self._user = user
 
     def read(self, program: Program | None) -> list[Trigger]:
         """Return the triggers that have come."""
@@ -72,6 +87,7 @@ class Messages:
     def close(self) -> None:
         """Close and remove the socket."""
         self._socket.close()
+        os.close(self._place)
         with suppress(OSError):
             about = self._path.lstat()
             if stat.S_ISSOCK(about.st_mode) and about.st_ino == self._made:

@@ -37,6 +37,15 @@ def start_of(pid: int) -> int | None:
     return None if len(fields) < 20 or fields[0] in "ZX" else int(fields[19])
 
 
+def user_of(pid: int) -> int | None:
+    """Return the user as whom a process opens files (its fsuid); None if it is gone."""
+    try:
+        lines = (PROC / str(pid) / "status").read_text(errors="replace").splitlines()
+    except OSError:
+        return None
+    return next((int(line.split()[4]) for line in lines if line.startswith("Uid:")), None)
+
+
 @dataclass(frozen=True)
 class ProgramChoice:
     """Which program to record: one of the three is given."""

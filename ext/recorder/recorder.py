@@ -29,7 +29,7 @@ from rtgauge_ext.recorder.folder import AGE, HOUR_NS, RecorderFolder
 from rtgauge_ext.recorder.markers import Markers
 from rtgauge_ext.recorder.messages import Messages
 from rtgauge_ext.recorder.naming import Namer
-from rtgauge_ext.recorder.program import PROC, Program, ProgramChoice
+from rtgauge_ext.recorder.program import PROC, Program, ProgramChoice, user_of
 from rtgauge_ext.recorder.recording import MINUTE_NS, Recording, State, Taker
 from rtgauge_ext.recorder.session import EngineSession
 from rtgauge_ext.recorder.surroundings import Surroundings
@@ -234,10 +234,17 @@ class Recorder:
         self._markers.refused = 0
 
     def _look_for_triggers(self) -> None:
-        """Look at the files, and at the program's threads, whose markers may come after their end."""
+        """Look at the files, at the program's user, who may send messages, and at its threads, whose markers
+        may come after their end.
+        """
         for threshold in self._options.files:
             if (trigger := threshold.look()) is not None:
                 self._request(trigger)
+        if self._messages is not None and self._now is not None:
+            try:
+                self._messages.let(user_of(self._now.session.program.pid))
+            except OSError as error:
+                self._note("socket", f"only root can send messages: {error.strerror or error}")
         if self._markers is not None and self._now is not None:
             tasks = (PROC / str(self._now.session.program.pid) / "task").glob("[0-9]*")
             self._threads.update(int(place.name) for place in tasks)

@@ -18,13 +18,14 @@ CAPABILITIES = (
     "CAP_DAC_READ_SEARCH CAP_IPC_LOCK CAP_KILL CAP_SYS_ADMIN CAP_SYS_NICE CAP_SYS_PTRACE CAP_SYS_RAWIO "
     "CAP_SYSLOG"
 )
+FOR_SOCKET = "CAP_CHOWN"
+"""Only a service with --socket needs it: the socket belongs to the program's user."""
 HARDENING = (
     *("NoNewPrivileges=yes", "PrivateNetwork=yes", "RestrictAddressFamilies=AF_UNIX", "PrivateTmp=yes"),
     *("ProtectSystem=strict", "ProtectHome=read-only", "ProtectControlGroups=yes", "ProtectClock=yes"),
     *("ProtectKernelModules=yes", "ProtectHostname=yes", "LockPersonality=yes", "RestrictNamespaces=yes"),
     *("RestrictSUIDSGID=yes", "SystemCallArchitectures=native", "UMask=0077", "KeyringMode=private"),
     *("LimitCORE=0", "TasksMax=64", "MemoryMax=1G", "IPAddressDeny=any"),
-    f"CapabilityBoundingSet={CAPABILITIES}",
 )
 """What the service may not do. /sys stays writable, because tracefs is there; /proc shows the program."""
 
@@ -40,6 +41,7 @@ def unit_text(name: str, command: Sequence[str], before: Sequence[str] = ()) -> 
     """Return the unit, whose service runs this command. `command`: the program's path and its arguments.
     `before`: a command that runs first, whether it fails or not.
     """
+    has_socket = any(word.partition("=")[0] == "--socket" for word in command)
     lines = [
         "[Unit]",
         f"Description=rtgauge recorder {name}",
@@ -57,6 +59,7 @@ def unit_text(name: str, command: Sequence[str], before: Sequence[str] = ()) -> 
         f"RuntimeDirectory={RUNTIME}{name}",
         "RuntimeDirectoryMode=0755",
         *HARDENING,
+        f"CapabilityBoundingSet={CAPABILITIES}{f' {FOR_SOCKET}' if has_socket else ''}",
         "",
         "[Install]",
         "WantedBy=multi-user.target",

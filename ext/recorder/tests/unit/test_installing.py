@@ -173,6 +173,10 @@ def test_a_socket_that_the_service_cannot_make_is_refused(machine: Path, words: 
         install("control", [*OPTIONS, *words])
     assert files(machine) == set()
     install("control", [*OPTIONS, "--socket", "/run/rtgauge-recorder-control/trigger"])
+    unit = machine / "etc/systemd/system/rtgauge-recorder-control.service"
+    assert "CAP_CHOWN" in unit.read_text(), "the socket belongs to the program's user"
+    install("other", OPTIONS)
+    assert "CAP_CHOWN" not in unit.with_name("rtgauge-recorder-other.service").read_text()
 
 
 SYSTEMD_ANALYZE = shutil.which("systemd-analyze")

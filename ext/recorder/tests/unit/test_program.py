@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from typing import TYPE_CHECKING
@@ -11,7 +12,7 @@ import pytest
 
 from rtgauge.errors import InputError
 from rtgauge_ext.recorder import program
-from rtgauge_ext.recorder.program import Program, ProgramChoice, start_of
+from rtgauge_ext.recorder.program import Program, ProgramChoice, start_of, user_of
 from rtgauge_ext.recorder.triggers import Silence, slices_of
 
 if TYPE_CHECKING:
@@ -43,6 +44,13 @@ def test_a_program_is_found_by_name_until_it_ends(running: subprocess.Popen[str]
     running.wait()
     assert ProgramChoice(name="recorded").find() == [] == ProgramChoice(pid=running.pid).find()
     assert not actual[0].lives
+
+
+def test_the_user_of_a_program_is_known_until_it_ends(running: subprocess.Popen[str]) -> None:
+    assert user_of(running.pid) == os.geteuid()
+    running.kill()
+    running.wait()
+    assert user_of(running.pid) is None
 
 
 def test_a_program_is_found_by_its_unit(
