@@ -324,6 +324,7 @@ def status(
             help="Serve a page that shows the recorder, until Ctrl-C; see rtgauge run --help.",
         ),
     ] = None,
+    target: Target = "local",
 ) -> None:
     """Show a recorder while it runs: its last hours, latencies and triggers.
 
@@ -331,21 +332,22 @@ def status(
     Examples:
       sudo rtgauge recorder status control --follow
       sudo rtgauge recorder status control --live
+      rtgauge recorder status control --target ssh://root@board
     """
     from contextlib import suppress
 
     from rtgauge.cli.console import Console
-    from rtgauge_ext.recorder.status import follow as follow_there
-    from rtgauge_ext.recorder.status import place_of, print_status, serve, status_of
+    from rtgauge_ext.recorder.remote_status import shown_recorder
+    from rtgauge_ext.recorder.status import follow as follow_recorder
+    from rtgauge_ext.recorder.status import print_status, serve
 
-    path = place_of(recorder)
-    with suppress(KeyboardInterrupt):
+    with suppress(KeyboardInterrupt), shown_recorder(target, recorder) as shown:
         if live is not None:
-            serve(path, live, lambda line: typer.echo(line, err=True))
+            serve(shown, live, lambda line: typer.echo(line, err=True))
         elif follow:
-            follow_there(path, Console())
+            follow_recorder(shown, Console())
         else:
-            print_status(status_of(path), Console())
+            print_status(shown.status(), Console())
 
 
 @app.command("import")

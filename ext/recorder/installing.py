@@ -213,7 +213,7 @@ def install_on(target: str, name: str, options: Options, settings: Settings) -> 
         has_ring = any(files.exists(path) for path in ring.INFO)
         text = unit_text(name, command, [command[0], *ring.ARM] if has_ring else [])
         answer = connection.run(INSTALL, [name, *_places(), installed.engine], text.encode())
-    see = f"rtgauge recorder import {FOLDERS / name}{target_option(target)}"
+    see = f"rtgauge recorder status {name}{target_option(target)}"
     return _installed(answer, name, target, see, has_ring=has_ring)
 
 

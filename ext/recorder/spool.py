@@ -348,13 +348,23 @@ def played(spool: Spool, name: str, facts: bytes = b"") -> Generator[RecorderFol
 
 
 @contextmanager
+def played_by(machine: str, read: Read, path: Path) -> Generator[RecorderFolder]:
+    """Yield the same for the spool in a folder that `read` reads. `machine`: the `uname -m` there.
+
+    Raises InputError or MeasureError.
+    """
+    from rtgauge.system.collect_facts import facts_by
+
+    spool = Spool.read(read, str(path))
+    facts = facts_by(read, machine).facts.model_dump_json().encode()
+    with played(spool, path.name, facts) as folder:
+        yield folder
+
+
+@contextmanager
 def played_from(target: str, path: Path) -> Generator[RecorderFolder]:
     """Yield the same for the spool in a folder of a target. Raises InputError or MeasureError."""
-    from rtgauge.system.collect_facts import facts_by
     from rtgauge.target.open_target import reader
 
-    with reader(target) as (machine, read):
-        spool = Spool.read(read, str(path))
-        facts = facts_by(read, machine).facts.model_dump_json().encode()
-    with played(spool, path.name, facts) as folder:
+    with reader(target) as (machine, read), played_by(machine, read, path) as folder:
         yield folder

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: MIT
-"""Shows a recorder while it runs: on the terminal, and on a page in a browser."""
+"""Shows a recorder while it runs: on the terminal, and on a page in a browser. The recorder is on this
+machine, or on a target (remote_status.py).
+"""
 
 from __future__ import annotations
 
@@ -9,18 +11,27 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
-from rtgauge.errors import InputError
+from rtgauge.errors import InputError, RecordError
 from rtgauge.escape import one_line
 from rtgauge.known_extensions import from_where
 from rtgauge.report.table import Table
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge_ext.recorder.folder import HOURS, LOCK, MINUTES, MOMENTS, RecorderFolder
 from rtgauge_ext.recorder.installing import FOLDERS
+from rtgauge_ext.recorder.naming import culprit_of
 from rtgauge_ext.recorder.record import utc
-from rtgauge_ext.recorder.report import HOURS_SHOWN, count_lines, hours_table, latest_table, triggers_table
-from rtgauge_ext.recorder.spool import is_spool
+from rtgauge_ext.recorder.report import (
+    HOURS_SHOWN,
+    LATEST_SHOWN,
+    TRIGGERS_SHOWN,
+    count_lines,
+    hours_table,
+    latest_table,
+    triggers_table,
+)
+from rtgauge_ext.recorder.spool import LOGS, SESSIONS, is_spool, played_from
 from rtgauge_ext.recorder.triggers import bounds
 
 if TYPE_CHECKING:
@@ -67,11 +78,21 @@ class Status:
         return json.dumps({**self.__dict__, "tables": tables, "ended": ended}).encode()
 
 
+class ShownRecorder(Protocol):
+    """A recorder whose status is shown."""
+
+    def signature(self) -> object:
+        """Return what is different after each change, without reading everything."""
+        ...
+
+    def status(self) -> Status:
+        """Return what it has seen so far. Raises InputError, MeasureError or RecordError."""
+        ...
+
+
 def place_of(given: str) -> Path:
     """Return the folder of a recorder: a path, or the name of a folder in FOLDERS. Raises InputError."""
     path = Path(given) if "/" in given or given in {".", ".."} else FOLDERS / given
-    if is_spool(path):
-        raise InputError(f"the engine alone records into {path}; see it with: rtgauge recorder import {path}")
     if not path.is_dir() and FOLDERS / given == path:
         known = ", ".join(sorted(each.name for each in FOLDERS.glob("*"))) if FOLDERS.is_dir() else ""
         raise InputError(
@@ -80,16 +101,22 @@ def place_of(given: str) -> Path:
     return path
 
 
+def holders(inode: int, locks: str) -> list[str]:
+    """Return the processes that hold a file with this inode. `locks`: the text of /proc/locks.
+
+    On some file systems, such as btrfs, it has another device than stat().
+    """
+    held = [line.split() for line in locks.splitlines() if " FLOCK " in line]
+    return [words[-4] for words in held if words[-3].endswith(f":{inode}")]
+
+
 def runs_in(path: Path) -> bool:
     """Return whether a recorder holds a folder. Asking does not keep a recorder from beginning."""
-    lock = path / LOCK
+    lock = path if is_spool(path) else path / LOCK
     if not lock.exists():
         return False
-    inode = lock.stat().st_ino
-    # On some file systems, such as btrfs, /proc/locks has another device than stat().
-    held = [line.split() for line in LOCKS.read_text().splitlines() if " FLOCK " in line]
-    holders = [words[-4] for words in held if words[-3].endswith(f":{inode}")]
-    return any(_has_open(Path("/proc", holder, "fd"), lock) for holder in holders)
+    holding = holders(lock.stat().st_ino, LOCKS.read_text())
+    return any(_has_open(Path("/proc", holder, "fd"), lock) for holder in holding)
 
 
 def _has_open(descriptors: Path, file: Path) -> bool:
@@ -100,39 +127,42 @@ def _has_open(descriptors: Path, file: Path) -> bool:
         return False
 
 
-def status_of(path: Path) -> Status:
-    """Read a recorder's folder. Raises InputError or RecordError."""
-    folder = RecorderFolder.open(path, NEWEST)
-    try:
-        limits = bounds(
-            None if folder.settings.require is None else parse_requirement(folder.settings.require)
-        )
-        metric = next(iter(limits), "latency")
-        answer, *counted = count_lines(folder)
-        triggers = triggers_table(folder)
-        return Status(
-            [_state(folder), answer, *map(one_line, counted)],
-            [latest_table(folder), *([triggers] if triggers.rows else []), hours_table(folder)],
-            [
-                f"{utc(event.wall_ns)} {event.what}: {one_line(event.detail)}"
-                for event in folder.events[: -EVENTS_SHOWN - 1 : -1]
-            ],
-            metric,
-            limits.get(metric),
-            _course(folder, metric),
-        )
-    finally:
-        folder.close()
+def status_in(folder: RecorderFolder, *, runs: bool) -> Status:
+    """Return the status of an open folder. `runs`: whether a recorder holds it. Raises RecordError."""
+    limits = bounds(None if folder.settings.require is None else parse_requirement(folder.settings.require))
+    metric = next(iter(limits), "latency")
+    answer, *counted = count_lines(folder)
+    triggers = triggers_table(folder)
+    return Status(
+        [_state(folder, runs=runs), answer, *map(one_line, counted)],
+        [latest_table(folder), *([triggers] if triggers.rows else []), hours_table(folder)],
+        [
+            f"{utc(event.wall_ns)} {event.what}: {one_line(event.detail)}"
+            for event in folder.events[: -EVENTS_SHOWN - 1 : -1]
+        ],
+        metric,
+        limits.get(metric),
+        _course(folder, metric),
+    )
 
 
-def _state(folder: RecorderFolder) -> str:
+def spool_status(folder: RecorderFolder, *, runs: bool) -> Status:
+    """Return the same for the folder into which a spool was played, whose shown moments are named first."""
+    moments = sorted(folder.keeping.moments.values(), key=lambda kept: kept.number)
+    latest = [kept for kept in moments if not kept.trigger][-LATEST_SHOWN:]
+    triggered = [kept for kept in moments if kept.trigger][-TRIGGERS_SHOWN:]
+    for kept in (*latest, *triggered):
+        with suppress(RecordError):
+            head, line = folder.moment(kept.number)
+            folder.name_moment(kept.number, culprit_of(folder.source(head.source), json.loads(line)))
+    return status_in(folder, runs=runs)
+
+
+def _state(folder: RecorderFolder, *, runs: bool) -> str:
     stretches = (*folder.stretches, *folder.minutes)
     until_ns = max((each.wall_ns + each.end_ns - each.start_ns for each in stretches), default=None)
     until = "no figures yet" if until_ns is None else f"figures until {utc(until_ns)}"
-    program = one_line(folder.settings.program)
-    if runs_in(folder.path):
-        return f"A recorder runs for {program}; {until}"
-    return f"No recorder runs for {program}; {until}"
+    return f"{'A' if runs else 'No'} recorder runs for {one_line(folder.settings.program)}; {until}"
 
 
 def _course(folder: RecorderFolder, metric: str) -> list[Stretch]:
@@ -145,26 +175,44 @@ def _course(folder: RecorderFolder, metric: str) -> list[Stretch]:
     return course
 
 
-def changes(path: Path, wait: Callable[[float], object] = time.sleep) -> Iterator[Status]:
-    """Yield the status now, and each time that it has changed. Raises InputError or RecordError."""
+class RecorderHere:
+    """A recorder's folder on this machine; of an engine that records alone, its spool."""
+
+    def __init__(self, path: Path) -> None:
+        """Take the folder's path."""
+        self._path = path
+
+    def signature(self) -> object:
+        """Return what is different after each change of the folder, without reading it."""
+        signature: list[tuple[int, int, int]] = []
+        for name in (HOURS, MINUTES, MOMENTS, LOGS[-1], SESSIONS):
+            with suppress(OSError):
+                about = (self._path / name).stat()
+                signature.append((about.st_ino, about.st_size, about.st_mtime_ns))
+        return signature, runs_in(self._path)
+
+    def status(self) -> Status:
+        """Read the folder. Raises InputError or RecordError."""
+        if is_spool(self._path):
+            with played_from("local", self._path) as played:
+                return spool_status(played, runs=runs_in(self._path))
+        folder = RecorderFolder.open(self._path, NEWEST)
+        try:
+            return status_in(folder, runs=runs_in(self._path))
+        finally:
+            folder.close()
+
+
+def changes(shown: ShownRecorder, wait: Callable[[float], object] = time.sleep) -> Iterator[Status]:
+    """Yield the status now, and each time that it has changed. Raises as `shown.status` does."""
     before: object = None
     while True:
-        began_s, took_s, now = time.monotonic(), 0.0, _signature(path)
+        began_s, took_s, now = time.monotonic(), 0.0, shown.signature()
         if now != before:
-            status = status_of(path)
+            status = shown.status()
             took_s, before = time.monotonic() - began_s, now
             yield status
         wait(max(EACH_S, PAUSE * took_s))
-
-
-def _signature(path: Path) -> object:
-    """Return what is different after each change of the folder, without reading it."""
-    signature: list[tuple[int, int, int]] = []
-    for name in (HOURS, MINUTES, MOMENTS):
-        with suppress(OSError):
-            about = (path / name).stat()
-            signature.append((about.st_ino, about.st_size, about.st_mtime_ns))
-    return signature, runs_in(path)
 
 
 def print_status(status: Status, console: Console) -> None:
@@ -180,16 +228,16 @@ def print_status(status: Status, console: Console) -> None:
     print_tables([table for table in status.tables if table.rows], console)
 
 
-def follow(path: Path, console: Console) -> None:
+def follow(shown: ShownRecorder, console: Console) -> None:
     """Show the status until Ctrl-C: on a terminal in place, and else each new one after the last."""
     from rich.live import Live
     from rich.text import Text
 
     if not console.is_terminal:
-        for status in changes(path):
+        for status in changes(shown):
             print_status(status, console)
     with Live(console=console, screen=True, auto_refresh=False) as live:
-        for status in changes(path):
+        for status in changes(shown):
             with console.capture() as printed:
                 print_status(status, console)
             live.update(Text.from_ansi(printed.get()), refresh=True)
@@ -217,13 +265,13 @@ class RecorderPage:
         return self.status.document(ended=self.ended)
 
 
-def serve(path: Path, address: str, notify: Callable[[str], None]) -> None:
+def serve(shown: ShownRecorder, address: str, notify: Callable[[str], None]) -> None:
     """Serve the page until Ctrl-C. Raises InputError, also if the extension live is not installed."""
     if why := from_where("options", "run --live"):
         raise InputError(f"--live shows no page{why}")
     from rtgauge_ext.live.live_server import LiveServer, parse_address
 
-    states = changes(path)
+    states = changes(shown)
     page = RecorderPage(next(states))
     with LiveServer(page, parse_address(address), template=TEMPLATE) as server:
         notify(f"live  {server.url}")

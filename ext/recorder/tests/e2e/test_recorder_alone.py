@@ -14,6 +14,7 @@ import pytest
 from tests.support.cli import good, rtgauge, wait_until
 from tests.support.machine import Machine
 
+from ext.recorder.tests.driven import SECOND, DrivenClock, begin, folder_of, moment, recording_of
 from rtgauge.record.reader import Record
 from rtgauge_ext.recorder.tracing import INSTANCES, PREFIX
 
@@ -95,10 +96,14 @@ def test_an_engine_records_alone_and_leaves_nothing(tmp_path: Path, monkeypatch:
         before = moments()
         with service(board) as second:
             wait_until(lambda: moments() > before, "a moment after the kill")
+            assert good(rtgauge("recorder", "status", "flight", *there)).stdout.startswith("A recorder runs")
             second.send_signal(signal.SIGTERM)
             assert second.wait() == 0
         assert not [p for f in INSTANCES for p in f.glob(f"{PREFIX}{second.pid}-*")]
 
+        status = good(rtgauge("recorder", "status", "flight", *there)).stdout
+        assert status.startswith("No recorder runs for --program alone-loop; figures until ")
+        assert "not explained yet" not in status and "2 x kill" not in status
         imported = rtgauge("recorder", "import", FOLDER, *there, "--out", tmp_path / "runs")
         assert imported.returncode in {0, 1, 4}, imported.stderr
         (path,) = (tmp_path / "runs").iterdir()
@@ -109,3 +114,21 @@ def test_an_engine_records_alone_and_leaves_nothing(tmp_path: Path, monkeypatch:
         removed = good(rtgauge("recorder", "uninstall", "flight", "--folder", *there)).stdout
         assert removed.count("removed ") == 4
         assert left(board) == []
+
+
+def test_the_status_of_a_recorder_with_python_comes_from_its_target(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Machine(tmp_path, script=UNITS) as board:
+        monkeypatch.setenv("PATH", f"{board.client()}:/usr/bin:/bin:/usr/sbin:/sbin")
+        path, clock = board.folder / "root/var/lib/rtgauge/recorder/control", DrivenClock()
+        folder = folder_of(path)
+        taker = begin(recording_of(folder, clock), clock)
+        clock.pass_ns(SECOND)
+        taker.take(moment(clock, "irq 31", 99_000))
+        status = good(rtgauge("recorder", "status", "control", "--target", board.target)).stdout
+        assert status == good(rtgauge("recorder", "status", path)).stdout
+        assert status.startswith("A recorder runs for --program control") and "irq 31" in status
+        folder.close()
+        wrong = rtgauge("recorder", "status", "contrl", "--target", board.target)
+        assert wrong.returncode == 2 and "there are: control" in wrong.stderr

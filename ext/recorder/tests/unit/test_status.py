@@ -3,20 +3,28 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from ext.recorder.tests.driven import SECOND, DrivenClock, begin, folder_of, moment, recording_of
+from ext.recorder.tests.unit.test_spool import Writer
 from rtgauge import known_extensions
 from rtgauge.errors import InputError
 from rtgauge.extension import extensions
 from rtgauge_ext.recorder import status as status_module
 from rtgauge_ext.recorder.folder import RecorderFolder
-from rtgauge_ext.recorder.status import NEWEST, changes, place_of, serve, status_of
+from rtgauge_ext.recorder.status import NEWEST, RecorderHere, Status, changes, place_of, serve
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+
+def status_of(path: Path) -> Status:
+    return RecorderHere(path).status()
 
 
 def test_the_status_comes_again_only_when_the_folder_has_changed(tmp_path: Path) -> None:
@@ -33,7 +41,7 @@ def test_the_status_comes_again_only_when_the_folder_has_changed(tmp_path: Path)
             clock.pass_ns(SECOND)
             taker.take(moment(clock, "irq 31", 99_000))
 
-    report = changes(tmp_path / "folder", wait)
+    report = changes(RecorderHere(tmp_path / "folder"), wait)
     assert not next(report).tables[0].rows
     assert next(report).tables[0].rows[0][-1] == "irq 31"
     assert looks == 3
@@ -67,14 +75,26 @@ def test_a_name_is_a_folder_of_the_recorders(tmp_path: Path, monkeypatch: pytest
         place_of("contrl")
 
 
-def test_a_folder_of_the_engine_alone_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "spool.json").write_text("{}")
-    with pytest.raises(InputError, match="rtgauge recorder import"):
-        place_of(str(tmp_path))
+def test_an_engine_that_records_alone_has_a_status(tmp_path: Path) -> None:
+    spool = Writer(tmp_path / "spool")
+    spool.event("recorder started")
+    spool.begin()
+    spool.late_window(np.array([100_000, 9_000_000]), 60 * SECOND)
+    before = RecorderHere(spool.folder).signature()
+    status = status_of(spool.folder)
+    assert status.lines[0].startswith("No recorder runs for --program control; figures until ")
+    assert status.lines[1] == "Worst latency 9.00 ms of control, of 2 activations"
+    (latest,) = status.tables[0].rows
+    assert latest[1:] == ["control", "9,000.0", "not explained"], "its events are none"
+    held = os.open(spool.folder, os.O_RDONLY)
+    fcntl.flock(held, fcntl.LOCK_EX)
+    assert status_of(spool.folder).lines[0].startswith("A recorder runs for --program control")
+    assert RecorderHere(spool.folder).signature() != before
+    os.close(held)
 
 
 def test_a_page_needs_the_extension_live(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     others = tuple(each for each in extensions() if each.name != "live")
     monkeypatch.setattr(known_extensions, "extensions", lambda: others)
     with pytest.raises(InputError, match="it needs the extension live, which is not installed"):
-        serve(tmp_path, "127.0.0.1:0", lambda _: None)
+        serve(RecorderHere(tmp_path), "127.0.0.1:0", lambda _: None)
