@@ -8,7 +8,7 @@ import shlex
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypedDict
+from functools import partial
 
 import numpy as np
 from pydantic import Field
@@ -24,7 +24,7 @@ from rtgauge.errors import (
     EXIT_OK,
     InputError,
 )
-from rtgauge.record.alternation import Alternation, alternation_of
+from rtgauge.record.alternation import alternation_of
 from rtgauge.record.model import Exposure, Step, Verdict
 from rtgauge.record.reader import Record
 from rtgauge.record.strict_model import Model
@@ -230,10 +230,10 @@ class GateResult(Model):
                 "violations_needed": _violations_needed(chosen, decision, options),
                 "rarest_shown": gate_test.rarest_shown(decision.pairs) if decision.pairs else None,
                 "largest_ns": _largest_ns(chosen.counted[: decision.pairs]),
-                "exposure": _exposure(record, chosen, options, alternation),
+                "exposure": _exposure(record, chosen, options, empty),
             }
         )
-        return _concluded(with_figures, record, chosen, decision, options, alternation)
+        return _concluded(with_figures, record, chosen, decision, options)
 
     @staticmethod
     def final(record: Record) -> GateResult:
@@ -259,24 +259,16 @@ class GateResult(Model):
 
 
 def _decide(series: GateSeries, options: GateOptions) -> gate_test.Decision:
-    plan: _Plan = {
-        "larger_than": options.larger_than,
-        "max_pairs": options.max_pairs,
-        "rare": options.rare,
-        "before": options.extended_from,
-    }
     if options.require is None:
-        return gate_test.decide([pair.log_ratio for pair in series.counted], **plan)
-    return decide_rate(_counts(series.counted), **plan)
-
-
-class _Plan(TypedDict):
-    """What a decision on a quantile and one on a bound have in common."""
-
-    larger_than: float
-    max_pairs: int
-    rare: float | None
-    before: tuple[int, ...]
+        decide = partial(gate_test.decide, [pair.log_ratio for pair in series.counted])
+    else:
+        decide = partial(decide_rate, _counts(series.counted))
+    return decide(
+        larger_than=options.larger_than,
+        max_pairs=options.max_pairs,
+        rare=options.rare,
+        before=options.extended_from,
+    )
 
 
 def _counts(pairs: Sequence[GatePair]) -> PairCounts:
@@ -360,10 +352,10 @@ def _violations_needed(series: GateSeries, decision: gate_test.Decision, options
 
 
 def _exposure(
-    record: Record, series: GateSeries, options: GateOptions, alternation: Alternation
+    record: Record, series: GateSeries, options: GateOptions, result: GateResult
 ) -> list[SideExposure]:
     exposures: list[SideExposure] = []
-    for name, steps in zip(alternation.names, series.steps, strict=True):
+    for name, steps in zip((result.baseline, result.candidate), series.steps, strict=True):
         requirement = _bound(series, steps, options)
         if requirement is None:
             continue
@@ -485,9 +477,8 @@ def _concluded(
     series: GateSeries,
     decision: gate_test.Decision,
     options: GateOptions,
-    alternation: Alternation,
 ) -> GateResult:
-    baseline, candidate = alternation.names
+    baseline, candidate = result.baseline, result.candidate
     least_change = format_change(options.larger_than)
     change_text = _change_text(result, series, decision, options)
     if series.counted and decision.outcome is not gate_test.Outcome.GO_ON:
