@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: MIT
 """Every command of the tutorial, as a reader types it, page by page.
 
-Only the command `rtgauge` differs: it measures for 300 ms, runs local steps instead of those on a board, and
-waits for the machine. What it says is not the tutorial's: a verdict may be any.
+Only the command `rtgauge` differs: it measures for 300 ms, idle and under one load, runs local steps instead of
+those on a board, and waits for the machine. What it says is not the tutorial's: a verdict may be any. The loop
+runs for a second by itself, not for ten.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ def script(page: Path) -> list[str]:
     """The commands of a page, in order; a file that the reader saves comes first."""
     text = page.read_text()
     return [
-        line.strip().removeprefix("$ ")
+        re.sub(r"^(python3 loop\.py) \d+$", r"\1 1", line.strip().removeprefix("$ "))
         for line in text.splitlines()
         if line.startswith("    ") and line.strip().removeprefix("$ ").startswith(COMMANDS)
     ]
@@ -43,6 +44,7 @@ def allowed(line: str) -> set[int]:
 
 
 @pytest.mark.root
+@pytest.mark.slow
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_every_command_works(page: Path, tmp_path: Path) -> None:
     commands = script(page)

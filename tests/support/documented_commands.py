@@ -28,8 +28,17 @@ if words[0] in ("run", "gate", "watch", "probe"):
     else:
         if words[:2] not in (["probe", "calibrate"], ["probe", "inversion"]):
             added += ["--duration", "300ms"]
+    for option in ("--repeats", "--pairs"):
+        if option in words:
+            words[words.index(option) + 1] = "2"
+    if "--alternate" in words and "--pairs" not in words:
+        added += ["--pairs", "2"]
+    if words[0] == "run" and "--load" not in words and not any(word.endswith(".toml") for word in words):
+        added += ["--load", "idle" if "brown2010" in words else "idle,cpu"]
     if words[0] == "gate" and "--require" not in words:
         added += ["--quantile", "p50"]  # 300 ms are too short for p99.9
+    if words[0] == "gate" and "--max-pairs" not in words:
+        added += ["--max-pairs", "6"]
     end = words.index("--") if "--" in words else len(words)
     words[end:end] = added
     words = ["local" if word.startswith("ssh://") else word for word in words]
@@ -39,8 +48,8 @@ if words[0] in ("run", "gate", "watch", "probe"):
 sys.argv[1:] = words
 main()
 """
-"""The command `rtgauge`: it measures for 300 ms, runs local steps instead of those on a board, and waits for the
-machine."""
+"""The command `rtgauge`: it measures for 300 ms, twice at most, idle and under one load, runs local steps instead
+of those on a board, and waits for the machine."""
 
 
 def code_lines(text: str) -> list[str]:
