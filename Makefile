@@ -6,7 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 SOURCES := $(shell find src engine ext -type f -not -name '*.pyc' -not -path '*/tests/*' -not -path '*/firmware/*') pyproject.toml meson.build meson.options
 
-.PHONY: bench clean cross deb docs engines firmware gallery guests headers help install lint release run test test-alone test-browser test-cokernel test-commands test-engine test-farm test-firmware test-image test-lab test-lab-main test-measure test-packages test-parts test-unit test-wheel test-without wheel
+.PHONY: bench clean cross deb docs engines firmware gallery guests headers help install lint release run test test-agent test-alone test-browser test-cokernel test-commands test-engine test-farm test-firmware test-image test-lab test-lab-main test-measure test-packages test-parts test-unit test-wheel test-without wheel
 
 help:
 	@echo 'make run    measure this machine (about a minute; installs what is missing)'
@@ -64,7 +64,7 @@ test: $(VENV)/.tools $(VENV)/.installed
 test-parts:
 	@sh tools/packages.sh lab
 	@sh tools/packages.sh firmware
-	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target headers lint test-engine $(if $(wildcard $(FIRMWARE)),test-firmware) test-unit test-browser test-wheel
+	@$(MAKE) --no-print-directory --jobs=3 --output-sync=target headers lint test-engine $(if $(wildcard $(FIRMWARE)),test-firmware) test-agent test-unit test-browser test-wheel
 	@$(MAKE) --no-print-directory test-measure
 	@$(MAKE) --no-print-directory test-commands
 	@$(MAKE) --no-print-directory test-alone
@@ -97,12 +97,18 @@ test-without: $(VENV)/.tools $(VENV)/.installed
 test-browser: $(VENV)/.tools $(VENV)/.installed
 	@$(PART) 'page in Chromium' $(BIN)/pytest $(call tests_of,browser) $(AGAIN) --numprocesses 2 --dist loadfile
 
-# They mostly wait: commands that measure for each other at the machine's lock.
+# They mostly wait. conftest.py puts files with slow tests first, and gives each worker a lock of its own.
 test-commands: $(VENV)/.tools $(VENV)/.installed
-	@$(PART) 'commands' $(BIN)/pytest $(call tests_of,e2e) $(AGAIN) -m 'not alone' --numprocesses 4 --dist loadfile
+	@$(PART) 'commands' $(BIN)/pytest $(call tests_of,e2e) $(AGAIN) -m 'not alone' --numprocesses 4 --dist loadfile --no-loadscope-reorder
+
+# Of the engine's tests those that measure nothing: they wait for leases, and disturb nobody.
+AGENT := $(wildcard $(foreach name,agent* attach *_refusals,$(addsuffix /test_$(name).py,$(call tests_of,engine))))
+
+test-agent: $(VENV)/.tools $(VENV)/.installed
+	@$(PART) 'engine, without measuring' $(BIN)/pytest $(AGENT) $(AGAIN) -m 'not alone' --numprocesses 2 --dist loadfile
 
 test-measure: $(VENV)/.tools $(VENV)/.installed
-	@$(PART) 'engine on this machine' $(BIN)/pytest $(call tests_of,engine) $(AGAIN) -m 'not alone'
+	@$(PART) 'engine on this machine' $(BIN)/pytest $(call tests_of,engine) $(addprefix --ignore=,$(AGENT)) $(AGAIN) -m 'not alone'
 
 # Those that leave the machine changed for a while.
 test-alone: $(VENV)/.tools $(VENV)/.installed

@@ -4,12 +4,14 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
 from hypothesis import settings
 from tests.engine.stream import REAL_TIME
+from tests.support.own_lock import own_lock
 from tests.support.signals import give_children_defaults
 
 from rtgauge.target.engine_path import engine_path
@@ -32,8 +34,19 @@ settings.register_profile("rtgauge", deadline=None)
 settings.load_profile("rtgauge")
 
 
+def pytest_configure(config: pytest.Config) -> None:
+    """Workers measure at the same time, except as an ordinary user."""
+    if hasattr(config, "workerinput") and os.geteuid() == 0:
+        own_lock()
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Skip tests that need what this machine does not have, and say what; CI has all of it."""
+    """Skip tests that need what this machine does not have, and say what; CI has all of it.
+
+    Files with slow tests come first: a worker takes a whole file, and the others would wait for the last one.
+    """
+    slow = Counter(item.path for item in items if item.get_closest_marker("slow"))
+    items.sort(key=lambda item: -slow[item.path])
     here = {
         "root": os.geteuid() == 0,
         "real_time": REAL_TIME,

@@ -49,6 +49,7 @@ def hog() -> Generator[None]:
         process.wait()
 
 
+@pytest.mark.alone  # another measurement may delay it for longer
 def test_a_hog_is_named_and_the_instance_is_gone(tmp_path: Path) -> None:
     with hog():
         completed = good(
@@ -85,8 +86,9 @@ def test_a_hog_is_named_and_the_instance_is_gone(tmp_path: Path) -> None:
 def test_after_kill_9_no_instance_is_left(tmp_path: Path) -> None:
     process = start("probe", "wakeup", "--duration", "60s", "--explain", log=tmp_path / "log")
     try:
-        wait_until(lambda: bool(engines("wakeup", "--explain-instance")), "the engine")
-        (name,) = {instance_of(pid, "--explain-instance") for pid in engines("wakeup", "--explain-instance")}
+        own = ("wakeup", "--explain-instance")
+        wait_until(lambda: bool(engines(process.pid, *own)), "the engine")
+        (name,) = {instance_of(pid, "--explain-instance") for pid in engines(process.pid, *own)}
         wait_until(lambda: name in instances(), "the instance")
         process.send_signal(signal.SIGKILL)
         process.wait(PATIENCE_S)
@@ -149,6 +151,7 @@ while True:
 """
 
 
+@pytest.mark.alone  # another measurement may delay it for longer
 def test_watch_starts_a_program_and_names_its_preempter(tmp_path: Path) -> None:
     with hog():
         completed = good(

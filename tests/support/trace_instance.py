@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from tests.e2e.processes import command_line, family
 from tests.support.cli import wait_until
 
 if TYPE_CHECKING:
@@ -134,14 +135,11 @@ def instance_of(pid: int, option: str = "--trace-instance") -> str | None:
     return next(actual, None)
 
 
-def engines(verb: str, option: str = "--trace-instance") -> list[int]:
-    """Processes of the engine with this verb and an instance: only a test of one file starts such."""
+def engines(below: int, verb: str, option: str = "--trace-instance") -> list[int]:
+    """Processes of the engine with this verb and an instance that a process has started, however indirectly."""
     actual: list[int] = []
-    for folder in Path("/proc").glob("[0-9]*"):
-        try:
-            words = (folder / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if verb.encode() in words[1:2] and instance_of(int(folder.name), option):
-            actual.append(int(folder.name))
+    for pid, _ in family(below):
+        words = command_line(pid).split()
+        if verb in words[1:2] and instance_of(pid, option):
+            actual.append(pid)
     return actual

@@ -21,6 +21,7 @@ from rtgauge.record.reader import Record
 
 @pytest.mark.root
 @pytest.mark.tracefs
+@pytest.mark.alone  # other measurements would take more of these latencies
 def test_a_higher_hog_and_page_faults_are_found_and_named(tmp_path: Path) -> None:
     completed = rtgauge(
         "selftest", "--kinds", "hog,fault,irqs-off", "--count", 30, "--json", "--out", tmp_path / "records"

@@ -9,12 +9,12 @@ import json
 import os
 import re
 import signal
-import subprocess
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from tests.e2e.processes import alive, command_line, family, find
 from tests.support.cli import PATIENCE_S, end, error_line, good, invoke, start, wait_until
 from tests.support.trace_instance import engines, instance_of, instances, wait_until_removed
 
@@ -119,18 +119,21 @@ def test_after_kill_9_no_instance_is_left(tmp_path: Path, victim: str) -> None:
         "probe", "response", "--interval", "1ms", "--duration", "60s", "--trace-parts", log=tmp_path / "log"
     )
     try:
-        wait_until(lambda: bool(engines("response")), "the engine")
-        (name,) = {instance_of(pid) for pid in engines("response")} - {None}
+        wait_until(lambda: bool(engines(process.pid, "response")), "the engine")
+        (name,) = {instance_of(pid) for pid in engines(process.pid, "response")} - {None}
         wait_until(lambda: name in instances(), "the instance")
+        below = family(process.pid)
         if victim == "host":
             process.send_signal(signal.SIGKILL)
         else:
-            for pid in engines("response"):
+            for pid in engines(process.pid, "response"):
                 with suppress(ProcessLookupError):  # the slave ends with its master
                     os.kill(pid, signal.SIGKILL)
         process.wait(PATIENCE_S)
         wait_until_removed(name or "")
-        wait_until(lambda: not engines("response"), "master and slave to end")
+        wait_until(
+            lambda: not [words for words in alive(below) if " response " in words], "master and slave to end"
+        )
     finally:
         end(process)
 
@@ -193,10 +196,6 @@ def measuring(pid: int) -> Callable[[], bool]:
     """Whether a response engine runs below this process."""
 
     def is_measuring() -> bool:
-        completed = subprocess.run(["ps", "-eww", "-o", "args="], capture_output=True, text=True, check=True)
-        return any(
-            " response " in line and "rtgauge-engine" in line and "guard" in line
-            for line in completed.stdout.splitlines()
-        ) and bool(pid)
+        return any("guard" in command_line(engine) for engine in find(pid, " response "))
 
     return is_measuring

@@ -216,7 +216,8 @@ def test_a_slave_that_is_killed_ends_the_step_and_is_named(board: Board, tmp_pat
         engines = [
             pid
             for pid in all_pids()
-            if "--role=slave" in command_line(pid) and " guard " not in command_line(pid)
+            if {"--role=slave", f"--path=udp:{board.there}:{PORT}"} <= set(command_line(pid).split())
+            and " guard " not in command_line(pid)
         ]
         assert engines
         for pid in engines:
