@@ -33,9 +33,8 @@ from rtgauge.runner.context import Interrupt
 from rtgauge.runner.measure_run import RunOptions, start_run
 from rtgauge.units import plural
 from rtgauge.verdict.gate_pairs import CannotGate, run_value, series_names
-from rtgauge_ext.bisect.bisected_commits import BisectedCommits
 from rtgauge_ext.bisect.bisection import BisectionOptions, BisectResult, BisectRun, CommitSearch
-from rtgauge_ext.bisect.git_commits import GitError, GitRepository
+from rtgauge_ext.bisect.git_commits import BisectedCommits, GitError, GitRepository
 from rtgauge_ext.bisect.placing import ERROR
 
 STATE = "bisect.json"

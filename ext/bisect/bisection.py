@@ -11,7 +11,6 @@ import math
 import random
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from pydantic import Field
 
@@ -21,6 +20,7 @@ from rtgauge.plan.alternating_plan import first_side
 from rtgauge.record.alternation import DEFAULT_PAIRS
 from rtgauge.record.strict_model import Model
 from rtgauge.units import format_change, format_time
+from rtgauge_ext.bisect.git_commits import BisectedCommits
 from rtgauge_ext.bisect.placing import Placement, Round, error_of_each, place
 
 
@@ -51,26 +51,6 @@ class BisectRun(Model):
     why_not: str | None = None
 
 
-class Commits(Protocol):
-    """The commits between both ends, which `git bisect` halves."""
-
-    def count(self) -> int:
-        """Return how many commits may be the first bad one, counting the bad end."""
-        ...
-
-    def next(self) -> str | None:
-        """Return the commit to test next; None if none is left."""
-        ...
-
-    def mark(self, commit: str, word: str) -> None:
-        """Mark a commit; `word` is good, bad or skip."""
-        ...
-
-    def first_bad(self) -> list[str]:
-        """Return the first bad commit; several if commits were skipped."""
-        ...
-
-
 @dataclass(frozen=True)
 class BisectResult:
     """The first bad commit, or every commit that may be the first, with the decisions that led there.
@@ -98,7 +78,7 @@ class CommitSearch:
     """
 
     options: BisectionOptions
-    commits: Commits
+    commits: BisectedCommits
     measure: Measure
     notify: Callable[[str], None]
     pairs: list[tuple[float, float]] = field(default_factory=list[tuple[float, float]])

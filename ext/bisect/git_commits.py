@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: MIT
-"""Halves the commits of a Git repository with `git bisect`."""
+"""Checks out the commits of a Git repository, and halves them with `git bisect`."""
 
 from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from pathlib import Path
 
 from rtgauge.errors import InputError, MeasureError
+from rtgauge.program_run import run_program
 
 
 class GitError(MeasureError):
@@ -31,15 +31,8 @@ class GitRepository:
     def git(self, *words: str) -> str:
         """Run a git command and return its output. Raises GitError if it fails."""
         environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
-        completed = subprocess.run(
-            ["git", *words],
-            cwd=self.folder,
-            env={**environment, "LC_ALL": "C"},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
+        completed = run_program(
+            ["git", *words], folder=self.folder, environment={**environment, "LC_ALL": "C"}
         )
         if completed.returncode != 0:
             lines = completed.stderr.strip().splitlines() or [f"status {completed.returncode}"]
@@ -94,3 +87,39 @@ class GitRepository:
     def subject(self, commit: str) -> str:
         """Return the first line of a commit's message."""
         return self.git("show", "--no-patch", "--format=%s", commit)
+
+
+class BisectedCommits:
+    """A new `git bisect` that checks nothing out, because runs of the ends come between its commits."""
+
+    def __init__(self, repository: GitRepository, good: str, bad: str) -> None:
+        self._git = repository.git
+        self._git("bisect", "reset")
+        self._git("bisect", "start", "--no-checkout", bad, good)
+
+    def _open(self) -> list[str]:
+        """Return the commits that may be the first bad one, newest first."""
+        goods = self._git("for-each-ref", "--format=%(objectname)", "refs/bisect/good-*").split()
+        return self._git("rev-list", "refs/bisect/bad", "--not", *goods).split()
+
+    def count(self) -> int:
+        """Return how many commits may be the first bad one."""
+        return len(self._open())
+
+    def next(self) -> str | None:
+        """Return the commit to test next; None if none is left."""
+        skipped = set(self._git("for-each-ref", "--format=%(objectname)", "refs/bisect/skip-*").split())
+        left = [commit for commit in self._open()[1:] if commit not in skipped]
+        return self._git("rev-parse", "BISECT_HEAD") if left else None
+
+    def mark(self, commit: str, word: str) -> None:
+        """Mark a commit; `word` is good, bad or skip."""
+        try:
+            self._git("bisect", word, commit)
+        except GitError:
+            if self.next() is not None:
+                raise  # git also fails if only skipped commits are left
+
+    def first_bad(self) -> list[str]:
+        """Return the first bad commit, or if that is unclear, all candidates."""
+        return self._open()

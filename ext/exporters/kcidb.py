@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -96,51 +97,13 @@ def kcidb(record: Record, source: KernelSource | None = None) -> bytes:
         }
     tests: list[dict[str, Any]] = []
     for step in record.steps:
-        path = f"rtgauge.{clean_name(step.key.probe)}.{clean_name(step.key.load)}".replace(" ", "-")
         about = {
             "build_id": builds[step.id]["id"],
             "origin": origin,
             "start_time": step.started,
             "comment": step_name(step),
         }
-        misc = {
-            "deployment": one_line(step.key.deployment),
-            "marks": [one_line(f"{mark.severity.value}: {mark.name}: {mark.detail}") for mark in step.marks],
-        }
-        status = (
-            "FAIL"
-            if failure_of(record, step) is not None
-            else "DONE"
-            if verdict_of(record, step) is None
-            else "PASS"
-        )
-        tests.append(
-            {
-                **about,
-                "id": f"{origin}:{record.run.id}/{step.id}",
-                "path": path,
-                "status": status,
-                "misc": misc,
-            }
-        )
-        for series in shown_series(step):
-            missed = {} if (count := missed_of(step, series)) is None else {"missed": count}
-            for figure in FIGURES:
-                value: float | None = getattr(series, figure)
-                if value is None or times_longer(figure, series.count) is not None:
-                    continue
-                name = figure.removesuffix("_ns").replace("_", "-")
-                bound = {"bound": "lower"} if figure in series.lower_bounds else {}
-                tests.append(
-                    {
-                        **about,
-                        "id": f"{origin}:{record.run.id}/{step.id}/{series.series}/{name}",
-                        "path": f"{path}.{clean_name(series.metric)}.{name}",
-                        "status": "DONE",
-                        "number": {"value": value / 1e9, "unit": "s", "prefix": "metric"},
-                        "misc": {"series": series_name(series), "count": series.count, **missed, **bound},
-                    }
-                )
+        tests += [{**about, **test} for test in _tests(record, step, f"{origin}:{record.run.id}/{step.id}")]
     for number, check in enumerate(run_checks(record) if record.steps else []):
         tests.append(
             {
@@ -154,6 +117,34 @@ def kcidb(record: Record, source: KernelSource | None = None) -> bytes:
             }
         )
     return (json.dumps({**report, "tests": tests}, indent=1) + "\n").encode()
+
+
+def _tests(record: Record, step: Step, name: str) -> Iterator[dict[str, Any]]:
+    """Yield a test for the step, which has the id `name`, and one for each figure of each series."""
+    path = f"rtgauge.{clean_name(step.key.probe)}.{clean_name(step.key.load)}".replace(" ", "-")
+    marks = [one_line(f"{mark.severity.value}: {mark.name}: {mark.detail}") for mark in step.marks]
+    passes = "DONE" if verdict_of(record, step) is None else "PASS"
+    yield {
+        "id": name,
+        "path": path,
+        "status": "FAIL" if failure_of(record, step) is not None else passes,
+        "misc": {"deployment": one_line(step.key.deployment), "marks": marks},
+    }
+    for series in shown_series(step):
+        missed = {} if (count := missed_of(step, series)) is None else {"missed": count}
+        for figure in FIGURES:
+            value: float | None = getattr(series, figure)
+            if value is None or times_longer(figure, series.count) is not None:
+                continue
+            figure_name = figure.removesuffix("_ns").replace("_", "-")
+            bound = {"bound": "lower"} if figure in series.lower_bounds else {}
+            yield {
+                "id": f"{name}/{series.series}/{figure_name}",
+                "path": f"{path}.{clean_name(series.metric)}.{figure_name}",
+                "status": "DONE",
+                "number": {"value": value / 1e9, "unit": "s", "prefix": "metric"},
+                "misc": {"series": series_name(series), "count": series.count, **missed, **bound},
+            }
 
 
 KCIDB = Exporter(make=kcidb)

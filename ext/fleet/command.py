@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: MIT
-"""`rtgauge fleet` runs the same jobs on many boards."""
+"""`rtgauge fleet` runs the same jobs on many boards, and `rtgauge resume` continues it."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from rtgauge.cli.extension_resumer import ResumeOptions, Resumer
 from rtgauge.errors import EXIT_INTERRUPTED, InputError
 from rtgauge.escape import one_line
 from rtgauge.units import plural
@@ -75,3 +76,18 @@ def fleet(
     if status == EXIT_INTERRUPTED:
         typer.echo("interrupted; run the same command again to continue")
     raise typer.Exit(status)
+
+
+def _resume(plan: Path, options: ResumeOptions) -> None:  # noqa: ARG001 - a fleet takes none
+    fleet(plan)
+
+
+def _question(plan: Path) -> str:
+    from rtgauge_ext.fleet.plan import FleetPlan
+
+    read = FleetPlan.read(plan)
+    jobs = ", ".join(job.name for job in read.jobs)
+    return f"the jobs {jobs} on {plural(len(read.boards), 'board')}"
+
+
+FLEET = Resumer("a fleet", _question, frozenset(), _resume)

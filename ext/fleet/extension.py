@@ -14,7 +14,7 @@ EXTENSION = Extension(
             HIDDEN, "Run the same jobs on many boards, several at once.", "rtgauge_ext.fleet.command:fleet"
         )
     },
-    resumers={".toml": "rtgauge_ext.fleet.resumer:FLEET"},
+    resumers={".toml": "rtgauge_ext.fleet.command:FLEET"},
     words={
         "rtgauge fleet PLAN": "farm board boards multi",
     },

@@ -4,6 +4,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -197,7 +199,6 @@ def edges(
     """
     from rtgauge.cli.command_end import check_requirement, finish, with_requirement
     from rtgauge.record.reader import Record
-    from rtgauge_ext.importers.file_progress import file_progress
     from rtgauge_ext.importers.import_edges import EdgeOptions, import_edges
     from rtgauge_ext.instrument.messages import Edges
 
@@ -212,8 +213,27 @@ def edges(
         Edges[edge.upper()],
         any_edge,
     )
-    with file_progress(f"reading {file.name}") as progress:
+    with _file_progress(f"reading {file.name}") as progress:
         path = import_edges(file, out, options, command=["rtgauge", *sys.argv[1:]], progress=progress)
     raise typer.Exit(
         finish(path, with_requirement(Record.open(path).run, require), as_json=json, details=details)
     )
+
+
+@contextmanager
+def _file_progress(text: str) -> Generator[Callable[[int, int], None]]:
+    """Show a progress bar for reading a file, if standard error is a terminal.
+
+    Yields a function that takes the bytes read so far and the size of the file.
+    """
+    from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+    from rich.text import Text
+
+    from rtgauge.cli.console import Console
+
+    console = Console(stderr=True)
+    columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), TimeRemainingColumn())
+    hidden = not sys.stderr.isatty() or console.is_dumb_terminal
+    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+        task = bar.add_task(Text(text).plain, total=None)
+        yield lambda read_bytes, size: bar.update(task, completed=read_bytes, total=size)

@@ -6,15 +6,15 @@ from __future__ import annotations
 import fcntl
 import re
 import socket
-import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import cast
 
 from rtgauge.errors import InputError, MeasureError
+from rtgauge.program_run import run_program
 from rtgauge.user_cache import private_folder
 from rtgauge_ext.lab.accelerator import choose
 from rtgauge_ext.lab.disk import make_empty_disk
@@ -146,23 +146,17 @@ def boot_again(
     return boot(guest, image, options, notify)
 
 
-class _Started(NamedTuple):
-    """The facts needed to reach a running guest."""
-
-    port: int
-    host_key: str
-
-
 def _start_and_wait(
     guest: Guest, image: Image, options: BootOptions, accelerator: Accelerator, notify: Callable[[str], None]
-) -> _Started:
-    """Start the guest and wait until it is up; retry if QEMU crashes. Raises MeasureError if the guest does
-    not come up.
+) -> tuple[int, str]:
+    """Start the guest and wait until it is up; retry if QEMU crashes. Return its port and its host key.
+
+    Raises MeasureError if the guest does not come up.
     """
     for last in (False, True):
         port = _start(guest, image, options, accelerator)
         try:
-            return _Started(port, _wait_until_ready(guest.name, SLOWEST_BOOT_S))
+            return port, _wait_until_ready(guest.name, SLOWEST_BOOT_S)
         except QemuEndedError as error:
             if last:
                 raise
@@ -204,9 +198,7 @@ def _start(guest: Guest, image: Image, options: BootOptions, accelerator: Accele
         port = options.port or _free_port()
         console_of(guest.name).unlink(missing_ok=True)
         arguments = command(guest, image, options, folder=folder, port=port, accelerator=accelerator)
-        completed = subprocess.run(
-            arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
-        )
+        completed = run_program(arguments)
         if completed.returncode == 0:
             return port
         errors = completed.stderr

@@ -5,11 +5,11 @@ from __future__ import annotations
 
 import os
 import shutil
-import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 from rtgauge.errors import MeasureError
+from rtgauge.program_run import run_program
 
 
 def _program(name: str) -> str:
@@ -27,9 +27,7 @@ def _program(name: str) -> str:
 
 def _mke2fs(options: Sequence[str], disk: Path, mebibytes: int) -> None:
     command = [_program("mke2fs"), "-q", "-F", "-t", "ext4", *options, str(disk), f"{mebibytes}M"]
-    completed = subprocess.run(
-        command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace", check=False
-    )
+    completed = run_program(command)
     if completed.returncode:
         disk.unlink(missing_ok=True)
         raise MeasureError(
@@ -52,15 +50,7 @@ def make_empty_disk(disk: Path, mebibytes: int) -> None:
 def unpack_disk(disk: Path, folder: Path) -> None:
     """Copy a disk's content to the existing `folder` without a mount. Raises MeasureError if this fails."""
     # debugfs cannot quote a path, so it writes to its working directory
-    completed = subprocess.run(
-        [_program("debugfs"), "-R", "rdump / .", str(disk.absolute())],
-        cwd=folder,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        errors="replace",
-        check=False,
-    )
+    completed = run_program([_program("debugfs"), "-R", "rdump / .", str(disk.absolute())], folder=folder)
     # debugfs always exits with status 0
     if not any(folder.iterdir()):
         raise MeasureError(f"cannot unpack the programs for the guest: {completed.stderr.strip()[-200:]}")

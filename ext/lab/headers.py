@@ -15,9 +15,11 @@ from pathlib import Path
 from typing import NamedTuple, cast
 
 from rtgauge.errors import MeasureError
+from rtgauge.program_run import run_program
+from rtgauge.system.loadable_modules import OWN, NoModules
 from rtgauge.user_cache import check_private, private_folder
 from rtgauge_ext.lab import paths
-from rtgauge_ext.lab.guest import SUITE, built_in
+from rtgauge_ext.lab.guest import SUITE, built_in, find_guest
 from rtgauge_ext.lab.image import build
 from rtgauge_ext.lab.kernel_image import Architecture
 from rtgauge_ext.lab.packages import DEBIAN, fetch_archive
@@ -99,21 +101,10 @@ class HeadersTree:
     def _make(self, release: str, place: Path, words: Sequence[str]) -> str:
         """Build the modules in `place`, a folder of the tree, and return make's output."""
         (self.folder / "dev").mkdir(exist_ok=True)
-        namespaces = (
-            ["unshare", "--mount"]
-            if os.geteuid() == 0
-            else ["unshare", "--user", "--map-root-user", "--mount"]
-        )
+        namespaces = ["unshare", "--mount", *([] if os.geteuid() == 0 else ["--user", "--map-root-user"])]
         target = [f"ARCH={KERNEL_ARCH[self.architecture]}", f"CROSS_COMPILE={CROSS[self.architecture]}"]
-        make = [
-            "make",
-            "-C",
-            f"/usr/src/linux-headers-{release}",
-            f"M=/{place.name}",
-            *target,
-            *words,
-            "modules",
-        ]
+        folders = ["-C", f"/usr/src/linux-headers-{release}", f"M=/{place.name}"]
+        make = ["make", *folders, *target, *words, "modules"]
         output = self._run(release, namespaces, make)
         modules = [f"/{place.name}/{path.name}" for path in place.glob("*.ko")]
         program, *words = STRIP
@@ -122,13 +113,7 @@ class HeadersTree:
 
     def _run(self, release: str, namespaces: Sequence[str], command: Sequence[str]) -> str:
         """Run a command in the tree and return its output. Raises MeasureError if it fails."""
-        completed = subprocess.run(
-            [*namespaces, "sh", "-c", IN_TREE, str(self.folder), *command],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
+        completed = run_program([*namespaces, "sh", "-c", IN_TREE, str(self.folder), *command])
         output = completed.stdout + completed.stderr
         if completed.returncode:
             raise MeasureError(f"cannot build the modules for {release}: {output[-2000:]}")
@@ -226,6 +211,34 @@ def headers_for_guests(architecture: Architecture, notify: Callable[[str], None]
         if build(guest, notify).release not in tree.releases():
             build(guest, notify, fresh=True)
     return tree
+
+
+def build_modules(
+    name: str, release: str, sources: Path, folder: Path, notify: Callable[[str], None]
+) -> None:
+    """Build the modules in `sources` for the guest's kernel `release` into `folder`.
+
+    Raises NoModules, with cause and remedy, if that is impossible.
+    """
+    architecture = find_guest(name).architecture
+    none = NoModules(
+        f"Debian does not provide headers for the kernel {release} of lab:{name}",
+        f"rebuild the guest with Debian's newest kernel (rtgauge lab build {name} --fresh) or, for your own "
+        f"kernel, name the folder with the modules ({OWN}=DIR)",
+    )
+    if not release.endswith(f"-{DEBIAN[architecture]}"):
+        raise none  # not a kernel of Debian: to fetch its headers would take minutes, for nothing
+    try:
+        tree = headers_tree(architecture, notify)
+        if release not in tree.releases():
+            tree = headers_tree(architecture, notify, fresh=True)
+        if release not in tree.releases():
+            raise none
+        tree.make(release, sources, folder)
+    except NoModules:
+        raise
+    except MeasureError as error:
+        raise NoModules("the kernel modules for the guest could not be built", str(error)) from None
 
 
 if __name__ == "__main__":

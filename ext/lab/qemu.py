@@ -115,12 +115,8 @@ def _monitor(folder: Path) -> list[str]:
     path = folder / "qmp"
     if len(str(path).encode()) > LONGEST_SOCKET:
         return []
-    return [
-        "-chardev",
-        f"socket,id=monitor,path={_escaped(path)},server=on,wait=off",
-        "-mon",
-        "chardev=monitor,mode=control",
-    ]
+    socket = f"socket,id=monitor,path={_escaped(path)},server=on,wait=off"
+    return ["-chardev", socket, "-mon", "chardev=monitor,mode=control"]
 
 
 def _virtio(image: Image, folder: Path, port: int) -> list[str]:
@@ -138,12 +134,8 @@ def _virtio(image: Image, folder: Path, port: int) -> list[str]:
 
 def _serial_line(port: int) -> list[str]:
     """Return the options for a second serial line at `port`."""
-    return [
-        "-chardev",
-        f"socket,id=line,host=127.0.0.1,port={port},server=on,wait=off",
-        "-serial",
-        "chardev:line",
-    ]
+    socket = f"socket,id=line,host=127.0.0.1,port={port},server=on,wait=off"
+    return ["-chardev", socket, "-serial", "chardev:line"]
 
 
 def with_engines(guest: Guest, options: BootOptions) -> bool:

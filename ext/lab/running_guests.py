@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Self
 
 from rtgauge.errors import InputError, MeasureError
+from rtgauge.program_run import run_program
 from rtgauge.record.files import write_whole
 from rtgauge.target.kind import NotUpError
 from rtgauge_ext.lab import paths
@@ -73,16 +74,7 @@ def run_in(
 ) -> subprocess.CompletedProcess[str] | None:
     """Run a script in the guest's shell. Return None on a timeout. Raises MeasureError if ssh is missing."""
     try:
-        return subprocess.run(
-            [*ssh_command(running), script],
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            timeout=timeout_s,
-            check=False,
-            start_new_session=True,
-        )
+        return run_program([*ssh_command(running), script], timeout_s=timeout_s, new_session=True)
     except FileNotFoundError:
         raise MeasureError("ssh is not installed: apt-get install openssh-client") from None
     except subprocess.TimeoutExpired:
@@ -134,13 +126,7 @@ def cut_power(running: BootedGuest) -> None:
     if running.serial:  # later commands share the connection and would wait for the earlier boot
         *ssh, host = ssh_command(running)
         with contextlib.suppress(subprocess.TimeoutExpired):
-            subprocess.run(
-                [*ssh, "-O", "exit", host],
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                timeout=SSH_S,
-                check=False,
-            )
+            run_program([*ssh, "-O", "exit", host], timeout_s=SSH_S)
 
 
 def end_of_console(name: str) -> bytes | None:

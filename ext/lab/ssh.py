@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
 import sys
 from pathlib import Path
 
 from rtgauge.errors import MeasureError
+from rtgauge.program_run import run_program
 from rtgauge.record.files import write_whole
 from rtgauge.user_cache import private_folder
 from rtgauge_ext.lab import paths
@@ -35,9 +35,7 @@ def private_key() -> Path:
     path.unlink(missing_ok=True)
     try:
         command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "rtgauge-lab", "-f", str(path)]
-        completed = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-        )
+        completed = run_program(command)
     except FileNotFoundError:
         raise MeasureError("ssh-keygen is not installed: apt-get install openssh-client") from None
     if completed.returncode:

@@ -12,6 +12,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 
 from rtgauge.errors import MeasureError
+from rtgauge.program_run import run_program
 from rtgauge.units import NS_PER_S
 from rtgauge_ext.lab.guest import BootedGuest
 from rtgauge_ext.lab.running_guests import find_running
@@ -67,12 +68,7 @@ def stopped_now_and_then(name: str, length_s: float) -> Generator[list[tuple[int
             running = find_running(name)
             if running is None:
                 continue
-            completed = subprocess.run(
-                [sys.executable, "-I", "-c", STOP, str(running.pid), str(length_s)],
-                capture_output=True,
-                text=True,
-                check=False,
-            )
+            completed = run_program([sys.executable, "-I", "-c", STOP, str(running.pid), str(length_s)])
             if completed.returncode == 0:
                 start_ns, end_ns = map(int, completed.stdout.split())
                 stops.append((start_ns, end_ns))

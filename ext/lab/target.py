@@ -117,7 +117,7 @@ class LabGuests(GuestKind):
         self, name: str, release: str, sources: Path, folder: Path, notify: Callable[[str], None]
     ) -> None:
         """Build kernel modules with Debian's headers. Raises NoModules if Debian has none for this kernel."""
-        from rtgauge_ext.lab.build_modules import build_modules
+        from rtgauge_ext.lab.headers import build_modules
 
         build_modules(name, release, sources, folder, notify)
 

@@ -33,6 +33,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from rtgauge.errors import InputError, LockedError, MeasureError
+from rtgauge.program_run import run_program
 from rtgauge.record.own_folder import OwnFolder
 from rtgauge.target.address import HOST, USER
 from rtgauge.user_cache import private_folder
@@ -122,16 +123,7 @@ class Holder:
             own["LG_COORDINATOR"] = self.coordinator
         kept = {name: value for name, value in os.environ.items() if name not in NOT_OURS}
         try:
-            completed = subprocess.run(
-                [program, *words],
-                env=kept | own,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=timeout_s,
-                check=False,
-            )
+            completed = run_program([program, *words], environment=kept | own, timeout_s=timeout_s)
         except subprocess.TimeoutExpired:
             raise MeasureError(
                 f"labgrid: {CLIENT} {words[0]} did not end within {timeout_s:g} s; check the coordinator"
@@ -363,10 +355,7 @@ def _answers(service: Service) -> bool:
     try:
         if service.proxy is not None:
             words = ["ssh", "-o", "BatchMode=yes", "-W", f"[{service.host}]:{port}", "--", service.proxy]
-            completed = subprocess.run(
-                words, stdin=subprocess.DEVNULL, capture_output=True, timeout=2 * CONNECT_S, check=False
-            )
-            return completed.stdout.startswith(b"SSH-")
+            return run_program(words, timeout_s=2 * CONNECT_S).stdout.startswith("SSH-")
         with socket.create_connection((service.host, port), CONNECT_S) as connection:
             return connection.recv(4, socket.MSG_WAITALL) == b"SSH-"
     except (OSError, subprocess.TimeoutExpired):

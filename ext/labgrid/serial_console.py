@@ -25,9 +25,9 @@ import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Protocol
 
 from rtgauge.errors import InputError, MeasureError
+from rtgauge.program_run import run_program
 from rtgauge.record.files import write_whole
 
 PASSWORD = "RTGAUGE_CONSOLE_PASSWORD"  # noqa: S105 - the name of the variable that has it
@@ -88,20 +88,6 @@ class ConsoleError(MeasureError):
     """The console gives no access to a shell."""
 
 
-class SerialLine(Protocol):
-    """A serial line."""
-
-    def read(self) -> bytes:
-        """Return the bytes that have arrived; empty if none arrive within READ_S. Raises OSError if the line
-        is gone.
-        """
-        ...
-
-    def write(self, data: bytes) -> None:
-        """Send all of the data. Raises OSError."""
-        ...
-
-
 @dataclass(frozen=True)
 class BoardConsole:
     """A board's serial line. `protocol`: raw or rfc2217. `proxy`: the ssh host through which the line is
@@ -140,11 +126,16 @@ class BoardConsole:
 
 
 class _Raw:
+    """A line through a TCP connection that passes bytes on."""
+
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         connection.settimeout(READ_S)
 
     def read(self) -> bytes:
+        """Return the bytes that have arrived; empty if none arrive within READ_S. Raises OSError if the line
+        is gone.
+        """
         try:
             piece = self._connection.recv(PIECE)
         except TimeoutError:
@@ -185,6 +176,9 @@ class _Rfc2217:
 
     def write(self, data: bytes) -> None:
         self._port.write(data)
+
+
+SerialLine = _Raw | _Rfc2217
 
 
 def to_shell(line: SerialLine, patience_s: float, quiet_s: float) -> bool:
@@ -315,9 +309,7 @@ class Login:
         self._folder, self._console = folder, console
         key = folder / "key"
         command = ["ssh-keygen", "-q", "-t", "ed25519", "-N", "", "-C", "rtgauge", "-f", str(key)]
-        completed = subprocess.run(
-            command, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False
-        )
+        completed = run_program(command)
         if completed.returncode:
             raise MeasureError(f"cannot make a key in {folder}: {completed.stderr.strip()[:200]}")
         self.options = {

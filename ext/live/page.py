@@ -3,74 +3,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from importlib import resources
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     from rtgauge.cli.progress import Display
-    from rtgauge.record.model import LeftOut, Step, StepKey
-    from rtgauge.record.stream import Frame, SeriesLine, Window
+    from rtgauge.record.model import StepKey
     from rtgauge.record.windows import Windows
     from rtgauge.runner.context import Progress
     from rtgauge_ext.live.live_state import LiveState, Moving, Required
 
 
 class Both:
-    """Passes progress on to the display and the live page."""
+    """Passes each call of `Progress` on to the display and to the live page, which alone shows frames."""
 
     def __init__(self, display: Display, state: LiveState) -> None:
-        self._listeners: tuple[Progress, Progress] = (display, state)
-        self._state = state
+        self._listeners = (display, state)
+        self.watched, self.frame = state.watched, state.frame
 
-    def run_begins(self, steps: list[StepKey], expected_s: list[float]) -> None:
-        """Show the steps that will be measured."""
-        for listener in self._listeners:
-            listener.run_begins(steps, expected_s)
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        """Return the method of `Progress` with this name."""
+        methods = [getattr(listener, name) for listener in self._listeners]
 
-    def left_out(self, what: LeftOut) -> None:
-        """Show that a part of the plan cannot be measured."""
-        for listener in self._listeners:
-            listener.left_out(what)
+        def pass_on(*words: object) -> None:
+            for method in methods:
+                method(*words)
 
-    def step_begins(self, number: int, key: StepKey) -> None:
-        """Show the step that begins."""
-        for listener in self._listeners:
-            listener.step_begins(number, key)
-
-    def waits(self, reason: str) -> None:
-        """Show why the run waits."""
-        for listener in self._listeners:
-            listener.waits(reason)
-
-    def phase(self, text: str) -> None:
-        """Show the step's present activity."""
-        for listener in self._listeners:
-            listener.phase(text)
-
-    def series(self, lines: Sequence[SeriesLine]) -> None:
-        """Show the series that the step measures."""
-        for listener in self._listeners:
-            listener.series(lines)
-
-    def window(self, window: Window) -> None:
-        """Show a measured second of a series."""
-        for listener in self._listeners:
-            listener.window(window)
-
-    def watched(self) -> bool:
-        """Return whether a browser shows the simulation."""
-        return self._state.watched()
-
-    def frame(self, frame: Frame) -> None:
-        """Show a frame of the simulation."""
-        self._state.frame(frame)
-
-    def step_ends(self, step: Step) -> None:
-        """Show the result of a step that has ended."""
-        for listener in self._listeners:
-            listener.step_ends(step)
+        return pass_on
 
 
 def _moving(key: StepKey) -> Moving | None:
@@ -125,4 +86,4 @@ def listening(display: Display, address: str, require: str | None) -> Generator[
     state = LiveState(display.title, _moving, required_of(require))
     with LiveServer(state, parse_address(address), _views()) as server:
         display.print_line(f"live  {server.url}")
-        yield Both(display, state)
+        yield cast("Progress", Both(display, state))

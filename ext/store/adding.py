@@ -1,26 +1,29 @@
 # SPDX-License-Identifier: MIT
-"""Adds records to a store, and rebuilds a store from its records."""
+"""Adds records to a store after checking their files, and rebuilds a store from its records."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import NamedTuple
 
-from rtgauge.errors import InputError, MeasureError, RtgaugeError
-from rtgauge.input_file import real_path
+from rtgauge.errors import InputError, MeasureError, RecordError, RtgaugeError
+from rtgauge.input_file import MOST_JSON, real_path
 from rtgauge.record.files import clear_errors
 from rtgauge.record.model import Run
-from rtgauge.record.reader import RUN, Record, opened_folder, read_model, record_folders
+from rtgauge.record.reader import RUN, SUMS, Record, described_in, opened_folder, read_model, record_folders
 from rtgauge.record.record_folder import RecordFolder, damaged
 from rtgauge_ext.store import postgresql
 from rtgauge_ext.store.database import BUSY_S, DamagedError, Place, clear_problems, place_of
 from rtgauge_ext.store.digest import checksum_of, digest_of
+from rtgauge_ext.store.document import Added, StoreRebuilt
 from rtgauge_ext.store.labels import Labels, read_labels, write_labels
 from rtgauge_ext.store.postgresql import Server
-from rtgauge_ext.store.record_check import check_files
 from rtgauge_ext.store.store import AddingOutcome, Store
+
+SUM_LINE = re.compile(r"([0-9a-f]{64})  ([^\0]+)")
 
 
 @dataclass(frozen=True)
@@ -121,8 +124,43 @@ def _add(
     if not again and store.known(run.id, path, sha256) is AddingOutcome.UNCHANGED:
         return AddedRecord(run.id, AddingOutcome.UNCHANGED, kept)
     record = Record.of(folder)
-    check_files(record)
+    _check_files(record)
     return AddedRecord(run.id, store.put(digest_of(record, sha256), path, again=again), kept)
+
+
+def _check_files(record: Record) -> None:
+    """Check every file against its checksum. A step's missing files are skipped, because the user may
+    delete streams and logs.
+
+    Raises RecordError for a file that differs.
+    """
+    _check_described(record.folder)
+    for step in record.steps:
+        for name in step.checksums:
+            if record.has(step, name):
+                try:
+                    record.file(step, name).open().close()
+                except (OSError, ValueError) as error:
+                    raise damaged(record.file(step, name), error) from None
+
+
+def _check_described(folder: RecordFolder) -> None:
+    """Check run.json, step.json and system.json. Older records have no checksums of these files."""
+    if not folder.has(SUMS):
+        return
+    file = folder.file(SUMS)
+    try:
+        lines = file.read(MOST_JSON).decode().splitlines()
+    except (OSError, ValueError) as error:
+        raise damaged(file, error) from None
+    sums = {match[2]: match[1] for line in lines if (match := SUM_LINE.fullmatch(line)) is not None}
+    if len(sums) < len(lines) or sorted(sums) != sorted(described_in(folder)):
+        raise RecordError(f"{file} does not list exactly the files of the record: the record is damaged")
+    for name, sha256 in sums.items():
+        try:
+            folder.file(name, sha256).open().close()
+        except (OSError, ValueError) as error:
+            raise damaged(folder.file(name), error) from None
 
 
 def _write_labels(
@@ -144,39 +182,27 @@ def _write_labels(
     return True
 
 
-@dataclass
-class Rebuilt:
-    """A rebuild's result. `missing`: records whose folder is gone. `aside`: the damaged store's new path."""
-
-    read: int = 0
-    failed: list[tuple[Path, str]] = field(default_factory=list[tuple["Path", str]])
-    missing: list[str] = field(default_factory=list[str])
-    aside: str | None = None
-
-
 def rebuild(
     path: str | Path,
     folders: Sequence[Path] = (),
     *,
-    drop_missing: bool = False,
     progress: Callable[[int, int], None] = lambda _read, _all: None,
-) -> Rebuilt:
+) -> StoreRebuilt:
     """Rebuild the store `path` from the records that it knows and every record in `folders` (default: the
     store's folder).
 
     Each record is replaced in a transaction of its own: other writers can continue, and a kill leaves a whole
     store. A damaged store is renamed and kept. If a record's folder is gone, the store keeps the record's
-    figures, unless `drop_missing` is given.
+    figures.
     """
-    rebuilt, place = Rebuilt(), place_of(path)
+    place = place_of(path)
     if not folders and not isinstance(place, Server):
         folders = [place.parent]
     try:
-        _rebuild(path, folders, rebuilt, drop_missing=drop_missing, progress=progress)
+        return _rebuild(path, folders, progress)
     except DamagedError:
-        rebuilt = Rebuilt(aside=_put_aside(place))
-        _rebuild(path, folders, rebuilt, drop_missing=drop_missing, progress=progress)
-    return rebuilt
+        put_aside = _put_aside(place)
+        return _rebuild(path, folders, progress).model_copy(update={"put_aside": put_aside})
 
 
 def _put_aside(path: Place) -> str:
@@ -193,14 +219,7 @@ def _put_aside(path: Place) -> str:
     return str(aside)
 
 
-def _rebuild(
-    path: str | Path,
-    folders: Sequence[Path],
-    rebuilt: Rebuilt,
-    *,
-    drop_missing: bool,
-    progress: Callable[[int, int], None],
-) -> None:
+def _rebuild(path: str | Path, folders: Sequence[Path], progress: Callable[[int, int], None]) -> StoreRebuilt:
     store = Store.open(path, make=True)
     known = store.paths()
     folders_to_read = [
@@ -208,19 +227,17 @@ def _rebuild(
     ]
     folders_to_read += [record for folder in folders for record in folders_of(folder)]
     every = list({real_path(place): place for place in folders_to_read}.values())
-    added: set[str] = set()
+    added: list[str] = []
+    failed: list[Added] = []
     for number, place in enumerate(every):
         progress(number, len(every))
         try:
-            added.add(add(store, place, again=True)[0])
-            rebuilt.read += 1
+            added.append(add(store, place, again=True).name)
         except DamagedError:
             raise
         except RtgaugeError as error:
-            rebuilt.failed.append((place, str(error)))
-    rebuilt.missing = sorted(
-        name for name, path in known.items() if name not in added and store.is_there(path) is False
-    )
-    if drop_missing:
-        store.remove(rebuilt.missing)
+            failed.append(Added(path=str(place), record=None, outcome=None, error=str(error)))
+    gone = {name for name, path in known.items() if store.is_there(path) is False}
     store.prune()
+    missing = sorted(gone - set(added))
+    return StoreRebuilt(store=str(path), read=len(added), failed=failed, missing=missing, put_aside=None)

@@ -41,7 +41,6 @@ class StoreRebuilt(Model):
     read: int = Field(description="number of records that were read again")
     failed: list[Added]
     missing: list[str] = Field(description="records whose folder no longer exists")
-    dropped: bool = Field(description="whether the missing records were removed from the store")
     put_aside: str | None = Field(
         description="path to which a damaged store was moved; null if the store was not damaged"
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from sqlalchemy import Connection, distinct, func, select
@@ -30,6 +31,7 @@ FROM_RESULT = [name for name in SeriesPoint.model_fields if name in RESULT.c]
 """Columns of a result that a point takes over unchanged."""
 
 
+@dataclass(frozen=True)
 class RecordFilter:
     """Which records a query asks for.
 
@@ -37,10 +39,9 @@ class RecordFilter:
     `last`: how many of the newest records (0: all).
     """
 
-    def __init__(
-        self, machine: str | None = None, labels: Mapping[str, str] | None = None, last: int = 0
-    ) -> None:
-        self.machine, self.labels, self.last = machine, labels or {}, last
+    machine: str | None = None
+    labels: Mapping[str, str] = field(default_factory=dict[str, str])
+    last: int = 0
 
     def among(self, query: Query) -> Query:
         """Return the query, limited to the records asked for and, if a machine is named, to its steps."""

@@ -146,8 +146,8 @@ def _print_last(matching: Sequence[History], courses: Sequence[SeriesHistory], q
             values = [point.started[:10], shown, format_time(point.filled_max_ns), str(point.worst or "")]
         changes = plural(len(each.changes), "change") if each.changes else ""
         rows.append((each.series, parameters, each.host, *values, changes))
-    headings = ("series", "parameters", "host", "last", quantile, "max", "marks", "suspected")
-    print_rows(headings, rows, drop=("last", "host", "max"), beneath="parameters")
+    titles = ("series", "parameters", "host", "last", quantile, "max", "marks", "suspected")
+    print_rows(titles, rows, numbers=[quantile, "max"], drop=("last", "host", "max"))
 
 
 def _print(history: History, parameters: str, by: str, console: Console) -> None:

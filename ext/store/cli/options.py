@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from json import dumps
 from textwrap import fill
@@ -26,8 +26,6 @@ StorePath = Annotated[
         "--store", metavar="STORE", help="The store: an SQLite file, or postgresql://USER@HOST/DATABASE."
     ),
 ]
-GAP = 2
-"""The number of spaces between columns."""
 DEFAULT = str(RECORDS / "store.sqlite")
 Machine = Annotated[
     str | None,
@@ -56,64 +54,24 @@ def label_pairs(option: str, texts: Sequence[str] | None) -> dict[str, str]:
 
 
 def print_rows(
-    headings: Sequence[str],
-    rows: Sequence[Sequence[str]] | map[tuple[str, ...]],
+    titles: Sequence[str],
+    rows: Iterable[Sequence[str]],
     *,
+    numbers: Sequence[str] = (),
     drop: Sequence[str] = (),
-    name: str | None = None,
-    beneath: str | None = None,
 ) -> None:
-    """Print columns as wide as their longest text. If not all fit, print the cells of `beneath` below their
-    rows, and drop columns of `drop`, the first one first. If that is not enough, print each row below its
-    `name` (default: the first column).
+    """Print a table without its empty columns.
 
-    With rich, ten thousand lines would take seconds.
+    `numbers`: the columns of numbers. `drop`: the columns to leave out if not all fit, the first one first.
     """
     from rtgauge.cli.console import Console
+    from rtgauge.report.table import Column, Table, ranked
+    from rtgauge.report.terminal_table import print_tables
 
-    lines, width = [tuple(headings), *rows], Console().width
-    widths = [max(len(line[at]) for line in lines) for at in range(len(headings))]
-    filled = [at for at in range(len(headings)) if any(line[at] for line in lines[1:])]
-    first = filled[0] if name is None else headings.index(name)
-    below = [at for at in filled if headings[at] == beneath]
-
-    def left_over(columns: Sequence[int], indent: int = 0) -> int:
-        return width - indent - sum(widths[at] + GAP for at in columns) + GAP
-
-    def fitted(columns: Sequence[int], indent: int = 0) -> list[int]:
-        kept = list(columns)
-        dropped: list[int] = []
-        for title in drop:
-            if left_over(kept, indent) >= 0:
-                break
-            dropped = [*(at for at in kept if headings[at] == title), *dropped]
-            kept = [at for at in kept if headings[at] != title]
-        for at in dropped:  # a narrow one may fit now
-            if left_over([*kept, at], indent) >= 0:
-                kept = sorted([*kept, at])
-        return kept
-
-    above: list[int] = []
-    if left_over(filled) >= 0 or not below:
-        kept, below = fitted(filled), []
-    else:
-        kept = fitted([at for at in filled if at not in below])
-    if left_over(kept) < 0:
-        above, below = [first, *below], []
-        kept = fitted([at for at in filled if at not in above], GAP)
-    gap, indent = " " * GAP, " " * GAP * bool(above)
-    printed: list[str] = []
-    for number, line in enumerate(lines):
-        if above and number:
-            printed.append(gap.join(line[at] for at in above if line[at]))
-        printed.append((indent + gap.join(line[at].ljust(widths[at]) for at in kept)).rstrip())
-        if number and (text := gap.join(line[at] for at in below if line[at])):
-            printed.append(
-                fill(text, width, initial_indent=gap, subsequent_indent=gap, break_long_words=False)
-            )
-    typer.echo("\n".join(printed))
-    if rest := [headings[at] for at in filled if at not in {*kept, *above, *below}]:
-        print_sentence(f"A wider terminal also shows: {', '.join(rest)}.")
+    columns = [Column(title, "number" if title in numbers else "text") for title in titles]
+    columns[0] = Column(titles[0], "nowrap")  # the name of a row is never broken
+    table = Table("", ranked(columns, *drop), [list(row) for row in rows])
+    print_tables([table.without_empty()], Console())
 
 
 def print_sentence(text: str, *, err: bool = False) -> None:

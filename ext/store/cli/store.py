@@ -214,27 +214,20 @@ def list_store(
         )
         typer.echo(f"{plural(total, 'record')} in {store}{which}")
         print_rows(
-            ("date", "record", "host", "kernel", "verdict", "marks", "commit", "labels"),
+            ("record", "date", "host", "kernel", "verdict", "marks", "commit", "labels"),
             map(_cells, document.records),
             drop=("labels", "commit", "kernel", "host", "date"),
-            name="record",
         )
         _print_missing(document.records)
     if document.series is not None:
         typer.echo(f"{format_count(len(document.series))} series of whole steps in {store}")
         rows = [
-            (
-                row.series,
-                parameters,
-                row.tool,
-                str(row.results),
-                str(row.machines),
-                row.last[:10],
-            )
+            (row.series, parameters, row.tool, str(row.results), str(row.machines), row.last[:10])
             for row, parameters in zip(document.series, parameter_texts(document.series), strict=True)
         ]
-        headings = ("series", "parameters", "tool", "results", "machines", "last")
-        print_rows(headings, rows, drop=("tool", "machines", "results", "last"), beneath="parameters")
+        titles = ("series", "parameters", "tool", "results", "machines", "last")
+        numbers = ("machines", "results")
+        print_rows(titles, rows, numbers=numbers, drop=("tool", *numbers, "last"))
     if document.machines is not None:
         typer.echo(f"{plural(len(document.machines), 'machine')} in {store}")
         rows = [
@@ -248,8 +241,8 @@ def list_store(
             )
             for row in document.machines
         ]
-        headings = ("host", "machine", "", "records", "first", "last")
-        print_rows(headings, rows, drop=("first", "records", "last"))
+        titles = ("host", "machine", "", "records", "first", "last")
+        print_rows(titles, rows, numbers=["records"], drop=("first", "records", "last"))
         if any(row.shared for row in document.machines):
             print_sentence(
                 "shared: another machine with the same image may have this key; name each machine with: "
@@ -259,8 +252,8 @@ def list_store(
 
 def _cells(row: RecordRow) -> tuple[str, ...]:
     return (
-        row.created[:16].replace("T", " "),
         f"{row.record} (gone)" if row.missing else row.record,
+        row.created[:16].replace("T", " "),
         ", ".join(row.hosts),
         ", ".join(row.kernels),
         str(row.verdict or ""),
@@ -342,24 +335,22 @@ def _record_name(store: Store, named: str) -> str:
         return named.rstrip("/").rsplit("/", 1)[-1].removesuffix(".partial")
 
 
-def _us(value_ns: int | None) -> str:
-    return "" if value_ns is None else f"{value_ns / 1000:.1f}"
-
-
-FIGURES = ("p50", "p99", "p99.9", "max")
+QUANTILES = ("p50", "p99", "p99.9", "max")
+FIGURES = ("count", "missed", *QUANTILES)
 
 
 def _figures(point: SeriesPoint | RecordPoint) -> list[str]:
-    """Return p50, p99, p99.9 and the maximum in us. A quantile that too few samples exceed says how much
-    longer the measurement must be.
+    """Return the cells of a result: counts, p50, p99, p99.9 and the maximum in us, and the worst mark. A
+    quantile that too few samples exceed says how much longer the measurement must be.
     """
     from rtgauge.record.quantiles import field_of, times_longer
+    from rtgauge.report.text import us
 
-    cells: list[str] = []
-    for field in map(field_of, FIGURES):
+    cells = [format_count(point.count), format_count(point.missed)]
+    for field in map(field_of, QUANTILES):
         times = times_longer(field, point.count + point.missed)
-        cells.append(f"{times}x longer" if times is not None else _us(getattr(point, f"filled_{field}")))
-    return cells
+        cells.append(f"{times}x longer" if times is not None else us(getattr(point, f"filled_{field}")))
+    return [*cells, str(point.worst or "")]
 
 
 def _print_course(course: SeriesHistory, parameters: str) -> None:
@@ -374,27 +365,13 @@ def _print_course(course: SeriesHistory, parameters: str) -> None:
     rows = [
         (
             point.started[:16].replace("T", " "), point.record, point.host, point.kernel or "",
-            (point.commit or "")[:12], format_count(point.count), format_count(point.missed),
-            *_figures(point),
-            str(point.worst or ""),
+            (point.commit or "")[:12], *_figures(point),
         )
         for point in course.points
     ]  # fmt: skip
-    print_rows(
-        (
-            "date",
-            "record",
-            "host",
-            "kernel",
-            "commit",
-            "count",
-            "missed",
-            *FIGURES,
-            "marks",
-        ),
-        rows,
-        drop=("commit", "host", "kernel", "record", "missed", "p50", "count"),
-    )
+    titles = ("date", "record", "host", "kernel", "commit", *FIGURES, "marks")
+    drop = ("commit", "host", "kernel", "record", "missed", "p50", "count")
+    print_rows(titles, rows, numbers=FIGURES, drop=drop)
 
 
 def _print_record(row: RecordRow, results: Sequence[RecordPoint]) -> None:
@@ -413,16 +390,9 @@ def _print_record(row: RecordRow, results: Sequence[RecordPoint]) -> None:
         typer.echo(f"  {labels}")
     if row.verdict is not None:
         typer.echo(f"  {row.verdict}: {row.requirement}")
-    cells = [
-        (
-            point.series, format_count(point.count), format_count(point.missed),
-            *_figures(point),
-            str(point.worst or ""),
-        )
-        for point in results
-    ]  # fmt: skip
-    headings = ("series (us)", "count", "missed", *FIGURES, "marks")
-    print_rows(headings, cells, drop=("missed", "count", "p50", "p99.9"))
+    rows = [(point.series, *_figures(point)) for point in results]
+    drop = ("missed", "count", "p50", "p99.9")
+    print_rows(("series (us)", *FIGURES, "marks"), rows, numbers=FIGURES, drop=drop)
 
 
 @app.command("rm")
@@ -465,9 +435,6 @@ def rebuild(
         typer.Argument(metavar="DIR", help="Folders of records; default: the folder of the store."),
     ] = None,
     store: StorePath = DEFAULT,
-    drop_missing: Annotated[
-        bool, typer.Option("--drop-missing", help="Also remove records whose folder is gone.")
-    ] = False,
     json: Json = False,
 ) -> None:
     """Rebuild the store from every record that it knows and every record in these folders.
@@ -480,36 +447,20 @@ def rebuild(
       rtgauge store rebuild /srv/records --store lab.sqlite
     """
     from rtgauge_ext.store import adding
-    from rtgauge_ext.store.document import Added, StoreRebuilt
 
-    result = adding.rebuild(store, folders or (), drop_missing=drop_missing, progress=_progress())
-    document = StoreRebuilt(
-        store=str(store),
-        read=result.read,
-        failed=[
-            Added(path=str(path), record=None, outcome=None, error=error) for path, error in result.failed
-        ],
-        missing=result.missing,
-        dropped=drop_missing,
-        put_aside=result.aside,
-    )
+    rebuilt = adding.rebuild(store, folders or (), progress=_progress())
     if json:
-        _print_json(document)
+        _print_json(rebuilt)
     else:
-        typer.echo(f"{store} is rebuilt from {plural(result.read, 'record')}")
-        if result.aside is not None:
-            typer.echo(f"the damaged store was moved to {result.aside}")
-        if result.missing:
-            what = (
-                "the store no longer has their figures"
-                if drop_missing
-                else "the store keeps their figures; remove them with --drop-missing"
-            )
-            have = "has no folder" if len(result.missing) == 1 else "have no folder"
-            typer.echo(
-                f"{plural(len(result.missing), 'record')} {have}: {', '.join(result.missing[:5])}; {what}"
-            )
-    for _, error in result.failed:
-        typer.echo(f"rtgauge: {error}", err=True)
-    if result.failed:
+        typer.echo(f"{store} is rebuilt from {plural(rebuilt.read, 'record')}")
+        if rebuilt.put_aside is not None:
+            typer.echo(f"the damaged store was moved to {rebuilt.put_aside}")
+        if rebuilt.missing:
+            have = "has no folder" if len(rebuilt.missing) == 1 else "have no folder"
+            names = ", ".join(rebuilt.missing[:5])
+            kept = "the store keeps their figures; remove them with: rtgauge store rm"
+            typer.echo(f"{plural(len(rebuilt.missing), 'record')} {have}: {names}; {kept}")
+    for failed in rebuilt.failed:
+        typer.echo(f"rtgauge: {failed.error}", err=True)
+    if rebuilt.failed:
         raise typer.Exit(2)

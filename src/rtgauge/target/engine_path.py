@@ -15,6 +15,7 @@ from pathlib import Path
 
 from rtgauge.errors import MeasureError
 from rtgauge.extension import registered
+from rtgauge.program_run import run_program
 from rtgauge.user_cache import cache_folder, check_private, private_folder
 
 PACKAGE = Path(__file__).resolve().parent.parent
@@ -181,15 +182,7 @@ def _build(source: Path, architecture: str, place: Path) -> None:
             ):
                 environment = {**os.environ, "PATH": path}
                 environment.pop("MAKEFLAGS", None)  # of a make above, whose job server is not ours
-                completed = subprocess.run(
-                    command,
-                    env=environment,
-                    capture_output=True,
-                    text=True,
-                    errors="replace",
-                    timeout=BUILD_S,
-                    check=False,
-                )
+                completed = run_program(command, environment=environment, timeout_s=BUILD_S)
                 if completed.returncode:
                     messages = (completed.stdout + completed.stderr).strip().splitlines()
                     raise MeasureError(

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 from rtgauge.errors import HungError, MeasureError, SilentError
+from rtgauge.program_run import run_program
 from rtgauge.target.engine_path import engine_path
 from rtgauge.target.file_batch import Files, files_of
 from rtgauge.target.guard import (
@@ -261,15 +262,7 @@ class LocalTarget:
     def run(self, argv: Sequence[str], timeout_s: float) -> Completed:
         """Run a short command to its end."""
         try:
-            completed = subprocess.run(
-                argv,
-                stdin=subprocess.DEVNULL,
-                capture_output=True,
-                text=True,
-                errors="replace",
-                timeout=timeout_s,
-                check=False,
-            )
+            completed = run_program(argv, timeout_s=timeout_s)
         except (OSError, subprocess.TimeoutExpired) as error:
             return Completed(SET_UP_FAILED, str(error))
         return Completed(completed.returncode, completed.stdout)

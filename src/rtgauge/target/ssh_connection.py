@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import IO, NamedTuple
 
 from rtgauge.errors import InputError, MeasureError
+from rtgauge.program_run import run_program
 from rtgauge.target.ssh_address import SshAddress
 from rtgauge.target.ssh_errors import ConnectionBroken, explain_ssh
 
@@ -420,10 +421,6 @@ class SshConnection:
         """End the shared connection."""
         if (self._folder / "c").exists():
             with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-                subprocess.run(
-                    [*self.command(interactive=False)[:-2], "-O", "exit", "--", self.address.host],
-                    capture_output=True,
-                    timeout=CONNECT_S,
-                    check=False,
-                )
+                command = [*self.command(interactive=False)[:-2], "-O", "exit", "--", self.address.host]
+                run_program(command, timeout_s=CONNECT_S)
         shutil.rmtree(self._folder, ignore_errors=True)

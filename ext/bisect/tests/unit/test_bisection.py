@@ -11,9 +11,8 @@ import numpy as np
 import pytest
 
 from rtgauge.errors import InputError, RtgaugeError
-from rtgauge_ext.bisect.bisected_commits import BisectedCommits
 from rtgauge_ext.bisect.bisection import BisectionOptions, BisectRun, CommitSearch
-from rtgauge_ext.bisect.git_commits import GitRepository
+from rtgauge_ext.bisect.git_commits import BisectedCommits, GitRepository
 from rtgauge_ext.bisect.placing import Placement, Round, error_of_each, place
 
 if TYPE_CHECKING:

@@ -16,7 +16,7 @@ from rtgauge.target.address import parse_address, target_name
 from rtgauge.target.ssh_address import SshAddress
 from rtgauge.target.ssh_errors import explain_ssh
 from rtgauge.user_cache import cache_folder, private_folder
-from rtgauge_ext.lab import build_modules, paths
+from rtgauge_ext.lab import headers, paths
 from rtgauge_ext.lab.guest import SUITE, BootedGuest
 from rtgauge_ext.lab.headers import headers_tree
 from rtgauge_ext.lab.running_guests import keep
@@ -93,8 +93,8 @@ def test_a_guest_with_its_own_kernel_is_refused_without_headers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Debian has none for it, and to fetch its others takes minutes."""
-    monkeypatch.setattr(build_modules, "find_guest", lambda _: SimpleNamespace(architecture="x86_64"))
-    monkeypatch.setattr(build_modules, "headers_tree", lambda *_, **__: pytest.fail("it fetches headers"))
+    monkeypatch.setattr(headers, "find_guest", lambda _: SimpleNamespace(architecture="x86_64"))
+    monkeypatch.setattr(headers, "headers_tree", lambda *_, **__: pytest.fail("it fetches headers"))
     with pytest.raises(NoModules, match=r"headers for the kernel 6.12.1-own.*RTGAUGE_KMOD=DIR"):
         LAB.build_modules("own", "6.12.1-own", tmp_path, tmp_path, lambda _: None)
 

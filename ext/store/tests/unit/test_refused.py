@@ -264,4 +264,4 @@ def test_a_link_to_itself_does_not_end_the_rebuilding_of_a_store(tmp_path: Path)
     link = tmp_path / "link"
     link.symlink_to(link)
     rebuilt = rebuild(tmp_path / "store.sqlite", [link])
-    assert [place for place, _ in rebuilt.failed] == [link]
+    assert [failed.path for failed in rebuilt.failed] == [str(link)]

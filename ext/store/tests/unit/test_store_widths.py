@@ -49,23 +49,6 @@ def test_a_list_fits_and_breaks_no_word(store: Path, words: tuple[str, ...], col
     assert {word for word in shown.split() if word not in known} <= {"parameters"}
 
 
-@pytest.mark.parametrize("columns", [60, 80])
-@pytest.mark.parametrize("words", [("history",), ("list", "--series")], ids=" ".join)
-def test_long_parameters_stand_below_their_row_of_a_table(
-    store: Path, words: tuple[str, ...], columns: int
-) -> None:
-    lines = printed(store, *words, columns=columns).splitlines()
-    head = next(at for at, line in enumerate(lines) if line.startswith("series "))
-    last = "marks" if words == ("history",) else "last"
-    start = lines[head].index(last)
-    rows = [line for line in lines[head + 1 :] if not line.startswith(("  ", "A wider"))]
-    assert len(rows) == 13
-    assert {line[start - 1] for line in rows} == {" "}
-    assert all(line[start:].split() in (["doubtful"], ["2026-11-24"]) for line in rows)
-    assert "  samples=True interval=1ms policy=fifo" in lines
-    assert len(lines) <= 13 + 5 + head + 2
-
-
 def test_without_a_series_the_last_values_are_listed(store: Path) -> None:
     heading, *lines = printed(store, "history").splitlines()
     assert heading.split() == ["series", "parameters", "host", "last", "p99", "max", "marks"]
