@@ -9,7 +9,7 @@ from collections.abc import Generator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from typer.core import TyperGroup
@@ -18,19 +18,15 @@ from rtgauge.cli.shared_options import Json, Out, Seed, Target, WaitForLock, dur
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.record.records_folder import RECORDS
 from rtgauge.target.address import LOCAL
-from rtgauge.target.kind import guest_kind, name_in_scheme
+from rtgauge.target.kind import guest_kind
 from rtgauge.units import format_cpu_list, parse_cpu_list, parse_percent, plural
 from rtgauge_ext.tune.candidates import AllowedSettings, read_offer
 
 if TYPE_CHECKING:
     from rtgauge.plan.make_plan import Plan
     from rtgauge.record.reader import Record
-    from rtgauge.runner.measure_run import RunOptions
-    from rtgauge.target.kind import GuestKind
     from rtgauge_ext.tune.candidates import Offer
-    from rtgauge_ext.tune.result import TuneResult
 
-PAGE = "tune.html"
 EACH_DEPLOYMENT = "each-deployment"
 """The value of --boot."""
 COMMAND = "rtgauge.command"
@@ -187,6 +183,8 @@ def tune(
       4    only just holds (marginal), or cannot tell
       130  interrupted; rtgauge resume continues
     """
+    from rtgauge_ext.tune.answer import finish_tuning
+
     if ctx.invoked_subcommand is not None:
         return
     command: list[str] = ctx.meta.get(COMMAND, [])
@@ -405,64 +403,14 @@ def _plan(
 def _begun(plan: Plan, duration_ns: int, out: Path, waits_s: float) -> Record:
     from rtgauge.cli.gate_command import measured_record
     from rtgauge.runner.measure_run import RunOptions, start_run
+    from rtgauge_ext.tune.answer import after_boot
     from rtgauge_ext.tune.study import next_runs
     from rtgauge_ext.tune.tuning_options import KEY, TuningOptions, resolution
 
     tuning_options = TuningOptions.model_validate(plan.written[KEY])
     typer.echo(resolution(tuning_options, duration_ns), err=True)
     options = RunOptions(out=out, command=["rtgauge", *sys.argv[1:]], wait_s=waits_s)
-    return _after_boot(measured_record(partial(start_run, plan, options, more=next_runs)), options)
-
-
-def resumed_tuning(folder: Path, options: RunOptions, budget: str | None) -> Record:
-    """Continue a tuning unless it is complete, and return its record. `budget`: a larger one, or None."""
-    from rtgauge.cli.gate_command import measured_record
-    from rtgauge.record.reader import Record
-    from rtgauge.runner.measure_run import resume_run
-    from rtgauge_ext.tune.study import next_runs, with_more_budget
-
-    record = Record.open(folder)
-    changed = with_more_budget(record, None if budget is None else duration_option("--budget", budget))
-    complete = record.run.state == "complete"
-    if not complete or (changed and next_runs(record)):
-        again = partial(resume_run, folder, options, more=next_runs, complete=complete, replaced_keys=changed)
-        record = measured_record(again)
-    return _after_boot(record, options)
-
-
-def _after_boot(record: Record, options: RunOptions) -> Record:
-    """Measure a confirmation that waited for a reboot; a lab guest is rebooted here. If none waits, or the
-    machine has not been rebooted, return the record unchanged.
-    """
-    from rtgauge.cli.gate_command import measured_record
-    from rtgauge.record.writer import RecordWriter
-    from rtgauge.runner.measure_run import resume_run
-    from rtgauge.target.open_target import reader
-    from rtgauge.target.target_protocol import BOOT_ID
-    from rtgauge_ext.tune.study import next_runs, play
-
-    (target,) = record.run.targets
-    if not play(record).awaits_boot or record.run.state != "complete":
-        return record
-    RecordWriter(record.path, record.run.id).check_folders()
-    guests = guest_kind(target)
-    if guests is not None:
-        _boot_guest(guests, target)
-    else:
-        with reader(target) as (_, read):
-            now = read([BOOT_ID]).text(BOOT_ID)
-        if now == record.system(target).boot_id:
-            return record
-    more = partial(next_runs, booted=True)
-    return measured_record(partial(resume_run, record.path, options, more=more, complete=True))
-
-
-def _boot_guest(guests: GuestKind, target: str) -> None:
-    from rtgauge.target.engine_path import installed_engines
-
-    typer.echo(f"{target} boots for the confirmation", err=True)
-    reboots = guests.reboots(name_in_scheme(target), installed_engines(), lambda _: None)
-    reboots.boot(reboots.append)
+    return after_boot(measured_record(partial(start_run, plan, options, more=next_runs)), options)
 
 
 def _print_offer(offer: Offer, *, details: bool) -> None:
@@ -471,37 +419,3 @@ def _print_offer(offer: Offer, *, details: bool) -> None:
     from rtgauge_ext.tune.page import offer_tables
 
     print_tables(offer_tables(offer, details=details), Console())
-
-
-def finish_tuning(record: Record, files: Path | None, *, json: bool) -> NoReturn:
-    """Print a tuning's result, write its page and the files that keep it, and end with its exit status."""
-    from rtgauge.record.files import clear_errors
-    from rtgauge_ext.tune.answer import TuneAnswer
-
-    answer = TuneAnswer.of(record)
-    try:
-        with clear_errors(record.path):
-            record.folder.write(PAGE, answer.page.encode(errors="replace"))
-    finally:  # a full disk must not hide the result
-        if json:
-            typer.echo(answer.result.model_dump_json(indent=1))
-        else:
-            answer.print()
-    if files is not None:
-        _keep(answer.result, record, files)
-    raise typer.Exit(answer.result.status)
-
-
-def _keep(result: TuneResult, record: Record, folder: Path) -> None:
-    from rtgauge.record.files import clear_errors
-    from rtgauge.record.own_folder import OwnFolder
-    from rtgauge_ext.tune.keep_files import keep_files
-
-    files = keep_files(result, record)
-    if not files:
-        typer.echo(f"{folder} was not written, because the tuning did not keep any setting", err=True)
-        return
-    with clear_errors(folder, option="--files"):
-        own = OwnFolder.made(folder)
-        for name, text in files.items():
-            own.write(name, text.encode())
