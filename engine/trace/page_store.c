@@ -27,9 +27,17 @@ bool page_store_open(struct page_store *store, int cpu, size_t size, size_t page
 	return store->bytes && store->pages;
 }
 
+/* The place of the page that is `number` after the oldest. */
+static unsigned int place(const struct page_store *store, unsigned int number)
+{
+	unsigned int at = store->first + number;
+
+	return at < store->max ? at : at - store->max;
+}
+
 static void drop_oldest(struct page_store *store)
 {
-	store->first = (store->first + 1) % store->max;
+	store->first = place(store, 1);
 	store->count--;
 	store->full = true;
 }
@@ -69,14 +77,14 @@ static int64_t last_event_ns(const struct page_store *store, const struct ring_p
 
 bool page_store_read(struct page_store *store, int ring, struct trace_page *page)
 {
-	struct ring_page *before;
+	struct ring_page *pages = store->pages, *before;
 	unsigned char *bytes;
 	ssize_t got;
 
-	if (!store->pages)
+	if (!pages)
 		return false;
 	bytes = make_room(store);
-	before = store->count ? &store->pages[(store->first + store->count - 1) % store->max] : NULL;
+	before = store->count ? &pages[place(store, store->count - 1)] : NULL;
 	do {
 		got = read(ring, bytes, store->page_size);
 		if (got <= 0)
@@ -84,7 +92,7 @@ bool page_store_read(struct page_store *store, int ring, struct trace_page *page
 	} while (!trace_page_open(page, bytes, (size_t)got, store->data_offset) || page->at == page->end);
 	if (before)
 		before->until_ns = page->dropped ? last_event_ns(store, before) : (int64_t)page->time_ns;
-	store->pages[(store->first + store->count++) % store->max] = (struct ring_page){
+	pages[place(store, store->count++)] = (struct ring_page){
 		.cpu = store->cpu,
 		.first_ns = (int64_t)page->time_ns,
 		.until_ns = clock_now_ns(CLOCK_MONOTONIC),
@@ -103,7 +111,7 @@ unsigned int page_store_choose(const struct page_store *store, const struct ring
 	unsigned int chosen = 0;
 
 	for (unsigned int i = 0; i < store->count; i++) {
-		const struct ring_page *page = &store->pages[(store->first + i) % store->max];
+		const struct ring_page *page = &store->pages[place(store, i)];
 		unsigned int w = 0;
 
 		while (w < count &&
