@@ -145,6 +145,11 @@ class FleetPlan(_Part):
         try:
             plan = cls.model_validate(read_toml(path, str(path)))
         except ValidationError as error:
+            if error.errors()[0]["loc"] == ("archive",):
+                raise InputError(
+                    f"{path}: the key archive no longer exists; remove it, and collect the records with "
+                    "rsync (ext/store/README.md)"
+                ) from None
             raise explain(error, str(path), []) from None
         for what, named in (("board", plan.boards), ("job", plan.jobs), ("image", plan.images)):
             names = Counter(each.name for each in named)

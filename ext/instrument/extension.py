@@ -19,4 +19,5 @@ EXTENSION = Extension(
         "latmon": "rtgauge_ext.instrument.measurers.instrument_latmon",
     },
     marks={"instrument": "rtgauge_ext.instrument.marks:InstrumentMarkKind"},
+    gone={"instrument flash": "run rtgauge instrument bootloader, then copy the UF2 file to the drive"},
 )

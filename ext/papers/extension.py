@@ -45,4 +45,10 @@ EXTENSION = Extension(
     documents={"compare-papers.schema.json": "rtgauge_ext.papers.comparison_part:DOCUMENT"},
     files={"A flowchart of advise": "rtgauge_ext.papers.advise.flowchart_file:FILE"},
     presets="rtgauge_ext.papers",
+    gone={
+        "compare --scale": "leave it out: compare tests percentages, because counts reject equal samples",
+        "advise --black": "write the limit into a chart, and give --chart FILE.toml",
+        "advise --marginal": "write the limit into a chart, and give --chart FILE.toml",
+        "advise --trouble": "write the limit into a chart, and give --chart FILE.toml",
+    },
 )

@@ -20,4 +20,5 @@ EXTENSION = Extension(
     presenters={"watch": "rtgauge_ext.recorder.user_stack:PLACES"},
     keepers={"recorder": "rtgauge_ext.recorder.installing:KEPT"},
     resumers={"recorder.json": "rtgauge_ext.recorder.resumer:RECORDER"},
+    gone={"recorder last-boot": "use rtgauge last-boot"},
 )

@@ -26,4 +26,5 @@ EXTENSION = Extension(
         "rm -r with the folder of a record, or rtgauge store rm RECORD": "rm remove delete del",
         "rtgauge store site": "site publish website",
     },
+    gone={"store rebuild --drop-missing": "use rtgauge store rm RECORD"},
 )

@@ -19,4 +19,8 @@ EXTENSION = Extension(
         "tire-search": "the largest simulation in hard real time, 10 minutes",
     },
     marks={"tire": "rtgauge_ext.tire.marks:TireMarkKind"},
+    gone={
+        "probe tire --search": "use rtgauge run tire-search",
+        "probe tire --repeats": "use rtgauge run tire-search --repeats N",
+    },
 )

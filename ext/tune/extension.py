@@ -22,4 +22,5 @@ EXTENSION = Extension(
     first_steps=(('tune --require "period=1ms latency<=100us"', "which settings help here?"),),
     askers={"tune": "rtgauge_ext.tune.answer:TUNING"},
     keepers={"tune": "rtgauge_ext.tune.installing:KEPT"},
+    gone={"tune --about": "use rtgauge tune --dry-run --details"},
 )

@@ -147,6 +147,8 @@ class Extension:
     """Option whose value may be left out -> a pattern. Any other word after the option is not its value."""
     words: Mapping[str, str] = field(default_factory=_none)
     """What rtgauge calls it, such as `rtgauge tune` -> the words that people try first, instead."""
+    gone: Mapping[str, str] = field(default_factory=_none)
+    """Command or option of an earlier build, such as `compare --scale` -> what to do instead."""
     first_steps: tuple[tuple[str, str], ...] = ()
     """A command and the question that it answers, for the first steps in the help."""
     plan_lines: Mapping[str, str] = field(default_factory=_none)

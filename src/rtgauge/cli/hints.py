@@ -100,6 +100,11 @@ def command_of(word: str) -> str | None:
     return next((what for each in reversed(named) for what in each if word in each[what].split()), None)
 
 
+def way_out(typed: str) -> str | None:
+    """Return what to do instead of a command or option of an earlier build; None if it never existed."""
+    return next((each.gone[typed] for each in extensions() if typed in each.gone), None)
+
+
 def option_of(word: str, known: Collection[str]) -> str | None:
     """Return the option that a word stands for, if possible one of the options that a command knows."""
     matching = [option for option, words in OPTIONS.items() if word in words.split()]

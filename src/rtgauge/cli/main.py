@@ -181,6 +181,9 @@ def _instead(error: Any, command: str, message: str) -> str:
         return ""
     kind, name = unknown[1].lower(), unknown[2].lstrip("-").lower()
     group = command.removeprefix("rtgauge").strip()
+    way_out = hints.way_out(f"{group} {name if kind == 'command' else f'--{name}'}")
+    if way_out is not None:
+        return f": it is gone; {way_out}"
     if kind == "command":
         missing = from_where("commands", name) if not group else from_where("probes", name)
         missing = missing or from_where("plans", name)

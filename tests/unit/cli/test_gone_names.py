@@ -27,6 +27,14 @@ GONE = {
     "gate --resume latest": "rtgauge resume RECORD",
     "compare --label a=b": "--side NAME=RECORD",
     "watch --watch 1": "--pid",
+    "compare --scale counts": "percentages",
+    "advise --black 1": "--chart",
+    "probe tire --search": "rtgauge run tire-search",
+    "probe tire --repeats 3": "rtgauge run tire-search --repeats",
+    "instrument flash": "rtgauge instrument bootloader",
+    "recorder last-boot": "rtgauge last-boot",
+    "store rebuild --drop-missing": "rtgauge store rm",
+    "tune --about thp": "rtgauge tune --dry-run --details",
     "marks activations-untold": "activations-unknown",
 }
 """What was typed in an earlier version -> what it is called today."""

@@ -107,6 +107,13 @@ def test_resume_refuses_options_with_what_the_fleet_does(
     assert "the record asks: the jobs idle, loaded on 2 boards" in capsys.readouterr().err
 
 
+def test_an_archive_is_answered_with_the_way_to_collect_records(tmp_path: Path) -> None:
+    path = write_plan(tmp_path, ["a"])
+    path.write_text(f'archive = "/srv/records"\n{path.read_text()}')
+    with pytest.raises(InputError, match=r"archive no longer exists.*rsync"):
+        FleetPlan.read(path)
+
+
 def test_every_board_does_every_job_once(tmp_path: Path) -> None:
     path = write_plan(tmp_path, ["b1", "b2", "b3", "b4"])
     first, printed = fleet(path)
