@@ -8,18 +8,21 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
 import rtgauge
 from rtgauge.errors import InputError, RecordError
+from rtgauge.escape import one_line
 from rtgauge.probe.watch import WatchParameters
 from rtgauge.record.explain_report import explain_marks, explain_report
 from rtgauge.record.facts import Facts
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import LoadReport, Mark, Outlier, Run, Step, StepKey
+from rtgauge.record.model import LoadReport, Mark, Outlier, Run, Step, StepKey, Verdict
 from rtgauge.record.moments import MomentWriter
+from rtgauge.record.reader import Record
 from rtgauge.record.stream import (
     Hello,
     SeriesLine,
@@ -34,11 +37,15 @@ from rtgauge.record.windows import Windows
 from rtgauge.record.writer import RecordWriter
 from rtgauge.target.address import LOCAL
 from rtgauge.units import NS_PER_S, plural
+from rtgauge.verdict.requirement import parse_requirement
+from rtgauge.verdict.run_verdict import judge_run
 from rtgauge_ext.recorder.entries import PeriodSummary, SeriesMark, SessionEnd, folded, folded_sessions
 from rtgauge_ext.recorder.folder import TRIGGERED, EntrySource, MomentHead, RecorderFolder
 
 MOST_OUTLIERS = 20
 MOST_TRIGGER_TEXT = 1000
+MOST_NAMED = 3
+"""Of more threads, the answer has only the number."""
 
 
 def utc(wall_ns: int) -> str:
@@ -176,7 +183,9 @@ def _facts(source: EntrySource, name: str, notify: Callable[[str], None]) -> Fac
         return None
 
 
-def _step(folder: RecorderFolder, part: _Part, writer: RecordWriter, number: int) -> tuple[Step, Windows]:
+def _step(
+    folder: RecorderFolder, part: _Part, writer: RecordWriter, number: int, *, with_moments: bool
+) -> tuple[Step, Windows]:
     source = folder.source(part.source)
     hello = _hello(source)
     step_id = f"{number + 1:02d}-watch"
@@ -194,7 +203,8 @@ def _step(folder: RecorderFolder, part: _Part, writer: RecordWriter, number: int
     kept = sum(kept.source == part.source for kept in folder.keeping.moments.values())
     if (formats := _formats(source)) is not None:
         result.trace_formats = formats
-        outliers = _write_moments(folder, part, place, formats)
+        if with_moments:
+            outliers = _write_moments(folder, part, place, formats)
     elif kept:
         marks.append(
             MarkKind.NOT_EXPLAINED.mark(
@@ -248,11 +258,36 @@ def _readable(
     return hellos
 
 
+def verdict_on(folder: RecorderFolder) -> Verdict | None:
+    """Return the verdict of the folder's requirement, as `recorder import` gives it; None without a
+    requirement or figures.
+
+    Raises the errors of make_record.
+    """
+    stretches = (*folder.stretches, *folder.minutes)
+    if folder.settings.require is None or not any(each.figures for each in stretches):
+        return None
+    with TemporaryDirectory(prefix="rtgauge-") as place:
+        record = Record.open(make_record(folder, Path(place), [], with_moments=False))
+        threads = {step.id: _threads(step) for step in record.steps}
+        return judge_run(parse_requirement(folder.settings.require), record, threads)[0]
+
+
+def _threads(step: Step) -> str:
+    names = list(dict.fromkeys(one_line(str(summary.labels["task"])) for summary in step.series))
+    return ", ".join(names) if len(names) <= MOST_NAMED else f"{len(names)} threads"
+
+
 def make_record(
-    folder: RecorderFolder, out: Path, command: list[str], notify: Callable[[str], None] = lambda _: None
+    folder: RecorderFolder,
+    out: Path,
+    command: list[str],
+    notify: Callable[[str], None] = lambda _: None,
+    *,
+    with_moments: bool = True,
 ) -> Path:
     """Make a record in the folder `out`; return its folder. `notify`: gets a line about each boot that is
-    left out, because its source is damaged.
+    left out, because its source is damaged. `with_moments`: with the kept moments.
 
     Raises InputError if nothing was recorded, RecordError if all sources are damaged, and the errors of
     RecordWriter.
@@ -289,5 +324,5 @@ def make_record(
         if facts:
             writer.write_system(LOCAL, facts[-1])
         for number, part in enumerate(parts):
-            writer.commit_step(*_step(folder, part, writer, number))
+            writer.commit_step(*_step(folder, part, writer, number, with_moments=with_moments))
         return writer.finish("complete")

@@ -9,7 +9,7 @@ from collections import defaultdict
 from contextlib import suppress
 from typing import TYPE_CHECKING, NamedTuple
 
-from rtgauge.errors import RecordError
+from rtgauge.errors import RecordError, RtgaugeError
 from rtgauge.escape import one_line
 from rtgauge.record.broken_rules import broken_rules
 from rtgauge.record.merged_windows import merge
@@ -17,6 +17,7 @@ from rtgauge.record.stream import Window
 from rtgauge.record.summary import distribution
 from rtgauge.record.windows import Windows
 from rtgauge.report.broken_rules_table import broken_rules_table
+from rtgauge.report.labelled_lines import LABEL
 from rtgauge.report.table import Column, Table, numbers, texts
 from rtgauge.report.text import us
 from rtgauge.units import NS_PER_S, format_count, format_share, format_span, format_time, plural
@@ -72,17 +73,34 @@ NUMBERS = {
 
 
 def lines(folder: RecorderFolder) -> list[str]:
-    """Return lines on what was seen and what was not, and on the folder."""
+    """Return lines on what was seen and what was not, and on the folder: with a requirement, first whether it
+    holds.
+    """
     counts = folder.counts
     share = counts["cpu_ns"] / counts["watched_ns"] if counts["watched_ns"] else 0
     limit = folder.settings.keep_bytes / (1 << 20)
     kept = plural(len(folder.keeping.moments), "moment")
     took = f"recording took {format_share(share)} of a CPU"
     return [
+        *_verdict(folder),
         *count_lines(folder),
         *_different(folder),
         f"folder: {folder.bytes / (1 << 20):.1f} of {limit:g} MiB, with {kept}; {took}",
     ]
+
+
+def _verdict(folder: RecorderFolder) -> list[str]:
+    """Return the answer to the requirement in a line; none without a requirement or figures."""
+    from rtgauge_ext.recorder.record import verdict_on
+
+    with suppress(RtgaugeError, OSError):  # no source is whole, or there is no room for temporary files
+        verdict = verdict_on(folder)
+        if verdict is None:
+            return []
+        loops_known = verdict.evidence.get("task") is not None or verdict.word in {"fails", "cannot tell"}
+        rest = "" if loops_known else "; releases that it missed count once a session is over"
+        return [f"{verdict.word.upper():{LABEL - 2}}  {verdict.reason}{rest}"]
+    return []
 
 
 def count_lines(folder: RecorderFolder) -> list[str]:

@@ -181,6 +181,31 @@ def test_a_folder_is_shown_with_its_answer_first(tmp_path: Path) -> None:
     assert f"of {len(values):,} activations" in shown[0]
 
 
+@pytest.mark.parametrize(("bound_us", "word"), [(20, "FAILS"), (500, "HOLDS")])
+def test_the_first_line_judges_the_requirement_as_the_record_does(
+    tmp_path: Path, bound_us: int, word: str
+) -> None:
+    values = recorded(tmp_path / "folder", hours=2)
+    folder = RecorderFolder.open(tmp_path / "folder")
+    folder.settings = folder.settings.model_copy(update={"require": f"latency<={bound_us}us hardness=99%"})
+    record = Record.open(make_record(folder, tmp_path / "runs", ["rtgauge"]))
+    (verdict, *_) = judged(record, folder.settings.require).run.verdicts
+    shown = lines(folder)
+    assert (values > bound_us * 1000).any() == (word == "FAILS")
+    rest = "; releases that it missed count once a session is over" if word == "HOLDS" else ""
+    assert shown[0] == f"{word}   control: {verdict.reason.partition(': ')[2]}{rest}"
+    assert shown[1].startswith("Worst latency ")
+
+
+def test_a_damaged_source_leaves_the_rest_of_the_folder_shown(tmp_path: Path) -> None:
+    recorded(tmp_path / "folder", hours=1)
+    for source in (tmp_path / "folder/sources").iterdir():
+        source.write_bytes(b"damaged")
+    folder = RecorderFolder.open(tmp_path / "folder")
+    folder.settings = folder.settings.model_copy(update={"require": "latency<=1ms"})
+    assert lines(folder)[0].startswith("Worst latency ")
+
+
 def test_late_activations_without_a_moment_count(tmp_path: Path) -> None:
     values = recorded(tmp_path / "folder", hours=3)
     bound_ns = int(np.quantile(values, 0.9))
