@@ -233,7 +233,9 @@ def _file_progress(text: str) -> Generator[Callable[[int, int], None]]:
 
     console = Console(stderr=True)
     columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), TimeRemainingColumn())
-    hidden = not sys.stderr.isatty() or console.is_dumb_terminal
-    with Progress(*columns, console=console, transient=True, disable=hidden) as bar:
+    if not sys.stderr.isatty() or console.is_dumb_terminal:
+        yield lambda _read_bytes, _size: None  # a disabled bar of rich before 14 prints an empty line
+        return
+    with Progress(*columns, console=console, transient=True) as bar:
         task = bar.add_task(Text(text).plain, total=None)
         yield lambda read_bytes, size: bar.update(task, completed=read_bytes, total=size)

@@ -10,7 +10,7 @@ MOST_LISTED = 30
 """The most known names that are listed. If there are more, only the nearest are named."""
 
 
-RENAMED = {"activations-untold": "activations-unknown"}
+RENAMED = {"activations-untold": "activations-unknown", "in-band-switches": "mode-switches"}
 """What marks of earlier versions are called now."""
 
 

@@ -36,6 +36,7 @@ GONE = {
     "store rebuild --drop-missing": "rtgauge store rm",
     "tune --about thp": "rtgauge tune --dry-run --details",
     "marks activations-untold": "activations-unknown",
+    "marks in-band-switches": "mode-switches",
 }
 """What was typed in an earlier version -> what it is called today."""
 
