@@ -68,7 +68,13 @@ name=$1 units=$2 systemd=$3 engines=$4 folders=$5
 unit=$units/rtgauge-recorder-$name.service folder=$folders/$name engine=$engines/recorder-$name
 link=$units/multi-user.target.wants/${unit##*/}
 """
-MAY_WRITE = f"""[ -w "$units" ] || {{ [ "$(id -u)" = 0 ] && exit {NOT_WRITTEN}; exit {NOT_ROOT}; }}"""
+MAY_WRITE = f"""
+[ -w "$units" ] || {{
+	[ "$(id -u)" = 0 ] || exit {NOT_ROOT}
+	echo "$units is read-only" >&2
+	exit {NOT_WRITTEN}
+}}
+"""
 INSTALL = f"""
 {ONLY_ROOTS}
 {PLACES}
@@ -85,23 +91,26 @@ for place in "$unit" "$link" "$engine"; do
 	[ ! -e "$place" ] && [ ! -L "$place" ] || {{ echo "$place"; clean; exit {THERE}; }}
 done
 mkdir -p "${{link%/*}}" && {{ [ -z "$copied" ] || {{ cp "$copied" "$engine" && chmod 755 "$engine"; }}; }} &&
-	cat >"$unit" && ln -s "../${{unit##*/}}" "$link" && sync ||
-	{{ rm -f "$unit" "$link" "$engine"; clean; exit {NOT_WRITTEN}; }}
+	cat >"$unit.new" && sync && mv "$unit.new" "$unit" && ln -s "../${{unit##*/}}" "$link" && sync ||
+	{{ rm -f "$unit.new" "$unit" "$link" "$engine"; clean; exit {NOT_WRITTEN}; }}
 [ -d "$systemd" ] || exit {NOT_BOOTED}
 systemctl daemon-reload
 systemctl start "${{unit##*/}}" || exit {NOT_STARTED}
 """
-"""Its standard input is the unit; $6 is the engine to copy, empty for none."""
+"""Its standard input is the unit; $6 is the engine to copy, empty for none. A unit is whole, or not there:
+half of one would look as if somebody had changed it, and stay.
+"""
 UNINSTALL = f"""
 {PLACES}
-[ -e "$unit" ] || [ -L "$link" ] || [ -e "$engine" ] || [ -d "$folder" ] || exit {NOTHING}
+[ -e "$unit" ] || [ -e "$unit.new" ] || [ -L "$link" ] || [ -e "$engine" ] || [ -d "$folder" ] ||
+	exit {NOTHING}
 {MAY_WRITE}
 if [ -e "$unit" ]; then
 	sum=$(sed 1d "$unit" | sha256sum)
 	case $(sed q "$unit") in *": ${{sum%% *}}") ;; *) exit {CHANGED} ;; esac
 	[ ! -d "$systemd" ] || systemctl stop "${{unit##*/}}"
 fi
-for place in "$link" "$unit" "$engine"; do
+for place in "$link" "$unit" "$unit.new" "$engine"; do
 	if [ -e "$place" ] || [ -L "$place" ]; then rm -f "$place" && echo "removed $place"; fi
 done
 rmdir "$engines" 2>/dev/null
@@ -272,6 +281,10 @@ def check(answer: CommandOutput, target: str, name: str) -> None:
         ),
         CHANGED: InputError(
             f"{UNITS / unit}{where} stays, because rtgauge did not write it, or somebody has changed it"
+        ),
+        NOT_WRITTEN: MeasureError(
+            f"the service was not changed, because its files cannot be written ({last})",
+            on=None if target == LOCAL else target,
         ),
         NOTHING: InputError(
             f"{unit} is not installed{where}"

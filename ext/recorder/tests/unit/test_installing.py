@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
 from configparser import RawConfigParser
@@ -11,7 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.support.cli import invoke
 
-from rtgauge.errors import InputError
+from rtgauge.errors import InputError, MeasureError
 from rtgauge_ext.last_boot import ring
 from rtgauge_ext.recorder import command, installing
 from rtgauge_ext.recorder.installing import KEPT, install, uninstall
@@ -90,6 +91,32 @@ def test_a_changed_unit_stays(machine: Path) -> None:
     with pytest.raises(InputError, match="stays"):
         uninstall("control")
     assert files(machine) == before
+
+
+def test_a_kill_while_the_unit_is_written_leaves_nothing_that_stays(
+    machine: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sync = machine / "bin/sync"
+    sync.parent.mkdir()
+    sync.write_text("#!/bin/sh\nkill -9 $PPID\n")
+    sync.chmod(0o755)
+    with monkeypatch.context() as killing:
+        killing.setenv("PATH", f"{sync.parent}:{os.environ['PATH']}")
+        with pytest.raises(MeasureError, match="not changed"):
+            install("control", OPTIONS)
+    left = files(machine) - {"bin/sync"}
+    assert left == {"etc/systemd/system/rtgauge-recorder-control.service.new"}, "systemd reads no such file"
+    assert len(uninstall("control")) == 1
+    assert files(machine) == {"bin/sync"}
+    install("control", OPTIONS)
+    assert len(files(machine)) == 3
+
+
+def test_files_that_cannot_be_written_are_an_error_with_its_cause(machine: Path) -> None:
+    (machine / "etc/systemd/system/multi-user.target.wants").write_text("no folder")
+    with pytest.raises(MeasureError, match=r"cannot be written \(mkdir: .*multi-user.target.wants"):
+        install("control", OPTIONS)
+    assert files(machine) == {"etc/systemd/system/multi-user.target.wants"}
 
 
 def test_a_file_that_is_there_already_stays(machine: Path) -> None:
