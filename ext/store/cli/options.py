@@ -60,18 +60,22 @@ def print_rows(
     numbers: Sequence[str] = (),
     drop: Sequence[str] = (),
 ) -> None:
-    """Print a table without its empty columns.
+    """Print a table without its empty columns, and name the columns that do not fit.
 
     `numbers`: the columns of numbers. `drop`: the columns to leave out if not all fit, the first one first.
     """
     from rtgauge.cli.console import Console
     from rtgauge.report.table import Column, Table, ranked
-    from rtgauge.report.terminal_table import print_tables
+    from rtgauge.report.terminal_table import fitted, print_tables
 
+    console = Console()
     columns = [Column(title, "number" if title in numbers else "text") for title in titles]
     columns[0] = Column(titles[0], "nowrap")  # the name of a row is never broken
-    table = Table("", ranked(columns, *drop), [list(row) for row in rows])
-    print_tables([table.without_empty()], Console())
+    table = Table("", ranked(columns, *drop), [list(row) for row in rows]).without_empty()
+    shown = fitted(table, console.width)
+    print_tables([shown], console)
+    if rest := [column.title for column in table.columns if column not in shown.columns]:
+        print_sentence(f"A wider terminal also shows: {', '.join(rest)}.")
 
 
 def print_sentence(text: str, *, err: bool = False) -> None:

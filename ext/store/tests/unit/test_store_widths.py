@@ -58,3 +58,10 @@ def test_without_a_series_the_last_values_are_listed(store: Path) -> None:
         *("51.0", "us", "7.81", "ms", "doubtful"),
     ]  # fmt: skip
     assert any("5x longer" in line for line in printed(store, "history", "--quantile", "p99.9").splitlines())
+
+
+def test_columns_that_do_not_fit_are_named(store: Path) -> None:
+    whole, shown = printed(store, "list", columns=200), printed(store, "list", columns=60)
+    titles, kept = (text.splitlines()[1].split() for text in (whole, shown))
+    (note,) = [line for line in shown.splitlines() if line.startswith("A wider terminal also shows: ")]
+    assert set(titles) - set(kept) == set(note.rstrip(".").partition(": ")[2].split(", "))
