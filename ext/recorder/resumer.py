@@ -58,10 +58,10 @@ def _show(path: Path, json: bool) -> None:
         *(table for table in (rules, places) if table is not None),
         culprits_table(folder),
         latest_table(folder),
-        *([triggers] if triggers.rows else []),
+        triggers,
         hours_table(folder),
     ]
-    print_tables(tables, Console())
+    print_tables([table for table in tables if table.rows], Console())
     for event in folder.events[-EVENTS_SHOWN:]:
         typer.echo(f"{utc(event.wall_ns)} {event.what}: {one_line(event.detail)}")
     typer.echo(f"make a record of it: rtgauge recorder import {path}")

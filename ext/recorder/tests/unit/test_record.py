@@ -260,6 +260,8 @@ def test_show_lists_the_contents_of_the_folder(
     resumer.show(tmp_path / "folder", as_json)
     reported = capsys.readouterr().out
     assert ('"watched_ns": 7200000000000' if as_json else "watched for 2 h") in reported
+    if not as_json:
+        assert "The last hours" in reported and "The worst of each culprit" not in reported, "it has no rows"
 
 
 def test_the_last_kept_latencies_begin_with_the_newest(tmp_path: Path) -> None:
