@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from difflib import get_close_matches
 from json import dumps
 from textwrap import fill
@@ -66,16 +67,16 @@ def print_rows(
     """
     from rtgauge.cli.console import Console
     from rtgauge.report.table import Column, Table, ranked
-    from rtgauge.report.terminal_table import fitted, print_tables
+    from rtgauge.report.terminal_table import narrowed, print_tables
 
     console = Console()
     columns = [Column(title, "number" if title in numbers else "text") for title in titles]
     columns[0] = Column(titles[0], "nowrap")  # the name of a row is never broken
     table = Table("", ranked(columns, *drop), [list(row) for row in rows]).without_empty()
-    shown = fitted(table, console.width)
-    print_tables([shown], console)
-    if rest := [column.title for column in table.columns if column not in shown.columns]:
-        print_sentence(f"A wider terminal also shows: {', '.join(rest)}.")
+    shown = narrowed(table, console.width)
+    rest = [column.title for column in table.columns if column not in shown.columns]
+    notes = [f"A wider terminal also shows: {', '.join(rest)}."] if rest else []
+    print_tables([replace(shown, notes=notes)], console)
 
 
 def print_sentence(text: str, *, err: bool = False) -> None:

@@ -52,7 +52,7 @@ def fitted(table: Table, width: int) -> Table:
     return table
 
 
-def _narrowed(whole: Table, width: int) -> Table:
+def narrowed(whole: Table, width: int) -> Table:
     """Drop columns until the table fits: first the ones that `fitted` drops, then the last ones, but never a
     maximum. A note names the dropped columns. If not even two columns fit, return the whole table.
     """
@@ -153,7 +153,7 @@ def print_text(console: Console, text: str | Text, indent: int = 0, style: str =
 def print_tables(tables: Iterable[Table], console: Console) -> None:
     """Print tables one after another, with titles and notes. A table with only one number becomes a line."""
     for at, whole in enumerate(tables):
-        table = _narrowed(whole, console.width)
+        table = narrowed(whole, console.width)
         if at:
             console.print()
         if table.sole is not None:

@@ -65,3 +65,9 @@ def test_columns_that_do_not_fit_are_named(store: Path) -> None:
     titles, kept = (text.splitlines()[1].split() for text in (whole, shown))
     (note,) = [line for line in shown.splitlines() if line.startswith("A wider terminal also shows: ")]
     assert set(titles) - set(kept) == set(note.rstrip(".").partition(": ")[2].split(", "))
+
+
+@pytest.mark.parametrize("columns", [40, 60, 80])
+@pytest.mark.parametrize("words", COMMANDS[:3] + COMMANDS[5:6], ids=" ".join)
+def test_one_line_names_what_does_not_fit(store: Path, words: tuple[str, ...], columns: int) -> None:
+    assert printed(store, *words, columns=columns).count("A wider terminal also shows: ") <= 1
