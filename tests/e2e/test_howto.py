@@ -36,7 +36,7 @@ ELSEWHERE = re.compile(
     r"ssh:|lab[: ]|labgrid|gpio|serial|latmon|instrument|rtdm|udp:|wire|kernel|spaces|cobalt|rtai|systems|postgresql|--rt"
     r"|deploy|restore|\bMI?\b|--controller|--raise|--live|selftest|watch|bisect|fleet|import|resume|cross-check"
     r"|delgado|garre|tire|adam|sustained|brown|jo2022|papers|standard|records|tune --re|24h|/dev|deadline|arm.toml|plan.toml"
-    r"|settings=|tune apply|--profile|recorder|rtgauge work|icmp:|ethercat:|eth:|--peer|--interface"
+    r"|settings=|tune apply|--profile|recorder|last-boot|rtgauge work|icmp:|ethercat:|eth:|--peer|--interface"
 )
 VERDICTS = {0, 1, 4}
 SHORT = {"--frequency", "gate", "history"}
