@@ -4,12 +4,13 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/clock.h"
 #include "tests/cm.h"
 #include "trace/page_store.h"
 
 #define PAGE 256
 #define DATA 16
-#define PAGES 64 /* as many whole ones a store holds at least */
+#define PAGES 64 /* as many whole ones a store holds, if the ring has none */
 
 static int ends[2];
 
@@ -141,6 +142,45 @@ static void only_pages_within_a_window_are_chosen(void **state)
 	page_store_close(&store);
 }
 
+static void a_page_lasts_until_its_ring_was_empty(void **state)
+{
+	static struct ring_page room[PAGES * 4];
+	struct page_store store;
+	struct trace_page read;
+	int64_t later_ns;
+
+	(void)state;
+	assert_true(page_store_open(&store, 0, 0, PAGE, DATA));
+	assert_false(page_store_read(&store, ends[0], &read));
+	pass(&store, 1000, 2, 0);
+	later_ns = clock_now_ns(CLOCK_MONOTONIC) + 1;
+	while (clock_now_ns(CLOCK_MONOTONIC) <= later_ns)
+		;
+	assert_int_equal(choose(&store, later_ns, INT64_MAX, room), 0);
+	assert_false(page_store_read(&store, ends[0], &read));
+	assert_int_equal(choose(&store, later_ns, INT64_MAX, room), 1);
+	pass(&store, 2000, 2, 0);
+	assert_int_equal(choose(&store, 1000, 1000, room), 1);
+	assert_int_equal(room[0].until_ns, 2000);
+	page_store_close(&store);
+}
+
+static void a_store_holds_more_than_its_ring(void **state)
+{
+	static struct ring_page room[5 * PAGES * 5];
+	struct page_store store;
+
+	(void)state;
+	assert_true(page_store_open(&store, 0, (size_t)4 * PAGES * PAGE, PAGE, DATA));
+	for (int i = 0; i < 6 * PAGES; i++)
+		pass(&store, 1000 * i, 15, 0);
+	assert_int_equal(choose(&store, 0, INT64_MAX, room), 5 * PAGES);
+	page_store_close(&store);
+	assert_true(page_store_open(&store, 0, (size_t)8 * PAGES * PAGE, PAGE, DATA));
+	assert_int_equal(store.size, 10 * PAGES * PAGE);
+	page_store_close(&store);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -149,6 +189,8 @@ int main(void)
 						tear_down),
 		cmocka_unit_test_setup_teardown(many_short_pages_do_not_outgrow_the_list, set_up, tear_down),
 		cmocka_unit_test_setup_teardown(only_pages_within_a_window_are_chosen, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_page_lasts_until_its_ring_was_empty, set_up, tear_down),
+		cmocka_unit_test_setup_teardown(a_store_holds_more_than_its_ring, set_up, tear_down),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

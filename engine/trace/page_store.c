@@ -8,13 +8,15 @@
 #include "base/clock.h"
 #include "base/memory.h"
 
-#define PAGES_MIN 64	  /* page faults can fill 16 in a ms */
+#define MORE_PAGES 64	  /* than the ring has: some come while it is read; page faults can fill 16 in a ms */
+#define MORE_PART 4	  /* ... and at least this part of a larger ring, for an engine that comes late */
 #define PARTS_OF_A_PAGE 4 /* a page that is read before it is full takes less room */
 
 bool page_store_open(struct page_store *store, int cpu, size_t size, size_t page_size, size_t data_offset)
 {
-	size_t pages = page_size && size / page_size > PAGES_MIN ? size / page_size : PAGES_MIN;
+	size_t pages = page_size ? size / page_size : 0;
 
+	pages += pages / MORE_PART > MORE_PAGES ? pages / MORE_PART : MORE_PAGES;
 	*store = (struct page_store){.cpu = cpu,
 				     .size = pages * page_size,
 				     .page_size = page_size,
@@ -78,6 +80,7 @@ static int64_t last_event_ns(const struct page_store *store, const struct ring_p
 bool page_store_read(struct page_store *store, int ring, struct trace_page *page)
 {
 	struct ring_page *pages = store->pages, *before;
+	int64_t began_ns = clock_now_ns(CLOCK_MONOTONIC);
 	unsigned char *bytes;
 	ssize_t got;
 
@@ -87,6 +90,8 @@ bool page_store_read(struct page_store *store, int ring, struct trace_page *page
 	before = store->count ? &pages[place(store, store->count - 1)] : NULL;
 	do {
 		got = read(ring, bytes, store->page_size);
+		if (got <= 0 && before && before->until_ns < began_ns)
+			before->until_ns = began_ns; /* nothing came after it yet */
 		if (got <= 0)
 			return false;
 	} while (!trace_page_open(page, bytes, (size_t)got, store->data_offset) || page->at == page->end);

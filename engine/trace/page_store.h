@@ -17,7 +17,7 @@ struct ring_window {
 struct ring_page {
 	int cpu;
 	/* the time of its first event; of the next page, or of its last event if later ones were
-	   overwritten, or of its reading */
+	   overwritten, or of the last reading of the ring */
 	int64_t first_ns, until_ns;
 	bool dropped;	       /* events before it were overwritten */
 	int64_t dropped_count; /* how many; 0: unknown */
@@ -34,7 +34,7 @@ struct page_store {
 	bool full; /* pages had to go */
 };
 
-/* size: bytes for pages; a few more are used if it is small. page_size, data_offset: of the kernel's pages.
+/* size: bytes of the ring; the store has room for more. page_size, data_offset: of the kernel's pages.
  * Returns false with errno if there is no memory. */
 bool page_store_open(struct page_store *store, int cpu, size_t size, size_t page_size, size_t data_offset);
 

@@ -28,6 +28,8 @@ pytestmark = [pytest.mark.root, pytest.mark.tracefs, pytest.mark.real_time]
 PERIOD_NS = 5_000_000
 SHARING_CPUS = 8
 """Watching and explaining have one ring on machines with at most so many."""
+EXPLAIN_BUFFER_KB = 8192
+"""More than watching alone takes."""
 LOOP = """
 import os, threading, time, sys
 def loop(policy, priority):
@@ -318,10 +320,12 @@ def test_what_watching_and_explaining_need_is_recorded_once(
             process.pid,
             f"--explain-instance={explained}",
             f"--explain-events={events}",
+            f"--explain-buffer-kb={EXPLAIN_BUFFER_KB}",
         ) as live,
     ):
         live.read_until("moment")
         watched, more = recorded(f"rtgauge-test-{os.getpid()}"), recorded(explained)
+        room_kb = int((instances / f"rtgauge-test-{os.getpid()}" / "buffer_size_kb").read_text().split()[0])
         process.kill()
         live.finish()
         assert {"sched_switch", "sys_enter_futex", "hrtimer_start"} <= watched
@@ -330,6 +334,7 @@ def test_what_watching_and_explaining_need_is_recorded_once(
     if events == "default" and (os.cpu_count() or 1) <= SHARING_CPUS:
         assert not more
         assert "irq_handler_entry" in watched
+        assert room_kb >= EXPLAIN_BUFFER_KB
     else:
         assert {"sched_switch", "irq_handler_entry", "sched_process_hang"} <= more
 

@@ -145,10 +145,21 @@ bool sched_events_can_have_all(const struct sched_events *events)
 	return events->calls.count && events->calls.by_name && !events->points.count;
 }
 
+static void set_buffer(struct sched_events *events, int64_t kb)
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%lld", (long long)kb);
+	trace_write(events->reader.instance, "buffer_size_kb", text); /* if refused, the size is kept */
+	events->buffer_kb = kb;
+}
+
 bool sched_events_have_all(struct sched_events *events, size_t bytes, pid_t first, pid_t last)
 {
 	if (!trace_reader_keep(&events->reader, bytes))
 		return false;
+	if ((int64_t)bytes / 1024 > events->buffer_kb)
+		set_buffer(events, (int64_t)bytes / 1024); /* the engine reads a larger one less often */
 	events->all = true;
 	for (int kind = SCHED_WAKING; kind <= SCHED_SWITCH; kind++) {
 		char path[64];
@@ -215,15 +226,6 @@ static void begin_clocks(struct sched_events *events)
 	if (events->set_fd >= 0)
 		expect_setting(events);
 	clock_offsets_begin(&events->offsets);
-}
-
-static void set_buffer(struct sched_events *events, int64_t kb)
-{
-	char text[32];
-
-	snprintf(text, sizeof(text), "%lld", (long long)kb);
-	trace_write(events->reader.instance, "buffer_size_kb", text); /* if refused, the size is kept */
-	events->buffer_kb = kb;
 }
 
 void sched_events_fit_buffers(struct sched_events *events, int64_t recorded_ns)
