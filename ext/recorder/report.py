@@ -17,7 +17,6 @@ from rtgauge.record.stream import Window
 from rtgauge.record.summary import distribution
 from rtgauge.record.windows import Windows
 from rtgauge.report.broken_rules_table import broken_rules_table
-from rtgauge.report.labelled_lines import LABEL
 from rtgauge.report.table import Column, Table, numbers, texts
 from rtgauge.report.text import us
 from rtgauge.units import NS_PER_S, format_count, format_share, format_span, format_time, plural
@@ -91,6 +90,7 @@ def lines(folder: RecorderFolder) -> list[str]:
 
 def _verdict(folder: RecorderFolder) -> list[str]:
     """Return the answer to the requirement in a line; none without a requirement or figures."""
+    from rtgauge.report.labelled_lines import LABEL
     from rtgauge_ext.recorder.record import verdict_on
 
     with suppress(RtgaugeError, OSError):  # no source is whole, or there is no room for temporary files
