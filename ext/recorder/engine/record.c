@@ -46,6 +46,8 @@
 #define ARM_NS (60 * NS_PER_S)	 /* a session arms within this time, */
 #define END_NS (10 * NS_PER_S)	 /* and ends within this one after `stop` */
 #define SUSPENDED_NS (NS_PER_S / 100)
+#define CLOCKS_TOGETHER_NS (NS_PER_S / 1000)
+#define CLOCK_TRIES 20
 #define BUFFER_KB 4096
 #define BUFFER_KB_MIN 512
 #define BUFFER_NS 20000000 /* time between two readings for BUFFER_KB_MIN */
@@ -142,11 +144,20 @@ static int64_t suspended_ns(void)
 	return least_ns;
 }
 
+/* Readings that are further apart are tried again: the time between them would look like a suspend. */
 static void clocks_json(struct json *j)
 {
-	json_int(j, "monotonic_ns", now_ns());
-	json_int(j, "boottime_ns", clock_now_ns(CLOCK_BOOTTIME));
-	json_int(j, "realtime_ns", clock_now_ns(CLOCK_REALTIME));
+	int64_t monotonic_ns, boottime_ns, realtime_ns;
+	int tries = CLOCK_TRIES;
+
+	do {
+		monotonic_ns = now_ns();
+		boottime_ns = clock_now_ns(CLOCK_BOOTTIME);
+		realtime_ns = clock_now_ns(CLOCK_REALTIME);
+	} while (now_ns() - monotonic_ns > CLOCKS_TOGETHER_NS && --tries > 0);
+	json_int(j, "monotonic_ns", monotonic_ns);
+	json_int(j, "boottime_ns", boottime_ns);
+	json_int(j, "realtime_ns", realtime_ns);
 }
 
 static int64_t cpu_ns(void)

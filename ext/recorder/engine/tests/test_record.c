@@ -3,12 +3,24 @@
  */
 #include "ext/recorder/engine/record.c" /* NOLINT(bugprone-suspicious-include): its parts are static */
 
+#include <inttypes.h>
 #include <sys/prctl.h>
+#include <sys/syscall.h>
 
 #include "tests/check.h"
 #include "tests/cm.h"
 
 static char path[64];
+static int stops; /* so many next readings of CLOCK_BOOTTIME come late */
+
+int clock_gettime(clockid_t clock, struct timespec *now)
+{
+	if (clock == CLOCK_BOOTTIME && stops > 0) {
+		stops--;
+		usleep(2 * SUSPENDED_NS / 1000);
+	}
+	return (int)syscall(SYS_clock_gettime, clock, now);
+}
 
 static int make_tracefs(void **state)
 {
@@ -228,9 +240,32 @@ static void the_same_failure_is_logged_again_after_a_session_began(void **state)
 	assert_int_equal(logged("it ended early"), 2);
 }
 
+/* On a busy machine, something else has the CPU between two readings. */
+static void a_pause_between_two_readings_is_no_suspend(void **state)
+{
+	int64_t before_ns = suspended_ns(), monotonic_ns = 0, boottime_ns = 0;
+	char text[200] = "";
+	FILE *out = fmemopen(text, sizeof(text), "w");
+	struct json j;
+
+	(void)state;
+	assert_non_null(out);
+	stops = 3;
+	json_start(&j, out);
+	clocks_json(&j);
+	json_line(&j);
+	fclose(out);
+	stops = 0;
+	assert_int_equal(sscanf(text, "\"monotonic_ns\":%" SCNd64 ",\"boottime_ns\":%" SCNd64, &monotonic_ns,
+				&boottime_ns),
+			 2);
+	assert_true(boottime_ns - monotonic_ns - before_ns < SUSPENDED_NS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_pause_between_two_readings_is_no_suspend),
 		cmocka_unit_test_setup_teardown(what_could_not_be_removed_goes_later, make_tracefs,
 						remove_tracefs),
 		cmocka_unit_test_setup_teardown(an_instance_goes_with_its_events, make_tracefs,
