@@ -763,7 +763,6 @@ static bool drain(struct harness *h, struct json *j)
 	bool goes_on = !atomic_load(&harness_shared.stop);
 	int64_t now_ns = clock_now_ns(CLOCK_MONOTONIC);
 
-	(void)j;
 	take_clock(state);
 	for (int i = 0; i < state->count; i++) {
 		if (state->followers[i]->rules.stacks)
@@ -775,6 +774,8 @@ static bool drain(struct harness *h, struct json *j)
 		state->dropped += now_ns >= state->phase.from_ns;
 		lose(state, state->taken_ns, now_ns);
 	}
+	if (goes_on && !state->cost.over) /* a turn may take long, and events go on meanwhile */
+		explain_take(j);
 	if (goes_on && watch_cost_turn(&state->cost, now_ns)) {
 		now_ns = clock_now_ns(CLOCK_MONOTONIC);
 		lose(state, state->taken_ns, now_ns);
