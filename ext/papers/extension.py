@@ -11,9 +11,7 @@ EXTENSION = Extension(
     line="Repeats the experiments of papers, calculates how often a task can run, and gives advice.",
     commands={
         "advise": Command(
-            DECIDE,
-            "Recommend how to implement a real-time task.",
-            "rtgauge_ext.papers.advise.command:advise",
+            DECIDE, "Recommend how to implement a real-time task.", "rtgauge_ext.papers.advise.command:advise"
         ),
     },
     studies={
@@ -47,8 +45,6 @@ EXTENSION = Extension(
     presets="rtgauge_ext.papers",
     gone={
         "compare --scale": "leave it out: compare tests percentages, because counts reject equal samples",
-        "advise --black": "write the limit into a chart, and give --chart FILE.toml",
-        "advise --marginal": "write the limit into a chart, and give --chart FILE.toml",
-        "advise --trouble": "write the limit into a chart, and give --chart FILE.toml",
+        **{f"advise --{limit}": "give --chart FILE.toml" for limit in ("black", "marginal", "trouble")},
     },
 )
