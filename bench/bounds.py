@@ -30,9 +30,9 @@ from tests.unit.records import step as drawn_step
 
 from rtgauge.analysis import gate_test
 from rtgauge.analysis.comparison import ComparisonOptions, quantile_differences
-from rtgauge.analysis.confidence import Counted, design_effect, upper_bound
 from rtgauge.analysis.median_of_runs import median_interval
 from rtgauge.analysis.quantile_difference import RunFigures, between_pairs, between_runs
+from rtgauge.analysis.violation_bounds import Counted, design_effect, upper_bound
 from rtgauge.plan.alternating_plan import first_sides
 from rtgauge.record.model import Step, Verdict, VerdictWord
 from rtgauge.record.windows import Windows

@@ -29,7 +29,7 @@ from rtgauge.record.own_folder import OwnFolder
 from rtgauge.record.reader import Record
 from rtgauge.record.strict_model import Model
 from rtgauge.report.text import printable
-from rtgauge.runner.context import Interrupt
+from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.measure_run import RunOptions, start_run
 from rtgauge.units import plural
 from rtgauge.verdict.gate_pairs import CannotGate, run_value, series_names

@@ -18,8 +18,9 @@ from rtgauge.probe import probe_registry as probes
 from rtgauge.record.model import LeftOut, Result, StepKey
 from rtgauge.record.stream import StreamResult
 from rtgauge.record.windows import Windows
-from rtgauge.runner.context import Abandoned, NotHere, StepContext, StepInProgress
+from rtgauge.runner.context import NotHere, StepContext, StepInProgress
 from rtgauge.runner.engine import EngineStream, arm_trial, follow, start_engine
+from rtgauge.runner.interrupt import Abandoned
 from rtgauge.runner.put_together import EngineMeasurement
 from rtgauge.target.target_protocol import Guarded, Target
 from rtgauge_ext.cokernel import cobalt_facts

@@ -23,8 +23,9 @@ from rtgauge.errors import InputError
 from rtgauge.record.model import Mark, Result
 from rtgauge.units import plural
 from rtgauge_ext.importers.foreign_file import damaged, lines
+from rtgauge_ext.importers.importer import Importer
 from rtgauge_ext.importers.marks import ImportMarkKind
-from rtgauge_ext.importers.measurement import ImportedSeries, Importer, Measurement, check_runs
+from rtgauge_ext.importers.measurement import ImportedSeries, Measurement, check_runs
 
 _SECONDS = re.compile(r"([0-9]{1,12})\.[0-9]{1,12}")
 _FIELD = re.compile(r"([a-z]{1,20}):\s*+([0-9]{1,12})")

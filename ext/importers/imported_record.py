@@ -16,8 +16,9 @@ from rtgauge.record.probe_parameters import OpenParameters
 from rtgauge.record.writer import RecordWriter
 from rtgauge.units import NS_PER_S, format_duration
 from rtgauge_ext.importers.imported_step import StepAndWindows, imported_step
+from rtgauge_ext.importers.importer import Hints
 from rtgauge_ext.importers.marks import ImportMarkKind
-from rtgauge_ext.importers.measurement import Hints, Measurement
+from rtgauge_ext.importers.measurement import Measurement
 from rtgauge_ext.importers.registry import importer_of
 
 MOST_INTERVAL_NS = 24 * 3600 * NS_PER_S

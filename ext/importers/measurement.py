@@ -3,10 +3,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from fractions import Fraction
-from pathlib import Path
 from typing import Any
 
 from rtgauge.errors import InputError
@@ -118,34 +116,6 @@ def last_bin_mark(what: str, overflow: int, limit: str) -> Mark:
     bin, such as "12 us".
     """
     return ImportMarkKind.LAST_BIN_CLIPPED.mark(f"{what}; its samples ({overflow}) count as {limit} or more")
-
-
-@dataclass(frozen=True)
-class Hints:
-    """Facts that the user supplies, usually because the file lacks them: `unit_ns` (1: cyclictest -N),
-    `interval_ns`.
-    """
-
-    unit_ns: int | None = None
-    interval_ns: int | None = None
-
-
-@dataclass(frozen=True)
-class Importer:
-    """The reader of one format.
-
-    `recognises` gets the beginning as text, in lines as the reader gets them. `read` returns a measurement
-    for each run in the file, and raises InputError if the file is foreign or damaged.
-    """
-
-    name: str
-    help: str
-    recognises: Callable[[str], bool]
-    read: Callable[[Path, Hints], list[Measurement]]
-    by_shape: bool = False
-    """Whether only the shape of its lines identifies the format. Formats that name themselves are tried
-    first.
-    """
 
 
 def check_runs(runs: int, source: str) -> None:

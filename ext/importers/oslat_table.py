@@ -14,7 +14,8 @@ from typing import Any
 
 from rtgauge.errors import InputError
 from rtgauge_ext.importers.foreign_file import damaged, lines
-from rtgauge_ext.importers.measurement import Importer, Measurement, check_runs
+from rtgauge_ext.importers.importer import Importer
+from rtgauge_ext.importers.measurement import Measurement, check_runs
 from rtgauge_ext.importers.rt_tests import oslat_fields
 
 _VERSION = re.compile(r"oslat V ([0-9]{1,4}(?:\.[0-9]{1,4}){0,3})\b")

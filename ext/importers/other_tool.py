@@ -13,7 +13,8 @@ from rtgauge.errors import InputError, MeasureError
 from rtgauge.probe import probe_registry as probes
 from rtgauge.probe import wakeup
 from rtgauge.record.model import LeftOut, Mark, StepKey
-from rtgauge.runner.context import Abandoned, StepContext, StepInProgress, now_utc
+from rtgauge.runner.context import StepContext, StepInProgress, now_utc
+from rtgauge.runner.interrupt import Abandoned
 from rtgauge.runner.put_together import EndedStep, StepResult, load_marks
 from rtgauge.runner.scope import with_loaded
 from rtgauge.system.step_changes import marks as change_marks

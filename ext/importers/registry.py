@@ -11,7 +11,7 @@ from rtgauge import extension
 from rtgauge.errors import InputError
 from rtgauge.nearest_name import nearest
 from rtgauge_ext.importers.foreign_file import head
-from rtgauge_ext.importers.measurement import Importer
+from rtgauge_ext.importers.importer import Importer
 
 
 @cache

@@ -18,8 +18,9 @@ from rtgauge.errors import InputError
 from rtgauge.record.model import Mark, Result
 from rtgauge_ext.importers.cyclictest import interval_us
 from rtgauge_ext.importers.foreign_file import clock_ns, damaged, document
+from rtgauge_ext.importers.importer import Importer
 from rtgauge_ext.importers.marks import ImportMarkKind
-from rtgauge_ext.importers.measurement import ImportedSeries, Importer, Measurement
+from rtgauge_ext.importers.measurement import ImportedSeries, Measurement
 
 TOOLS = ("cyclictest", "timerlat")
 MAX_DEPTH = 64

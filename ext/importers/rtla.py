@@ -25,8 +25,9 @@ from typing import Any, Literal
 from rtgauge.errors import InputError
 from rtgauge.record.model import Mark, Result
 from rtgauge_ext.importers.foreign_file import clock_ns, damaged, lines
+from rtgauge_ext.importers.importer import Importer
 from rtgauge_ext.importers.marks import ImportMarkKind
-from rtgauge_ext.importers.measurement import ImportedSeries, Importer, Measurement, check_runs
+from rtgauge_ext.importers.measurement import ImportedSeries, Measurement, check_runs
 
 _NUMBER = r"[0-9]{1,20}(?:\.[0-9]{1,9})?"
 _COLUMN = re.compile(r"(?:(IRQ|Thr|Usr)|CPU)-([0-9]{1,5})")

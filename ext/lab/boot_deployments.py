@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING
 from rtgauge.errors import MeasureError
 from rtgauge.record.facts import UNKNOWN, Facts
 from rtgauge.record.model import LeftOut, StepKey
-from rtgauge.runner.context import Abandoned, InForce, Interrupt, Possible, abandon
+from rtgauge.runner.context import InForce, Possible
 from rtgauge.runner.deployments import as_left_out, cpus_not_given
+from rtgauge.runner.interrupt import Abandoned, Interrupt, abandon
 from rtgauge.system.collect_facts import facts_by
 from rtgauge.system.deployment.apply import Refused, apply, read_machine
 from rtgauge.system.deployment.current import read_held

@@ -27,7 +27,7 @@ from rtgauge.report.compare.comparison_page import ComparisonChapter, chapter_of
 from rtgauge.report.compare.comparison_tables import grids
 from rtgauge.report.terminal_summary import print_summary
 from rtgauge.report.terminal_table import print_tables
-from rtgauge.runner.context import Interrupt
+from rtgauge.runner.interrupt import Interrupt
 from rtgauge.study.adaptive import AdaptiveStudy
 from rtgauge_ext.papers.deployment_choice import (
     IDLE,

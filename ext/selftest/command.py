@@ -96,7 +96,7 @@ def selftest(
     from rtgauge.cli.command_end import settle, status
     from rtgauge.cli.console import Console
     from rtgauge.cli.progress import make_display
-    from rtgauge.runner.context import Interrupt
+    from rtgauge.runner.interrupt import Interrupt
     from rtgauge.runner.measure_run import RunOptions, start_run
     from rtgauge.target.kind import name_in_scheme
     from rtgauge_ext.selftest.judge import self_test

@@ -9,8 +9,8 @@ from collections.abc import Callable
 
 from rtgauge.errors import MeasureError
 from rtgauge.record.stream import Armed
-from rtgauge.runner.context import Abandoned, Interrupt
 from rtgauge.runner.engine import SILENCE_S, EngineStream, as_exception
+from rtgauge.runner.interrupt import Abandoned, Interrupt
 from rtgauge.target.target_protocol import Guarded, Target
 
 LOOK_EVERY_S = 0.1

@@ -12,7 +12,7 @@ import pytest
 from rtgauge.cli.progress import Display
 from rtgauge.plan.make_plan import Overrides, make_plan
 from rtgauge.record.reader import Record
-from rtgauge.runner.context import Interrupt
+from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.measure_run import RunOptions, resume_run, start_run
 from rtgauge.study.adaptive import AdaptiveStudy
 from tests.support.cli import PATIENCE_S

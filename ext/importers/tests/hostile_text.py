@@ -18,7 +18,7 @@ from rtgauge.errors import InputError, RecordError
 from rtgauge.explain.trace.formats import event_format, page_layout
 from rtgauge.load.processes import parse_stat
 from rtgauge_ext.importers.foreign_file import lines
-from rtgauge_ext.importers.measurement import Hints
+from rtgauge_ext.importers.importer import Hints
 from rtgauge_ext.importers.registry import importer_of, importers
 from rtgauge_ext.importers.rtai_testsuite import parse_rtai_latency, parse_rtai_switches
 from rtgauge_ext.importers.switchtest import parse_switchtest

@@ -35,8 +35,8 @@ from figures import CannotMeasure
 from programs import last_cpu, last_words, say
 
 from rtgauge.analysis.comparison_scope import Scope
-from rtgauge.analysis.dependent_quantile import RunQuantile
 from rtgauge.analysis.quantile_difference import Interval, RunFigures, between_runs, holm
+from rtgauge.analysis.quantile_interval import RunQuantile
 from rtgauge.analysis.sides import Side, sides_of
 from rtgauge.record.quantiles import share_of
 from rtgauge.record.reader import Record

@@ -16,7 +16,7 @@ import numpy as np
 from pydantic import Field
 
 from rtgauge.analysis.comparison_scope import timing_scopes
-from rtgauge.analysis.dependent_quantile import cautious_error_of_sum
+from rtgauge.analysis.quantile_interval import cautious_error_of_sum
 from rtgauge.analysis.sides import Scope, Side, sides_of
 from rtgauge.probe.probe_registry import PROBES
 from rtgauge.record.model import Model, Severity

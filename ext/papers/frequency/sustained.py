@@ -14,7 +14,7 @@ from collections.abc import Sequence
 import numpy as np
 from pydantic import Field
 
-from rtgauge.analysis.confidence import Counted, design_effect, range_coverage, upper_bound
+from rtgauge.analysis.violation_bounds import Counted, design_effect, range_coverage, upper_bound
 from rtgauge.record.merged_windows import merge
 from rtgauge.record.model import Model, Severity, Step
 from rtgauge.record.reader import Record

@@ -12,7 +12,7 @@ import math
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 
-from rtgauge.analysis.confidence import design_effect, range_coverage, upper_bound
+from rtgauge.analysis.violation_bounds import design_effect, range_coverage, upper_bound
 from rtgauge_ext.tire.analysis.runs import LEAST_NODES, NODES_MULTIPLE, PacedRun
 from rtgauge_ext.tire.probe import MOST_NODES
 

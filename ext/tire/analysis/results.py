@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from rtgauge.analysis.confidence import design_effect, upper_bound
 from rtgauge.analysis.record_names import system_name
+from rtgauge.analysis.violation_bounds import design_effect, upper_bound
 from rtgauge.record.model import Severity, Step, worst_severity
 from rtgauge.record.reader import Record
 from rtgauge_ext.tire.analysis.cost_model import CostModel, cost_model

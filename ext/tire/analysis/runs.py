@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import isfinite
 
-from rtgauge.analysis.confidence import Counted
+from rtgauge.analysis.violation_bounds import Counted
 from rtgauge.errors import RecordError
 from rtgauge.record.model import STOPPED_EARLY, Result, Severity, Step
 from rtgauge.record.reader import Record

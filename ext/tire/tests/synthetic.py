@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from rtgauge.analysis.confidence import Counted
+from rtgauge.analysis.violation_bounds import Counted
 from rtgauge_ext.tire.analysis.runs import FastRun, PacedRun, SimulatedConfiguration
 
 SPRINGS_PER_NODE = {"serial": 1.5, "halo": 1.5, "semaphore": 3.0}

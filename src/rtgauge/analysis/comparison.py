@@ -8,7 +8,6 @@ from dataclasses import dataclass
 
 from rtgauge.analysis.comparison_conclusion import conclude, repeat_command, undetermined, worse
 from rtgauge.analysis.comparison_document import Comparison, QuantileDifference, SideFigures
-from rtgauge.analysis.dependent_quantile import too_few_beyond, why_no_interval
 from rtgauge.analysis.differing_settings import differences
 from rtgauge.analysis.quantile_difference import (
     QUANTILES,
@@ -20,6 +19,7 @@ from rtgauge.analysis.quantile_difference import (
     holm,
     typical_ns,
 )
+from rtgauge.analysis.quantile_interval import too_few_beyond, why_no_interval
 from rtgauge.analysis.sides import Side
 from rtgauge.record.alternation import alternation_of
 from rtgauge.record.histogram import lower_ns, signed_bin_of, upper_ns

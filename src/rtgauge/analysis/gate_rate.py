@@ -22,8 +22,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from rtgauge.analysis.confidence import lower_bound, upper_bound
 from rtgauge.analysis.gate_test import ALARM, OVERLOOK, Decision, Doubles, Outcome, first_pass, levels, looks
+from rtgauge.analysis.violation_bounds import lower_bound, upper_bound
 
 LEAST_EVENTS = 5
 """The spread of the rates needs at least this many independent violations per run, on average."""

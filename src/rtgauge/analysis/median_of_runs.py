@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from rtgauge.analysis.dependent_quantile import LEAST_WINDOWS, cautious_error_of_sum
+from rtgauge.analysis.quantile_interval import LEAST_WINDOWS, cautious_error_of_sum
 
 LEAST_RUNS = 3
 """Fewer runs give no interval: two contain the median in only 0.91 of the cases if runs resemble the last."""
@@ -47,7 +47,7 @@ def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
     """Return the 95 % interval of the median of runs, in their unit; None for fewer than LEAST_RUNS.
 
     From 20 runs on, it lies between two of the runs, at ranks that allow for dependence (Woodruff, see
-    `dependent_quantile`), so it holds for any distribution. Fewer runs give an interval by Student's t.
+    `quantile_interval`), so it holds for any distribution. Fewer runs give an interval by Student's t.
     """
     from scipy.special import stdtrit
 

@@ -23,7 +23,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from rtgauge.analysis.dependent_quantile import ENDLESS_NS, RunQuantile, WindowCounts
+from rtgauge.analysis.quantile_interval import ENDLESS_NS, RunQuantile, WindowCounts
 
 Limits = tuple[float, float]
 Doubles = npt.NDArray[np.float64]

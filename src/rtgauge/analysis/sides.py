@@ -11,7 +11,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from rtgauge.analysis.dependent_quantile import WindowCounts, values_ns, window_counts
+from rtgauge.analysis.quantile_interval import WindowCounts, values_ns, window_counts
 from rtgauge.analysis.record_names import record_names
 from rtgauge.analysis.side_labels import EMULATED, different_parameters, labels_of, traits_of
 from rtgauge.errors import InputError

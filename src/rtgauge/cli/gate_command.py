@@ -28,7 +28,8 @@ from rtgauge.record.records_folder import RECORDS
 
 if TYPE_CHECKING:
     from rtgauge.record.reader import Record
-    from rtgauge.runner.context import Interrupt, Progress
+    from rtgauge.runner.context import Progress
+    from rtgauge.runner.interrupt import Interrupt
     from rtgauge.runner.measure_run import RunOptions
     from rtgauge.runner.step_loop import RunOutcome
     from rtgauge.verdict.known_changes import KnownChanges
@@ -205,7 +206,7 @@ def measured_record(measure: Callable[[Progress, Interrupt], RunOutcome]) -> Rec
     """
     from rtgauge.cli.command_end import settle
     from rtgauge.cli.progress import make_display
-    from rtgauge.runner.context import Interrupt
+    from rtgauge.runner.interrupt import Interrupt
 
     display = make_display()
     with Interrupt(display.stopping) as interrupt, display as progress:

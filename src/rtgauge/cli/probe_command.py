@@ -186,7 +186,7 @@ def measure_probe(
     `given`: the values of the options that `with_options` makes; `program`: starts the watched program.
     """
     from rtgauge.cli.progress import make_display
-    from rtgauge.runner.context import Interrupt
+    from rtgauge.runner.interrupt import Interrupt
     from rtgauge.runner.measure_run import RunOptions, start_run
 
     require, kept, as_json, details = given.get("require"), given["save"], given["json"], given["details"]

@@ -39,7 +39,8 @@ from rtgauge.record.records_folder import RECORDS
 if TYPE_CHECKING:
     from rtgauge.plan.make_plan import Overrides, Plan
     from rtgauge.record.reader import Record
-    from rtgauge.runner.context import Interrupt, Progress
+    from rtgauge.runner.context import Progress
+    from rtgauge.runner.interrupt import Interrupt
     from rtgauge.runner.measure_run import RunOptions
     from rtgauge.runner.step_loop import More, RunOutcome
     from rtgauge.study.adaptive import AdaptiveStudy
@@ -229,7 +230,7 @@ def _measure(
     """Measure, judge and print the result, and return the exit status. `require`: the run's requirement."""
     from rtgauge.cli.command_end import finish
     from rtgauge.cli.progress import make_display
-    from rtgauge.runner.context import Interrupt
+    from rtgauge.runner.interrupt import Interrupt
 
     if study is not None and study.study.measured_by is not None:
         measure_study = cast("MeasureStudy", imported(study.study.measured_by))

@@ -24,15 +24,8 @@ from rtgauge.record.model import STOPPED_EARLY, Mark, Run, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import PARTIAL, RecordWriter
 from rtgauge.runner.choice import check_watching, choose, refuse_wrong_input
-from rtgauge.runner.context import (
-    Interrupt,
-    Progress,
-    RunContext,
-    StepState,
-    TargetContext,
-    how_to_resume,
-    now_utc,
-)
+from rtgauge.runner.context import Progress, RunContext, StepState, TargetContext, how_to_resume, now_utc
+from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.step_loop import More, RunOutcome, expected_s, measure_run, remaining_steps
 from rtgauge.runner.targets import (
     NewRecord,

@@ -28,7 +28,8 @@ from rtgauge.record.stream import StreamResult
 from rtgauge.record.task_counts import run_segments, task_counts
 from rtgauge.record.watched_loop import loops_of
 from rtgauge.record.windows import Windows, largest, least
-from rtgauge.runner.context import Abandoned, StepInProgress, now_utc
+from rtgauge.runner.context import StepInProgress, now_utc
+from rtgauge.runner.interrupt import Abandoned
 from rtgauge.system.cpu_counters import frequency_marks
 from rtgauge.system.runtime import runtime_of
 from rtgauge.system.scheduling import throttled

@@ -22,17 +22,16 @@ from rtgauge.load.lifecycle import EMULATED_READY_S, READY_S, RunningLoad
 from rtgauge.probe import probe_registry as probes
 from rtgauge.record.model import LeftOut, LoadReport, Step, StepKey
 from rtgauge.runner.context import (
-    Abandoned,
     LoadFailed,
     StepContext,
     StepInProgress,
     StepState,
     TargetContext,
-    abandon,
     now_utc,
     step_files,
 )
 from rtgauge.runner.engine import STREAM, EngineStream, arm_trial, follow, start_engine
+from rtgauge.runner.interrupt import Abandoned, abandon
 from rtgauge.runner.put_together import EndedStep, EngineMeasurement, MeasurerResult, StepResult
 from rtgauge.runner.scope import in_deployment, with_deployment
 from rtgauge.system.step_changes import CHANGE_PATHS, changes

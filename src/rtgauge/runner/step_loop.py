@@ -21,15 +21,9 @@ from rtgauge.record.model import STOPPED_EARLY, LeftOut, Mark, Run, Step, StepKe
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import RecordWriter
 from rtgauge.runner.choice import choose, on_target
-from rtgauge.runner.context import (
-    Abandoned,
-    Interrupt,
-    LoadFailed,
-    Progress,
-    StepState,
-    TargetContext,
-)
+from rtgauge.runner.context import LoadFailed, Progress, StepState, TargetContext
 from rtgauge.runner.deployments import as_left_out
+from rtgauge.runner.interrupt import Abandoned, Interrupt
 from rtgauge.runner.step import measure_step
 from rtgauge.system.deployment.apply import Refused
 from rtgauge.system.deployment.definition import AS_IS

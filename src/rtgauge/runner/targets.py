@@ -24,14 +24,11 @@ from rtgauge.record.reader import Record
 from rtgauge.record.stream import StreamResult, parse_line
 from rtgauge.record.writer import RecordWriter
 from rtgauge.runner.context import (
-    Abandoned,
     BootsDeployments,
     DeploymentStrategy,
-    Interrupt,
     RunContext,
     StepState,
     TargetContext,
-    abandon,
     how_to_resume,
     program_folders,
     read_step_state,
@@ -39,6 +36,7 @@ from rtgauge.runner.context import (
 )
 from rtgauge.runner.deployments import LiveDeployments
 from rtgauge.runner.engine import LAST_WORDS_S, SILENCE_S
+from rtgauge.runner.interrupt import Abandoned, Interrupt, abandon
 from rtgauge.runner.scope import with_cokernels
 from rtgauge.system.collect_facts import facts_by
 from rtgauge.system.deployment.definition import AS_IS

@@ -10,9 +10,9 @@ from dataclasses import replace
 from fnmatch import fnmatchcase
 from fractions import Fraction
 
-from rtgauge.analysis.dependent_quantile import LEAST_BEYOND, too_few_beyond
 from rtgauge.analysis.gate_options import KEY, GateOptions, options_of
 from rtgauge.analysis.gate_test import looks
+from rtgauge.analysis.quantile_interval import LEAST_BEYOND, too_few_beyond
 from rtgauge.errors import InputError
 from rtgauge.nearest_name import nearest
 from rtgauge.plan.alternating_plan import alternating_plan, further_pairs

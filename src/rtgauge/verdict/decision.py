@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import cached_property, partial
 from typing import Any
 
-from rtgauge.analysis.confidence import activations_needed, activations_to_refute, design_effect
+from rtgauge.analysis.violation_bounds import activations_needed, activations_to_refute, design_effect
 from rtgauge.record.facts import Facts
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import (

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from rtgauge.analysis.confidence import lower_bound
-from rtgauge.analysis.dependent_quantile import too_few_beyond
 from rtgauge.analysis.gate_options import GateOptions
+from rtgauge.analysis.quantile_interval import too_few_beyond
+from rtgauge.analysis.violation_bounds import lower_bound
 from rtgauge.probe import probe_registry as probes
 from rtgauge.record.alternation import BLOCK, Alternation, alternation_of, pair_of, side_of
 from rtgauge.record.facts import UNKNOWN

@@ -11,7 +11,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, cast
 
-from rtgauge.analysis.confidence import Counted, activations_needed, design_effect, upper_bound
+from rtgauge.analysis.violation_bounds import Counted, activations_needed, design_effect, upper_bound
 from rtgauge.errors import InputError, RecordError
 from rtgauge.extension import imported
 from rtgauge.probe.probe_registry import PROBES, get, preset_of, probe_of

@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from rtgauge.analysis.confidence import Counted, design_effect, lower_bound, upper_bound
+from rtgauge.analysis.violation_bounds import Counted, design_effect, lower_bound, upper_bound
 from rtgauge.record.histogram import OVERFLOW_BIN, lower_ns, signed_bin_of, upper_ns
 from rtgauge.record.windows import UNKNOWN, Windows, largest, least
 

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from rtgauge.analysis.dependent_quantile import LEAST_WINDOWS
+from rtgauge.analysis.quantile_interval import LEAST_WINDOWS
 from rtgauge.cli.main import main
 from rtgauge.errors import EXIT_CANNOT_MEASURE, EXIT_INTERRUPTED
 from rtgauge.plan.make_plan import Overrides, load_plan
-from rtgauge.runner.context import Interrupt
+from rtgauge.runner.interrupt import Interrupt
 from rtgauge.verdict.decision import interval_remark
 from tests.support.command_line import refused, unanswerable
 from tests.support.patience import PATIENCE_S

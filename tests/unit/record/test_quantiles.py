@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtgauge.analysis.dependent_quantile import too_few_beyond
+from rtgauge.analysis.quantile_interval import too_few_beyond
 from rtgauge.record.model import Distribution
 from rtgauge.record.quantiles import LEAST_BEYOND, QUANTILES, TITLES, times_longer
 from rtgauge.record.summary import EMPTY

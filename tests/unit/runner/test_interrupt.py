@@ -23,7 +23,7 @@ while read word; do
 done
 """
 WAITS = """
-from rtgauge.runner.context import Interrupt
+from rtgauge.runner.interrupt import Interrupt
 from rtgauge.target import guard, local
 
 local.LOOK_EVERY_S = 1e6

@@ -16,8 +16,9 @@ from rtgauge.load.lifecycle import EMULATED_READY_S, READY_S
 from rtgauge.record.facts import Facts
 from rtgauge.record.model import LoadReport, StepKey
 from rtgauge.runner import scope, step
-from rtgauge.runner.context import Abandoned, LoadFailed, TargetContext
+from rtgauge.runner.context import LoadFailed, TargetContext
 from rtgauge.runner.deployments import nothing_set
+from rtgauge.runner.interrupt import Abandoned
 from rtgauge.runner.step import State, StepRun
 from rtgauge.target.file_batch import Files
 from rtgauge.target.ssh_errors import ConnectionBroken

@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from rtgauge.analysis import gate_test
 from rtgauge.analysis.comparison import ComparisonOptions, quantile_differences
-from rtgauge.analysis.confidence import Counted, design_effect, lower_bound, range_coverage, upper_bound
 from rtgauge.analysis.gate_rate import PairCounts, decide_rate
 from rtgauge.analysis.median_of_runs import median_interval
+from rtgauge.analysis.violation_bounds import Counted, design_effect, lower_bound, range_coverage, upper_bound
 from rtgauge.record.explain_report import paired_cost
 from rtgauge.report.record_conclusion import exposure_text
 from rtgauge.units import format_share, round_up

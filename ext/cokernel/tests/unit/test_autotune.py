@@ -21,7 +21,8 @@ from rtgauge.record.model import LoadReport, Run, Step, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.summary import summarise_step
 from rtgauge.report.record_view import RecordView
-from rtgauge.runner.context import Abandoned, NotHere, StepContext, StepInProgress
+from rtgauge.runner.context import NotHere, StepContext, StepInProgress
+from rtgauge.runner.interrupt import Abandoned
 from rtgauge.target.file_batch import Files
 from rtgauge_ext.cokernel import autotune, cobalt_facts
 from rtgauge_ext.cokernel.gravity import GRAVITY_PRESENTER

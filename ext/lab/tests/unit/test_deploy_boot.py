@@ -12,7 +12,7 @@ from tests.unit.system.test_deployment import CPU, machine
 
 from rtgauge.errors import MeasureError
 from rtgauge.record.model import StepKey
-from rtgauge.runner.context import Abandoned, Interrupt
+from rtgauge.runner.interrupt import Abandoned, Interrupt
 from rtgauge.target.file_batch import Files
 from rtgauge_ext.lab import boot_deployments
 from rtgauge_ext.lab.boot_deployments import BootDeployments, NotBooted

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from ext.tire.tests.synthetic import paced
-from rtgauge.analysis.confidence import range_coverage
+from rtgauge.analysis.violation_bounds import range_coverage
 from rtgauge_ext.tire.analysis.frontier_search import (
     FrontierSearch,
     FrontierState,

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rtgauge.analysis.dependent_quantile import (
+from rtgauge.analysis.quantile_interval import (
     ENDLESS_NS,
     RunQuantile,
     WindowCounts,

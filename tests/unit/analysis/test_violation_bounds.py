@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
-from rtgauge.analysis.confidence import (
+from rtgauge.analysis.violation_bounds import (
     Counted,
     activations_needed,
     activations_to_refute,

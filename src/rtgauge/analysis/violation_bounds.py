@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from rtgauge.analysis.dependent_quantile import cautious_error_of_sum
+from rtgauge.analysis.quantile_interval import cautious_error_of_sum
 
 DEFAULT_CONFIDENCE = 0.95
 SKEWED = 1.2
@@ -164,7 +164,7 @@ class Counted:
         the shape (windows,).
 
         The variance is at least that of independent violations, and that of independent windows. The slowest
-        cosine transforms show the variance of dependent windows (see `dependent_quantile`).
+        cosine transforms show the variance of dependent windows (see `quantile_interval`).
         """
         late, every = np.asarray(violations, dtype=np.float64), np.asarray(counts, dtype=np.float64)
         total, broken, number = float(every.sum()), float(late.sum()), len(late)
