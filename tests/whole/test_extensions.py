@@ -3,11 +3,13 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import get_args
 
 import pytest
 
+from rtgauge.cli.main import main
 from rtgauge.extension import Extension, Kind, commands, extensions, imported, load, registered
 from rtgauge.runner.step import Measurer
 
@@ -43,3 +45,16 @@ def test_the_table_of_extensions_has_each() -> None:
 
 def test_every_measurer_has_what_a_step_needs() -> None:
     assert all(load("measurers", name, Measurer) is not None for name in registered("measurers"))
+
+
+def test_what_an_extension_no_longer_has_is_answered(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    answers = {typed: today for extension in extensions() for typed, today in extension.gone.items()}
+    assert bool(answers) == bool(FOLDERS)
+    monkeypatch.setattr("rtgauge.cli.main.make_patient", lambda: None)
+    for typed, today in answers.items():
+        monkeypatch.setattr(sys, "argv", ["rtgauge", *typed.split()])
+        with pytest.raises(SystemExit) as ended:
+            main()
+        assert (ended.value.code, today in capsys.readouterr().err) == (2, True), typed
