@@ -25,7 +25,7 @@ WAIT_S = 2.0
 SECONDS = 30
 """Each program's own limit; it is told to end long before."""
 MIB = 1 << 20
-SIZE_LIMIT_MIB, RESIDENT_LIMIT_MIB = 1.0, 4.0
+SIZE_LIMIT_MIB, RESIDENT_LIMIT_MIB = 1.6, 4.0
 PT_INTERP = 3
 
 
