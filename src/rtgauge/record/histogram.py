@@ -66,10 +66,10 @@ NO_BINS = Histogram(NO_INTEGERS, NO_INTEGERS)
 
 def add_bins(bins: npt.ArrayLike, counts: npt.ArrayLike) -> Histogram:
     """Return the histogram of these bins and their counts. A bin may occur several times, in any order."""
-    unique, where = np.unique(np.asarray(bins, dtype=np.int64), return_inverse=True)
-    total = np.zeros(len(unique), dtype=np.int64)
-    np.add.at(total, where, np.asarray(counts, dtype=np.int64))
-    return Histogram(unique[total > 0], total[total > 0])
+    distinct_bins, indices = np.unique(np.asarray(bins, dtype=np.int64), return_inverse=True)
+    sums = np.zeros(len(distinct_bins), dtype=np.int64)
+    np.add.at(sums, indices, np.asarray(counts, dtype=np.int64))
+    return Histogram(distinct_bins[sums > 0], sums[sums > 0])
 
 
 def bin_of(values_ns: npt.ArrayLike) -> Integers:

@@ -230,8 +230,8 @@ def marks(
     """Return the marks that apply: `steal`, `clock-changed`, `cpu-offline`, `thermal-throttle`, `ipis`,
     `swapping`.
 
-    `measured_cpus`: the CPUs that the step measured. `results`: those of the step. `explained`: whether the
-    kernel's events were recorded, for which the kernel itself interrupts all CPUs.
+    `measured_cpus`: the CPUs that the step measured. `results`: the results of the step. `explained`: whether
+    the kernel's events were recorded. To record them, the kernel itself interrupts all CPUs.
     """
     return [
         *_steal(changes, measured_cpus),

@@ -239,7 +239,7 @@ def priority_words(priority: int | None) -> str:
 
 
 def _if(value: object, words: str) -> str:
-    """Return the words, with the value in place of {}; empty if there is no value."""
+    """Insert the value into the words at `{}`. Return an empty string if there is no value."""
     return words.format(value) if value else ""
 
 
