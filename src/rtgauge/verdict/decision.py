@@ -39,7 +39,7 @@ from rtgauge.verdict.loops import (
 )
 from rtgauge.verdict.next_step import NextStep, PastRun, next_for_mark
 from rtgauge.verdict.requirement import Requirement, format_percent
-from rtgauge.verdict.violations import Violations, count_violations
+from rtgauge.verdict.violations import TOO_COARSE, Violations, count_violations
 
 MARGIN = Fraction(80, 100)
 """A requirement that holds is marginal if it would not hold at this share of its bound."""
@@ -117,7 +117,7 @@ class _Case:
             )
         counts = [
             (late, "broke the bound"),
-            (v.possible - v.certain, "more may have broken it"),
+            (v.possible - v.certain, "more may have broken it" if late else "may have broken it"),
             (v.missed, "was missed" if v.missed == 1 else "were missed"),
         ]
         broken = ", ".join(f"{format_count(count)} {what}" for count, what in counts if count)
@@ -225,7 +225,7 @@ def _too_coarse(case: _Case) -> Verdict:
         return case.verdict(
             VerdictWord.CANNOT_TELL, f"{case.measured}; every histogram ends below the bound", following
         )
-    reason = f"{case.measured}; the figures are too coarse to decide"
+    reason = f"{case.measured}; {TOO_COARSE}"
     return case.verdict(VerdictWord.CANNOT_TELL, reason, case.next.with_more(None))
 
 

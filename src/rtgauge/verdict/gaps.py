@@ -24,7 +24,7 @@ from rtgauge.units import (
 )
 from rtgauge.verdict.next_step import NextStep
 from rtgauge.verdict.requirement import Requirement, format_percent
-from rtgauge.verdict.violations import Violations
+from rtgauge.verdict.violations import TOO_COARSE, Violations
 
 GAP = "gap"
 LEAST_OBSERVED_S = 5
@@ -115,7 +115,7 @@ def _enough_ns(
     """
     observed, threshold = observed_ns(step), step.parameters.get("threshold_ns")
     if violations.possible:
-        reason = f"{measured}; the figures are too coarse to decide"
+        reason = f"{measured}; {TOO_COARSE}"
     elif isinstance(threshold, int) and threshold > requirement.bound_ns:
         advice = following.again({"threshold": format_duration(requirement.bound_ns)})
         return f"{measured}; gaps shorter than {format_duration(threshold)} were not recorded", advice

@@ -16,7 +16,7 @@ from rtgauge.verdict.cannot_tell import cannot_tell
 from rtgauge.verdict.exit_status import worst
 from rtgauge.verdict.next_step import next_for_mark
 from rtgauge.verdict.requirement import Requirement
-from rtgauge.verdict.violations import Violations, count_violations, late_time
+from rtgauge.verdict.violations import TOO_COARSE, Violations, count_violations, late_time
 
 MOST_NAMED = 4
 """The most threads that an answer lists."""
@@ -212,7 +212,8 @@ def _of_thread(
             f"{plural(undecided, 'release')} came while {loop.task} was busy, and nothing shows whether "
             "it ran them late or skipped them"
         )
-        return judged.untold(f"{judged.reason}; {why}", against_breaker(loop) or WAIT_FOR_EACH, why=why)
+        figures = judged.reason.removesuffix(f"; {TOO_COARSE}")  # busy releases leave it open, not the bins
+        return judged.untold(f"{figures}; {why}", against_breaker(loop) or WAIT_FOR_EACH, why=why)
     return judged
 
 

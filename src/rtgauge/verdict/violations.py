@@ -17,6 +17,8 @@ from rtgauge.record.windows import UNKNOWN, Windows, largest, least
 IntArray = npt.NDArray[np.int64]
 
 MOST_BLOCKS = 1_000
+TOO_COARSE = "the figures are too coarse to decide"
+"""Why bins that contain the bound leave it open how many activations broke it."""
 
 
 @dataclass(frozen=True)

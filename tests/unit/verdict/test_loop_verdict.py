@@ -337,3 +337,10 @@ def test_steps_with_other_definitions_are_not_compared() -> None:
     now, before = (step_of(Thread(values={"definitions": version}))[0] for version in (2, 1))
     with pytest.raises(InputError, match="the definition of a release"):
         check_comparable([("now", now), ("before", before)])
+
+
+def test_undecided_releases_are_the_only_reason() -> None:
+    thread = Thread(latencies=[20 * US] * 300, overruns=[0] * 299 + [12 * MS])
+    judged = watched(thread, text="period=1ms response<=2ms hardness=99%")
+    assert "nothing shows" in judged.reason
+    assert "coarse" not in judged.reason
