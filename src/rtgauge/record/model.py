@@ -506,6 +506,10 @@ class ExplainCost(Model):
         return f"makes the median {self.median_ns / 1000:.2f} us longer ({between})"
 
 
+SERVER_EVENT = "sched_dl_server_stop"
+"""The event (engine/trace/tracepoints.c) at which a server of the scheduler stops."""
+
+
 class ExplainReport(Model):
     """What was recorded to explain the largest latencies (moments.ndjson.gz)."""
 
@@ -520,6 +524,15 @@ class ExplainReport(Model):
     buffer_kb: int
     cost: ExplainCost | None = None
     """What recording the events cost; None: too few samples to measure it."""
+
+    @property
+    def shows_servers(self) -> bool:
+        """Whether the file shows if a server of the scheduler caused the largest latencies (since Linux 7.0).
+
+        Only other latencies may be over the budget.
+        """
+        traced = any(event.endswith(f"/{SERVER_EVENT}") for event in self.events)
+        return traced and set(self.not_captured) <= {"over_budget"}
 
 
 STOPPED_EARLY = ("stopped", "died", "instrument-died")

@@ -336,6 +336,7 @@ def _connection_marks(programs: Sequence[Guarded], *, picked_up: bool) -> list[M
 def _throttle_marks(step: Step, facts: Facts) -> list[Mark]:
     policy = str(step.parameters.get("policy", "other"))
     marks: list[Mark | None] = []
+    traced = step.explain is not None and step.explain.shows_servers
     elsewhere = set(step.peer.series if step.peer is not None else ()) | set(
         step.instrument.series if step.instrument is not None else ()
     )
@@ -346,7 +347,14 @@ def _throttle_marks(step: Step, facts: Facts) -> list[Mark]:
         metric = probes.get(step.key.probe).metric(series.metric)
         longest = series.max_ns if metric is None or metric.is_delay else None
         marks.append(
-            throttled(series.thread, facts, max_latency_ns=longest, policy=policy, series=series.series)
+            throttled(
+                series.thread,
+                facts,
+                max_latency_ns=longest,
+                policy=policy,
+                series=series.series,
+                servers_traced=traced,
+            )
         )
     return [mark for mark in marks if mark is not None]
 

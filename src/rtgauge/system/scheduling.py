@@ -196,6 +196,7 @@ def limits(files: Files) -> Limits:
 
 REALTIME_POLICIES = ("fifo", "rr")
 FAIR_SERVER_SINCE = (6, 12)
+SERVERS = FAIR_NAME, EXT_NAME = "the fair server", "the ext server"
 FAIR_SERVER_GAP_NS = 50_000_000
 """The fair server's default runtime: 50 ms per second."""
 NEAR = 0.8
@@ -256,12 +257,12 @@ def mechanisms(facts: Facts) -> list[Throttle]:
             mechanisms.append(Throttle(name, (group_period - group_runtime) * 1000, remedy))
 
     if version is None or version >= FAIR_SERVER_SINCE:
-        servers = {"the fair server": _server_gaps(scheduling.fair_server)}
+        servers = {FAIR_NAME: _server_gaps(scheduling.fair_server)}
         if scheduling.scheduler_extension not in (None, "none"):
-            servers["the ext server"] = _server_gaps(scheduling.ext_server)
+            servers[EXT_NAME] = _server_gaps(scheduling.ext_server)
         for name, gaps in servers.items():
             if any(gap > 0 for gap in gaps):
-                folder = FAIR_SERVER if name == "the fair server" else EXT_SERVER
+                folder = FAIR_SERVER if name == FAIR_NAME else EXT_SERVER
                 mechanisms.append(Throttle(name, max(gaps), f"write 0 to {folder}/cpuN/runtime"))
     return mechanisms
 
@@ -295,17 +296,20 @@ def throttled(
     max_latency_ns: int | None,
     policy: str,
     series: int | None = None,
+    servers_traced: bool = False,
 ) -> Mark | None:
     """Return the mark `throttled` for a measuring thread; None without evidence.
 
     `thread`: the kernel's counts for the thread. `facts`: its target's facts. `max_latency_ns`: its largest
-    latency. `policy`: fifo, rr or other. `series`: the number of the mark's series. Evidence is a latency as
-    long as a gap, or involuntary switches with long waits. Involuntary switches alone prove nothing: kernel
-    threads of the highest priority cause them too, and a thread that sleeps when throttling begins has none.
+    latency. `policy`: fifo, rr or other. `series`: the number of the mark's series. `servers_traced`: whether
+    the latency's explanation shows the fair and the ext server, which are then not guessed. Evidence is a
+    latency as long as a gap, or involuntary switches with long waits. Involuntary switches alone prove
+    nothing: kernel threads of the highest priority cause them too, and a thread that sleeps when throttling
+    begins has none.
     """
     if policy not in REALTIME_POLICIES:
         return None
-    active = mechanisms(facts)
+    active = [limit for limit in mechanisms(facts) if not servers_traced or limit.name not in SERVERS]
     delayed = [limit for limit in active if _near(max_latency_ns, limit)]
     counts = thread or ThreadCounts()
     switches = (counts.voluntary_switches or 0) + (counts.involuntary_switches or 0)

@@ -10,8 +10,15 @@ import pytest
 
 from rtgauge.probe import probe_registry
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import Result, Step
-from rtgauge.runner.put_together import _early_marks, _nothing_marks, _program_marks
+from rtgauge.record.model import ExplainReport, Result, Step
+from rtgauge.runner.put_together import (
+    _early_marks,
+    _nothing_marks,
+    _program_marks,
+    _throttle_marks,
+)
+from rtgauge.system.collect_facts import facts
+from tests.unit.system.machines import texts
 
 
 def series(**figures: int | None) -> SimpleNamespace:
@@ -65,3 +72,42 @@ def test_how_a_watched_program_ended_is_named(values: dict[str, int], kind: Mark
     ended.results.append(Result(name="watched", labels={}, values=dict(values)))
     (mark,) = _program_marks(ended)
     assert (mark.kind, reported in mark.detail) == (kind, True)
+
+
+@pytest.mark.parametrize(("captured", "guessed"), [(None, True), ({"overwritten": 1}, True), ({}, False)])
+def test_a_server_is_guessed_only_where_its_events_are_missing(
+    captured: dict[str, int] | None, *, guessed: bool
+) -> None:
+    thread = SimpleNamespace(metric="latency", series=0, max_ns=50_000_000, thread=None)
+    measured = cast("Any", step("linux", thread))
+    measured.parameters, measured.tasks, measured.peer, measured.instrument = (
+        {"policy": "fifo"},
+        None,
+        None,
+        None,
+    )
+    measured.key = SimpleNamespace(rt="linux", probe="wakeup")
+    measured.explain = None if captured is None else report("x/sched_dl_server_stop", captured)
+    machine = facts(texts({"/proc/sys/kernel/osrelease": "7.3.4"}))
+    marks = _throttle_marks(measured, machine)
+    assert ["the fair server" in mark.detail for mark in marks] == [True] * guessed
+
+
+def report(event: str, not_captured: dict[str, int]) -> ExplainReport:
+    events = ["sched/sched_switch", event]
+    return ExplainReport(events=events, moments=3, not_captured=not_captured, copy_max_ns=1, buffer_kb=512)
+
+
+@pytest.mark.parametrize(
+    ("event", "not_captured", "shown"),
+    [
+        ("rtgauge_1_explain/sched_dl_server_stop", {}, True),
+        ("rtgauge_1_explain/sched_dl_server_stop", {"over_budget": 7}, True),
+        ("rtgauge_1_explain/sched_dl_server_stop", {"over_budget": 7, "overwritten": 1}, False),
+        ("rtgauge_1_explain/sched_set_need_resched", {}, False),
+    ],
+)
+def test_the_largest_latency_shows_a_server_if_its_events_are_kept(
+    event: str, not_captured: dict[str, int], *, shown: bool
+) -> None:
+    assert report(event, not_captured).shows_servers == shown

@@ -184,6 +184,14 @@ def test_not_held_back(
     assert throttled(counts, facts_, max_latency_ns=max_latency_ns, policy=policy) is None
 
 
+def test_servers_that_the_explanation_shows_are_not_guessed() -> None:
+    for facts_, guessed in ((FAIR_ONLY, False), (BOTH, True)):
+        mark = throttled(None, facts_, max_latency_ns=49 * MS, policy="fifo", servers_traced=True)
+        assert (mark is not None) == guessed
+    assert mark is not None
+    assert "server" not in mark.detail
+
+
 NUMBER = st.one_of(st.none(), st.integers(0, 2**63 - 1))
 
 
