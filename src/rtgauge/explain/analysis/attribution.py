@@ -844,7 +844,7 @@ def _after_fault(scene: _Scene, piece: Piece, span: Span, either: Culprit) -> li
         there_ns, usual_ns, quick_ns = 0, USUAL_FAULT_NS, QUICK_FAULT_NS
         uncertain_ns = min(ns, usual_ns) - LEAST_FAULT_NS
     else:
-        there_ns = known.mapped_ns - known.since_ns
+        there_ns = known.mapped_ns - known.since_ns - known.interrupted_ns
         back = COPY_RETURN if known.copies else READ_RETURN if known.reads else NEW_RETURN
         usual_ns, uncertain_ns, quick_ns = (
             round(times * min(there_ns, USUAL_FAULT_NS)) for times in (*back, QUICK_RETURN)

@@ -57,11 +57,10 @@ class KernelTask:
 @dataclass(frozen=True)
 class Fault:
     """A page fault. `copies`: the thread wrote to a page that the kernel copies then. `reads`: the thread did
-    not write. `mapped_ns`: when the
-    kernel counted the new page, or had flushed its old address, which is shortly before the fault's end; None
-    before that, or if the trace lacks it. `listed_ns`: the last event after that, in which the kernel put
-    pages on its lists, as it does for many faults at once. `waits`: the kernel waits for other CPUs at the
-    end.
+    not write. `mapped_ns`: when the kernel counted the new page, or had flushed its old address, which is
+    shortly before the fault's end; None before that, or if the trace lacks it. `listed_ns`: the last event
+    after that, in which the kernel put pages on its lists, as it does for many faults at once. `waits`: the
+    kernel waits for other CPUs at the end. `interrupted_ns`: how long interrupts took of it.
     """
 
     since_ns: int
@@ -70,6 +69,7 @@ class Fault:
     mapped_ns: int | None = None
     listed_ns: int | None = None
     waits: bool = False
+    interrupted_ns: int = 0
 
 
 @dataclass(frozen=True)
@@ -307,12 +307,47 @@ def _timeline(cpu: int, events: Sequence[Event], names: Names, symbols: Symbols)
     kept: dict[int, list[NestedActivity]] = {}
     times: list[int] = []
     contexts = [state.context()]
+    left: _LeftFault | None = None
     for event in events:
+        fault = state.fault
         _take(state, event, names, symbols, kept)
         times.append(event.time_ns)
+        if event.name.startswith(("sched_switch", "page_fault", "sys_")):
+            left = None
+        elif fault is not None and state.fault is None and not (fault.mapped_ns or fault.waits):
+            left = _LeftFault(fault, event.pid, len(contexts))
+        elif left is not None and left.goes_on(event, state):
+            contexts[left.first :] = _in_fault(left.fault, times, contexts, left.first)
+            state.fault = _mapped(contexts[-1].fault, event)
+            left = None
         contexts.append(state.context())
     stacks = (_interrupted(event, symbols) for event in events if event.name == "kernel_stack")
     return CpuTimeline(cpu, times, contexts, [known for known in stacks if known is not None])
+
+
+@dataclass(frozen=True)
+class _LeftFault:
+    """A fault whose page was not mapped when another event came, such as an interrupt's. `first`: the index
+    of the context after that event.
+    """
+
+    fault: Fault
+    pid: int
+    first: int
+
+    def goes_on(self, event: Event, state: _State) -> bool:
+        """Return whether the event maps the fault's page. The fault then lasted until now."""
+        maps = event.name in MAPPED_EVENTS and event.name != LISTED
+        return maps and event.pid == self.pid and not state.frames
+
+
+def _in_fault(fault: Fault, times: Sequence[int], contexts: Sequence[Context], first: int) -> list[Context]:
+    """Return the contexts from `first` on, all in the fault. A context ends at the time with its index."""
+    interrupted_ns = sum(
+        times[at] - times[at - 1] for at in range(first, len(contexts)) if contexts[at].frames
+    )
+    whole = replace(fault, interrupted_ns=interrupted_ns)
+    return [replace(context, fault=whole) for context in contexts[first:]]
 
 
 def _take(

@@ -485,6 +485,23 @@ def test_a_huge_page_is_a_page_fault_until_it_is_there() -> None:
     assert Kind.FAULT_OR_OWN not in {kind for kind, _ in parts(explanation)}
 
 
+@pytest.mark.parametrize(("mapped", "fault_us"), [(True, 26 + 0.875 * 5), (False, 5)])
+def test_a_fault_that_an_interrupt_delays_lasts_until_its_page_is_mapped(
+    *, mapped: bool, fault_us: float
+) -> None:
+    """Without the page, the interrupt may have come after the fault."""
+    story = Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1).switch(7, 1, IDLE, MEASURED)
+    story.at(10, 1, "page_fault_user", address=4096, ip=1, error_code=6)
+    story.at(30, 1, "local_timer_entry", vector=236).at(70, 1, "rss_stat", member=1)
+    story.at(80, 1, "local_timer_exit", vector=236)
+    if mapped:
+        story.at(86, 1, "rss_stat", member=1)
+    explanation = explained(story.switch(115, 1, MEASURED, IDLE, state=1).moment(115))
+    parts_ns = parts(explanation)
+    assert parts_ns[Kind.PAGE_FAULT, ""] == pytest.approx(fault_us)
+    assert parts_ns[Kind.OWN, ""] == pytest.approx(105 - 50 - fault_us + 3)
+
+
 def test_a_flush_on_other_cpus_does_not_end_a_fault() -> None:
     for after in (8, 100):
         explanation = faulting(1, 2, 2 + after, 7, ("tlb_flush", 4), ("tlb_flush", 3))
