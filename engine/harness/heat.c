@@ -13,10 +13,11 @@
 
 #define ZONES 64
 #define SLOW_NS (NS_PER_S / 1000)
+#define SLOW_TIMES 3 /* in a row: another task may run for so long while a zone is read */
 
 static struct zone {
 	int file; /* 0: there is no such zone */
-	bool slow;
+	int slow; /* how many of its last readings were */
 	long max_millicelsius;
 	long readings;
 } zones[ZONES];
@@ -68,10 +69,10 @@ void heat_look(int64_t now_ns)
 	for (struct zone *zone = zones; zone < zones + ZONES; zone++) {
 		int64_t begin_ns = clock_now_ns(CLOCK_MONOTONIC);
 
-		if (!zone->file || zone->slow)
+		if (!zone->file || zone->slow == SLOW_TIMES)
 			continue;
 		read_zone(zone);
-		zone->slow = clock_now_ns(CLOCK_MONOTONIC) - begin_ns >= SLOW_NS;
+		zone->slow = clock_now_ns(CLOCK_MONOTONIC) - begin_ns >= SLOW_NS ? zone->slow + 1 : 0;
 	}
 }
 

@@ -24,7 +24,8 @@
 /* Finds the zones in a folder. If while_measuring is false, only heat_write reads them. */
 void heat_begin(const char *folder, bool while_measuring);
 
-/* Reads each zone, at most once a second. A zone that takes 1 ms or more is left out until the end. */
+/* Reads each zone, at most once a second. A zone that takes 1 ms or more three times in a row is left out
+ * until the end. */
 void heat_look(int64_t now_ns);
 
 /* Reads each zone a last time, and writes a result `temperature` for each that could be read. Call it when

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -15,6 +16,20 @@
 #include "tests/cm.h"
 
 static char folder[] = "/tmp/rtgauge-heat-XXXXXX";
+static int64_t passes_ns; /* between two readings of the clock */
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time);
+
+int __wrap_clock_gettime(clockid_t clock, struct timespec *time)
+{
+	static int64_t now_ns;
+
+	(void)clock;
+	now_ns += passes_ns;
+	time->tv_sec = now_ns / NS_PER_S;
+	time->tv_nsec = now_ns % NS_PER_S;
+	return 0;
+}
 
 static void put(int zone, const char *name, const char *text)
 {
@@ -91,6 +106,23 @@ static void test_only_the_end_is_read_where_reading_disturbs(void **state)
 	       "\"values\":{\"max_millicelsius\":60000,\"readings\":1}}\n");
 }
 
+static void test_a_zone_that_is_slow_three_times_in_a_row_is_left_out(void **state)
+{
+	static const int64_t slow_ns = NS_PER_S / 1000;
+	const int64_t took_ns[] = {slow_ns, 0, slow_ns, slow_ns, 0, slow_ns, slow_ns, slow_ns, 0, 0};
+
+	(void)state;
+	put(3, "temp", "x\n");
+	heat_begin(folder, true);
+	for (size_t i = 0; i < sizeof(took_ns) / sizeof(took_ns[0]); i++) {
+		passes_ns = took_ns[i];
+		heat_look((int64_t)(i + 1) * NS_PER_S);
+	}
+	put(0, "temp", "40000\n");
+	expect("{\"type\":\"result\",\"name\":\"temperature\",\"labels\":{\"zone\":\"thermal_zone0 cpu-thermal\"},"
+	       "\"values\":{\"max_millicelsius\":41000,\"readings\":9}}\n"); /* the ninth at the end */
+}
+
 static void test_a_machine_without_zones_writes_nothing(void **state)
 {
 	(void)state;
@@ -104,6 +136,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_a_maximum_between_begin_and_end_is_kept, begin, end),
 		cmocka_unit_test_setup_teardown(test_only_the_end_is_read_where_reading_disturbs, begin, end),
+		cmocka_unit_test_setup_teardown(test_a_zone_that_is_slow_three_times_in_a_row_is_left_out,
+						begin, end),
 		cmocka_unit_test(test_a_machine_without_zones_writes_nothing),
 	};
 
