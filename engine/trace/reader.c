@@ -66,6 +66,8 @@ const char *trace_reader_open(struct trace_reader *reader, const char *instance,
 		return "memory";
 	if (!trace_write(reader->instance, "trace_clock", "mono"))
 		return "trace_clock";
+	/* A new instance has its root's; if it is off, no page says that events before it were dropped. */
+	trace_write(reader->instance, "options/overwrite", "1");
 	trace_write(reader->instance, "buffer_size_kb", buffer_kb); /* if refused, the default size is kept */
 	return open_rings(reader) ? NULL : "trace_pipe_raw";
 }

@@ -282,6 +282,40 @@ def test_of_too_many_threads_the_highest_are_watched(engine: Path, tmp_path: Pat
     assert "4 threads" in mark["detail"]
 
 
+def test_events_that_the_kernel_drops_leave_a_gap(engine: Path, tmp_path: Path) -> None:
+    """Also if somebody let no ring of this kernel overwrite events: then the kernel counts none as lost."""
+    reader = (
+        "import os, time\nprint(os.getpid(), flush=True)\nzero = os.open('/dev/zero', os.O_RDONLY)\n"
+        "while True:\n    time.sleep(0.01)\n    for _ in range(100): os.read(zero, 1)"
+    )
+    with python(reader) as process, made_instance(engine, tmp_path, f"rtgauge-test-{os.getpid()}") as name:
+        folder = Path("/sys/kernel/tracing/instances") / name
+
+        def dropped() -> bool:
+            counts = [file.read_text() for file in folder.glob("per_cpu/*/stats")]
+            return any(re.search(r"(overrun|dropped events): [1-9]", text) for text in counts)
+
+        (folder / "options" / "overwrite").write_text("0")
+        with Live(
+            engine, "watch", "--go", f"--pid={process.pid}", f"--trace-instance={name}", "--duration-ns=0"
+        ) as live:
+            while b'"phase":"measure"' not in live.text:
+                live.read_more()
+            live.signal(signal.SIGSTOP)
+            (folder / "buffer_size_kb").write_text("64")
+            while not dropped():
+                time.sleep(0.01)
+            live.signal(signal.SIGCONT)
+            taken = live.text.count(b'"phase":"measure"')
+            while live.text.count(b'"phase":"measure"') <= taken:
+                live.read_more()
+            live.signal(signal.SIGTERM)
+            stream = live.finish()
+    (watched,) = results(stream, "watched")
+    assert watched["values"]["gaps"]
+    assert "trace-dropped" in stream.marks
+
+
 def test_its_largest_responses_have_moments(
     engine: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
