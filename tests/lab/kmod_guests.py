@@ -11,6 +11,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,7 +21,7 @@ from rtgauge_ext.lab.kernel_image import bootable
 from rtgauge_ext.lab.modules import BASE_MODULES, find_modules, with_needs
 from rtgauge_ext.lab.packages import DEBIAN
 from rtgauge_ext.lab.paths import cache
-from tests.support.cli import good, rtgauge
+from tests.support.cli import COMMAND, environment, good, rtgauge
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -38,6 +39,7 @@ COMMAND_S = 300
 OWN_SOURCES = os.environ.get("RTGAUGE_KMOD_KERNEL", "")
 """The sources of a kernel of one's own, built: the tests run on it too (`-k own`)."""
 BEGUN = "rtgauge-test: a test begins"
+SCRIPT_ENDED = "rtgauge-test: a script ended: "
 COMPLAINT = re.compile(
     r"BUG|WARNING|Oops|Call Trace|stall|lockup|hung|scheduling while atomic|refcount|INFO:|irq .*nobody cared"
 )
@@ -201,6 +203,7 @@ class KmodGuest:
 
     def __init__(self, lab: Lab, kernel: Kernel, folder: Path) -> None:
         self.lab, self.kernel = lab, kernel
+        self._connection: subprocess.Popen[str] | None = None
         modules, _ = kernel.make(folder, ["-s"])
         build_test_program(kernel.architecture, folder / "kmod_test")
         kernel.add(lab)
@@ -229,18 +232,52 @@ class KmodGuest:
                 )
             )
 
+    def _connected(self) -> subprocess.Popen[str]:
+        """A shell in the guest, which stays open for all scripts: a new connection takes an emulated guest
+        seconds.
+        """
+        if self._connection is None or self._connection.poll() is not None:
+            words = [*COMMAND, "lab", "shell", self.kernel.guest, "sh"]
+            self._connection = subprocess.Popen(
+                words, env=environment(**self.lab.env), stdin=-1, stdout=-1, text=True
+            )
+        return self._connection
+
     def shell(self, script: str, timeout_s: float = COMMAND_S) -> str:
         """What a script prints that runs among the modules; it has to end well."""
-        return good(
-            rtgauge(
-                "lab",
-                "shell",
-                self.kernel.guest,
-                f"cd {GUEST_FOLDER}; {script}",
-                env=self.lab.env,
-                timeout=timeout_s,
-            )
-        ).stdout
+        connection = self._connected()
+        assert connection.stdin is not None
+        assert connection.stdout is not None
+        errors_file = f"{GUEST_FOLDER}/errors"
+        run = f"sh -c {shlex.quote(f'cd {GUEST_FOLDER}; {script}')} </dev/null 2>{errors_file}"
+        line = f"{run}; echo '{SCRIPT_ENDED}'$?; cat {errors_file}; echo '{SCRIPT_ENDED}'"
+        print(line, file=connection.stdin, flush=True)
+        give_up = threading.Timer(timeout_s, connection.kill)
+        give_up.start()
+        try:
+            printed, status = self._until_ended(connection)
+            errors, _ = self._until_ended(connection)
+        finally:
+            give_up.cancel()
+        return good(subprocess.CompletedProcess(script, int(status), printed, errors)).stdout
+
+    def _until_ended(self, connection: subprocess.Popen[str]) -> tuple[str, str]:
+        """What the guest prints until the next line that ends with SCRIPT_ENDED, and what follows that word."""
+        assert connection.stdout is not None
+        lines: list[str] = []
+        for line in connection.stdout:
+            before, ended, rest = line.partition(SCRIPT_ENDED)
+            lines.append(before)
+            if ended:
+                return "".join(lines), rest
+        raise AssertionError(
+            f"the connection to {self.kernel.guest} ended: {connection.wait()}\n{''.join(lines)}"
+        )
+
+    def close(self) -> None:
+        if self._connection is not None:
+            self._connection.kill()
+            self._connection.communicate()
 
     def load(self, *parameters: str) -> None:
         """Load all modules, the wire with its parameters."""

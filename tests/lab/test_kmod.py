@@ -39,8 +39,12 @@ EVERY = [
 
 
 @pytest.fixture(scope="module", params=KERNELS, ids=str)
-def guest(request: pytest.FixtureRequest, lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> KmodGuest:
-    return KmodGuest(lab, request.param, tmp_path_factory.mktemp("kmod"))
+def guest(
+    request: pytest.FixtureRequest, lab: Lab, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[KmodGuest]:
+    guest = KmodGuest(lab, request.param, tmp_path_factory.mktemp("kmod"))
+    yield guest
+    guest.close()
 
 
 @pytest.fixture
