@@ -43,8 +43,7 @@ static bool find_event(enum counter counter, struct perf_event_attr *attr)
 		.read_format = PERF_FORMAT_TOTAL_TIME_ENABLED | PERF_FORMAT_TOTAL_TIME_RUNNING,
 	};
 	if (counter >= CYCLES) {
-		attr->type = PERF_TYPE_HARDWARE;
-		attr->config = counters[counter].hardware;
+		perf_hardware_event(counters[counter].hardware, 0, attr); /* of the CPU's own unit */
 		return true;
 	}
 	return perf_msr_event(counters[counter].name, attr);

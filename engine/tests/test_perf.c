@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: MIT */
 /* Records in perf's ring: in order, around its end, damaged, too large for the reader. */
+#include <errno.h>
+#include <ftw.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include <cmocka.h>
 
@@ -68,11 +73,93 @@ static void test_a_damaged_or_large_record_is_dropped(void **state)
 	}
 }
 
+static char devices[] = "/tmp/rtgauge-perf-XXXXXX";
+
+static void put(const char *unit, const char *file, const char *text)
+{
+	char path[256];
+	FILE *written;
+
+	snprintf(path, sizeof(path), "%s/%s", devices, unit);
+	assert_false(mkdir(path, 0755) && errno != EEXIST);
+	snprintf(path, sizeof(path), "%s/%s/%s", devices, unit, file);
+	written = fopen(path, "we");
+	assert_non_null(written);
+	fputs(text, written);
+	fclose(written);
+}
+
+static int by_number(const void *a, const void *b)
+{
+	return (int)*(const uint32_t *)a - (int)*(const uint32_t *)b;
+}
+
+/* As Intel's hybrid processors and Arm's boards list their units. */
+static void test_units_of_different_cores_are_found(void **state)
+{
+	struct perf_core_units units;
+
+	(void)state;
+	assert_non_null(mkdtemp(devices));
+	put("cpu", "type", "4\n");
+	put("uncore_imc_0", "type", "24\n");
+	put("uncore_imc_0", "cpumask", "0\n");
+	put("arm_dsu_0", "type", "9\n");
+	put("arm_dsu_0", "cpumask", "0\n");
+	put("arm_dsu_0", "associated_cpus", "0-3\n");
+	assert_int_equal(perf_find_core_units(devices).count, 0);
+	put("cpu_core", "type", "4\n");
+	put("cpu_core", "cpus", "0-15\n");
+	put("cpu_atom", "type", "10\n");
+	put("cpu_atom", "cpus", "16-23\n");
+	put("cpu_lowpower", "type", "11\n");
+	put("cpu_lowpower", "cpus", "\n"); /* its CPUs are offline */
+	units = perf_find_core_units(devices);
+	assert_int_equal(units.count, 2);
+	qsort(units.types, 2, sizeof(units.types[0]), by_number);
+	assert_int_equal(units.types[0], 4);
+	assert_int_equal(units.types[1], 10);
+	for (char name[] = "more0"; name[4] < '6'; name[4]++) {
+		put(name, "type", "30\n");
+		put(name, "cpus", "0\n");
+	}
+	assert_int_equal(perf_find_core_units(devices).count, PERF_CORE_UNITS_MAX);
+	assert_int_equal(perf_find_core_units("/nothing/here").count, 0);
+}
+
+static int remove_one(const char *path, const struct stat *st, int kind, struct FTW *at)
+{
+	(void)st;
+	(void)kind;
+	(void)at;
+	return remove(path);
+}
+
+static int clean(void **state)
+{
+	(void)state;
+	return nftw(devices, remove_one, 4, FTW_DEPTH | FTW_PHYS);
+}
+
+static void test_an_event_names_its_unit(void **state)
+{
+	struct perf_event_attr attr = {0};
+
+	(void)state;
+	perf_hardware_event(PERF_COUNT_HW_INSTRUCTIONS, 10, &attr);
+	assert_int_equal(attr.type, PERF_TYPE_HARDWARE);
+	assert_int_equal(attr.config, UINT64_C(10) << 32 | PERF_COUNT_HW_INSTRUCTIONS);
+	perf_hardware_event(PERF_COUNT_HW_INSTRUCTIONS, 0, &attr);
+	assert_int_equal(attr.config, PERF_COUNT_HW_INSTRUCTIONS);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_records_come_in_order_around_the_end),
 		cmocka_unit_test(test_a_damaged_or_large_record_is_dropped),
+		cmocka_unit_test_teardown(test_units_of_different_cores_are_found, clean),
+		cmocka_unit_test(test_an_event_names_its_unit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -34,7 +34,7 @@ class ThreadWork(Model):
     thread: str
     tid: int
     activations: int
-    left_out: int = Field(description="activations whose counters had to share registers")
+    left_out: int = Field(description="activations whose counters did not count all the time")
     usual: WorkCounts | None = Field(description="the median of each counter; null: too few activations")
     slowest: WorkCounts | None = Field(description="the median of the slowest 1 %, at least one activation")
     causes: list[Cause] | None = Field(
@@ -151,7 +151,7 @@ def _left_out(found: WorkReport) -> list[str]:
         )
     shared = sum(thread.left_out for thread in found.threads)
     if shared:
-        words.append(f"activations left out, because their counters had to share registers: {shared}")
+        words.append(f"activations left out, because a counter did not count all the time: {shared}")
     if found.lost:
         words.append(f"samples lost: {found.lost}; their activations are left out")
     return words

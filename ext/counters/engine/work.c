@@ -71,25 +71,65 @@ static const struct counter {
 	{"smi", PERF_TYPE_MAX, 0},
 };
 
+#define CYCLES 3 /* the first of the processor */
 #define COUNT (sizeof(counters) / sizeof(counters[0]))
 _Static_assert(COUNT <= COUNTERS_MAX, "an activation has room for all counters");
 
-struct thread {
-	struct watched_thread who;
+/* The counters of a thread while it runs on cores of one kind. */
+struct group {
 	struct activations all;
 	struct perf_event_mmap_page *ring;
-	int leader; /* of its counters */
+	int leader;
 	bool has[COUNT];
+};
+
+struct thread {
+	struct watched_thread who;
+	struct group groups[PERF_CORE_UNITS_MAX];
 };
 
 static struct {
 	struct thread threads[WATCH_THREADS_MAX];
 	int count, left_out;
+	struct perf_core_units units;
+	int groups; /* of each thread */
 	struct perf_event_attr attrs[COUNT];
 	bool known[COUNT]; /* the attribute is */
 	struct trace_field state;
 	int64_t activations;
 } work;
+
+static int open_counter(size_t which, pid_t tid, uint32_t unit, int leader)
+{
+	struct perf_event_attr attr = work.attrs[which];
+
+	if (attr.type == PERF_TYPE_HARDWARE)
+		perf_hardware_event(attr.config, unit, &attr);
+	return work.known[which]
+		       ? (int)syscall(SYS_perf_event_open, &attr, tid, -1, leader, PERF_FLAG_FD_CLOEXEC)
+		       : -1;
+}
+
+/* Several units only if perf lets each be chosen: otherwise, groups of software counters would count the
+ * same. */
+static void find_units(void)
+{
+	struct perf_core_units units = perf_find_core_units(PERF_DEVICES);
+
+	work.groups = 1;
+	if (units.count < 2)
+		return;
+	for (int i = 0; i < units.count; i++) {
+		int fd = open_counter(CYCLES, 0, units.types[i], -1);
+
+		if (fd < 0)
+			continue;
+		close(fd);
+		work.units.types[work.units.count++] = units.types[i];
+	}
+	if (work.units.count > 1)
+		work.groups = work.units.count;
+}
 
 /* Finds perf's numbers of the counters. Returns 0, or the exit status after an `error` line. */
 static int find_counters(void)
@@ -119,6 +159,7 @@ static int find_counters(void)
 			continue;
 		work.known[i] = perf_msr_event(counters[i].name, &work.attrs[i]);
 	}
+	find_units();
 	work.attrs[0].config = trace_event_id(format);
 	work.attrs[0].sample_period = 1;
 	work.attrs[0].sample_type = PERF_SAMPLE_TIME | PERF_SAMPLE_READ | PERF_SAMPLE_RAW;
@@ -127,63 +168,67 @@ static int find_counters(void)
 	return 0;
 }
 
-static int open_counter(size_t which, pid_t tid, int leader)
-{
-	return work.known[which] ? (int)syscall(SYS_perf_event_open, &work.attrs[which], tid, -1, leader,
-						PERF_FLAG_FD_CLOEXEC)
-				 : -1;
-}
-
-/* Leaves out counters that this processor lacks. Returns false with errno. */
-static bool begin_thread(struct thread *thread)
+/* Leaves out counters that these cores lack. Returns false with errno. */
+static bool begin_group(struct group *group, pid_t tid, uint32_t unit)
 {
 	size_t len = (size_t)(PAGES + 1) * (size_t)sysconf(_SC_PAGESIZE);
-	int leader = open_counter(0, thread->who.tid, -1);
+	int leader = open_counter(0, tid, 0, -1);
 	void *ring;
 
 	if (leader < 0)
 		return false;
-	thread->leader = leader;
+	group->leader = leader;
 	for (size_t i = 0; i < COUNT; i++) {
-		thread->has[i] = !i || open_counter(i, thread->who.tid, leader) >= 0;
-		thread->all.counters += thread->has[i];
+		group->has[i] = !i || open_counter(i, tid, unit, leader) >= 0;
+		group->all.counters += group->has[i];
 	}
-	thread->all.state_offset = work.state.offset;
-	thread->all.state_size = work.state.size;
+	group->all.state_offset = work.state.offset;
+	group->all.state_size = work.state.size;
 	ring = mmap(NULL, len, PROT_READ | PROT_WRITE, MAP_SHARED, leader, 0);
-	thread->ring = ring == MAP_FAILED ? NULL : ring;
-	return thread->ring;
+	group->ring = ring == MAP_FAILED ? NULL : ring;
+	return group->ring;
 }
 
-static void write_activation(const struct thread *thread, const struct activation *activation, struct json *j)
+/* A group counts only on the cores of its unit: on others, the kernel does not even count its switches. */
+static bool begin_thread(struct thread *thread)
+{
+	for (int i = 0; i < work.groups; i++) {
+		if (!begin_group(&thread->groups[i], thread->who.tid, work.units.types[i]))
+			return false;
+	}
+	return true;
+}
+
+static void write_activation(pid_t tid, const struct group *group, const struct activation *activation,
+			     struct json *j)
 {
 	unsigned int number = 0;
 
 	json_open(j, NULL, '{');
 	json_str(j, "type", "activation");
-	json_int(j, "tid", thread->who.tid);
+	json_int(j, "tid", tid);
 	json_int(j, "end_ns", activation->end_ns);
 	json_bool(j, "whole", activation->whole);
 	for (size_t i = 0; i < COUNT; i++) {
-		if (thread->has[i])
+		if (group->has[i])
 			json_int(j, counters[i].name, activation->values[number++]);
 	}
 	json_close(j, '}');
 	json_line(j);
 }
 
-static void drain(struct thread *thread, struct json *j)
+static void drain(pid_t tid, struct group *group, struct json *j)
 {
 	unsigned char record[RECORD_MAX];
 	struct activation ended;
 	size_t size;
 
 	while (work.activations < ACTIVATIONS_MAX &&
-	       (size = perf_ring_next(thread->ring, record, sizeof(record))) > 0) {
-		if (!activations_take(&thread->all, record, size, &ended))
+	       (size = perf_ring_next(group->ring, record, sizeof(record))) > 0) {
+		if (!activations_take(&group->all, record, size, &ended))
 			continue;
 		work.activations++;
-		write_activation(thread, &ended, j);
+		write_activation(tid, group, &ended, j);
 	}
 }
 
@@ -195,7 +240,11 @@ static void write_begin(struct json *j)
 	json_int(j, "left_out", work.left_out);
 	json_open(j, "missing", '[');
 	for (size_t i = 0; i < COUNT; i++) {
-		if (!work.threads[0].has[i])
+		bool has = true;
+
+		for (int group = 0; group < work.groups; group++)
+			has &= work.threads[0].groups[group].has[i];
+		if (!has)
 			json_str(j, NULL, counters[i].name);
 	}
 	json_close(j, ']');
@@ -216,8 +265,8 @@ static void write_end(struct json *j)
 {
 	int64_t lost = 0;
 
-	for (int i = 0; i < work.count; i++)
-		lost += work.threads[i].all.lost;
+	for (int i = 0; i < work.count * work.groups; i++)
+		lost += work.threads[i / work.groups].groups[i % work.groups].all.lost;
 	json_open(j, NULL, '{');
 	json_str(j, "type", "ended");
 	json_int(j, "activations", work.activations);
@@ -261,7 +310,7 @@ static bool have_all_ended(void)
 	int ended = 0;
 
 	for (int i = 0; i < work.count; i++)
-		fds[i] = (struct pollfd){.fd = work.threads[i].leader};
+		fds[i] = (struct pollfd){.fd = work.threads[i].groups[0].leader};
 	if (poll(fds, (nfds_t)work.count, 0) < 0)
 		return false;
 	for (int i = 0; i < work.count; i++)
@@ -291,8 +340,9 @@ static int run(int argc, char **argv)
 	while (!over && !commands_stopped && clock_now_ns(CLOCK_MONOTONIC) < end_ns) {
 		commands_wait(DRAIN_NS);
 		over = have_all_ended();
-		for (int i = 0; i < work.count; i++)
-			drain(&work.threads[i], &j);
+		for (int i = 0; i < work.count * work.groups; i++)
+			drain(work.threads[i / work.groups].who.tid,
+			      &work.threads[i / work.groups].groups[i % work.groups], &j);
 		over |= work.activations >= ACTIVATIONS_MAX;
 		fflush(stdout);
 	}

@@ -93,9 +93,10 @@ def _frequency(step: Step, cpu: int) -> str:
 
 
 def _throttled(step: Step, cpu: int) -> int | None:
-    counts = [
-        count
-        for key, count in step.changes.throttle_counts.items()
-        if key.startswith(f"cpu{cpu}/") or "package" in key
-    ]
-    return None if None in counts else sum(count or 0 for count in counts)
+    counts = step.changes.throttle_counts
+    core = [count for key, count in counts.items() if key.startswith(f"cpu{cpu}/") and "package" not in key]
+    # Each CPU of a package has a copy of the package's counter.
+    packages = [count for key, count in counts.items() if "package" in key]
+    if None in (*core, *packages):
+        return None
+    return sum(count or 0 for count in core) + max((count or 0 for count in packages), default=0)

@@ -287,13 +287,11 @@ def _offline(changes: Changes, measured_cpus: Sequence[int]) -> list[Mark]:
 
 
 def _thermal(changes: Changes, measured_cpus: Sequence[int], peaks: Mapping[str, int]) -> list[Mark]:
-    # A package's counter applies to all its CPUs.
     counts = {key: count for key, count in changes.throttle_counts.items() if count}
-    hot = sorted(
-        key
-        for key in counts
-        if "package" in key or int(key.removeprefix("cpu").partition("/")[0]) in measured_cpus
-    )
+    own = [key for key in counts if int(key.removeprefix("cpu").partition("/")[0]) in measured_cpus]
+    # Each CPU of a package has a copy of the package's counter.
+    package = [key for key in counts if "package" in key]
+    hot = sorted(own if any("package" in key for key in own) else {*own, *package})
     words = [f"{key}: {plural(counts[key], 'time')}{_throttled_for(changes, key)}" for key in hot]
     words += [
         f"{zone}: {hottest / 1000:.0f} C, the limit is {limit / 1000:.0f} C"
@@ -303,8 +301,10 @@ def _thermal(changes: Changes, measured_cpus: Sequence[int], peaks: Mapping[str,
     ]
     if not words:
         return []
+    more = f" and {plural(len(words) - 4, 'more counter')}" if len(words) > 4 else ""
     detail = (
-        f"the processor was throttled by heat ({', '.join(words[:4])}); improve the cooling and measure again"
+        f"the processor was throttled by heat ({', '.join(words[:4])}{more}); improve the cooling and "
+        "measure again"
     )
     return [MarkKind.THERMAL_THROTTLE.mark(detail)]
 

@@ -182,6 +182,15 @@ def test_how_other_cpus_interrupted_each_measured_cpu(step: Step) -> None:
     ]
 
 
+def test_a_package_that_was_too_hot_once_counts_once(step: Step) -> None:
+    """Each of its 256 CPUs has a copy of the counter."""
+    packages = {f"cpu{cpu}/thermal_throttle/package_throttle_count": 1 for cpu in range(256)}
+    changes = Changes(throttle_counts={**packages, "cpu0/thermal_throttle/core_throttle_count": 2})
+    rows = hardware_rows(step, changes=changes, results=[], cpus=[*range(256)])
+    assert len(rows) == 16
+    assert [row[-1] for row in rows[:3]] == ["3", "1", "1"]
+
+
 def test_what_is_unknown_is_no_zero(step: Step) -> None:
     assert hardware_rows(step, changes=Changes(interrupts="unknown"), results=[], cpus=[0]) == []
     unknown = Changes(interrupts="unknown", frequency_khz={"0": NumberChange(before=10**6, after=10**6)})

@@ -139,6 +139,17 @@ def test_a_hot_package_concerns_every_cpu() -> None:
     assert [mark.name for mark in actual] == ["thermal-throttle"]
 
 
+def test_a_hot_package_of_256_cpus_is_named_once_for_each_measured_cpu() -> None:
+    keys = [f"cpu{cpu}/thermal_throttle/package_throttle_count" for cpu in range(256)]
+    counters = [texts({f"{CPU}/{key}": str(count) for key in keys}) for count in (7, 9)]
+    online = texts({f"{CPU}/online": "0-255"})
+    report = changes(before() | online | counters[0], before() | online | counters[1])
+    (mark,) = marks(report, [200])
+    assert "(cpu200/thermal_throttle/package_throttle_count: 2 times)" in mark.detail
+    (mark,) = marks(report, [*range(6)])
+    assert "and 2 more counters)" in mark.detail
+
+
 IPIS = """           CPU0       CPU2
 RES: {res} 0 Rescheduling interrupts
 {call}: {calls} 0 {name}

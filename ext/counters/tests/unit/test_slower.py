@@ -159,7 +159,7 @@ def test_what_is_not_counted_is_said() -> None:
     text = printed(found)
     assert "the count ended early, because there were too many activations" in text
     assert "threads not counted, because there are too many: 3" in text
-    assert "activations left out, because their counters had to share registers: 1" in text
+    assert "activations left out, because a counter did not count all the time: 1" in text
     assert "samples lost: 1" in text
     assert "not counted" not in printed(reported(USUAL))
 
