@@ -13,35 +13,21 @@ period and the bound together, so that the program is late whenever it begins.
 from __future__ import annotations
 
 import argparse
+import ctypes
 import json
 import mmap
 import os
 import random
 import re
+import resource
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ext.selftest.bench.injected_causes import (
-    CPU,
-    HIGHER,
-    LIBC,
-    LOWER,
-    MIDDLE,
-    OTHER_CPU,
-    PROGRAM_PRIORITY,
-    RAN,
-    RTGAUGE,
-    Mutex,
-    allow_files,
-    become,
-    compute,
-    now_ns,
-    sleep_until,
-)
 from rtgauge_ext.recorder.folder import RecorderFolder
 from rtgauge_ext.recorder.keeping import UNNAMED
 from rtgauge_ext.recorder.naming import culprit_of
@@ -50,6 +36,10 @@ from rtgauge_ext.selftest.stall_program import RECEIVERS, broadcaster, receivers
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+CPU, OTHER_CPU = max(os.sched_getaffinity(0)), min(os.sched_getaffinity(0))
+RTGAUGE = str(Path(sys.executable).with_name("rtgauge"))
+LIBC = ctypes.CDLL(None, use_errno=True)
+PROGRAM_PRIORITY, HIGHER, MIDDLE, LOWER = 40, 60, 30, 20
 PERIOD_NS, WORK_NS = 4_000_000, 50_000
 REQUIRE = "period=4ms latency<=4ms response<=4ms"
 SHORTEST_NS, LONGEST_NS = 9_000_000, 12_000_000
@@ -69,6 +59,50 @@ EXPECTED = {
 }
 """Cause -> a pattern on the culprit's words. The last three happen within the program."""
 INSIDE = list(EXPECTED)[5:]
+
+
+def now_ns() -> int:
+    """CLOCK_MONOTONIC."""
+    return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+
+
+def sleep_until(due_ns: int) -> None:
+    """Sleep; not at all if it is late."""
+    if (left := due_ns - now_ns()) > 0:
+        time.sleep(left / 1e9)
+
+
+def compute(ns: int) -> int:
+    """Work for so long; gives when it began."""
+    begin = now_ns()
+    while now_ns() - begin < ns:
+        pass
+    return begin
+
+
+def become(name: str, priority: int, cpu: int = CPU) -> None:
+    """Name, SCHED_FIFO priority (0: fair) and CPU of this thread."""
+    Path(f"/proc/self/task/{threading.get_native_id()}/comm").write_text(name)
+    os.sched_setaffinity(0, [cpu])
+    os.sched_setscheduler(0, os.SCHED_FIFO if priority else os.SCHED_OTHER, os.sched_param(priority))
+
+
+class Mutex:
+    """A mutex of glibc in memory that processes share."""
+
+    def __init__(self) -> None:
+        self._memory = mmap.mmap(-1, mmap.PAGESIZE)
+        self._address = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(self._memory)))
+        attributes = ctypes.create_string_buffer(16)
+        LIBC.pthread_mutexattr_init(attributes)
+        LIBC.pthread_mutexattr_setpshared(attributes, 1)
+        LIBC.pthread_mutex_init(self._address, attributes)
+
+    def __enter__(self) -> None:
+        LIBC.pthread_mutex_lock(self._address)
+
+    def __exit__(self, *_: object) -> None:
+        LIBC.pthread_mutex_unlock(self._address)
 
 
 class Planted:
@@ -115,21 +149,20 @@ class Planted:
         return write
 
     def _note(self, cause: str, begin_ns: int) -> None:
-        RAN.clear()
         os.write(self._truth, (json.dumps([cause, begin_ns, now_ns()]) + "\n").encode())
 
     def _hog(self, wait: Callable[[], None]) -> None:
         become("cause-hog", HIGHER)
         while True:
             wait()
-            self._note("task of a higher priority", compute(_size_ns())[0])
+            self._note("task of a higher priority", compute(_size_ns()))
 
     def _own_lock(self, wait: Callable[[], None]) -> None:
         become("cause-owner", LOWER, OTHER_CPU)
         while True:
             wait()
             with self._mutex:
-                begin_ns, _ = compute(_size_ns())
+                begin_ns = compute(_size_ns())
             self._note("held lock", begin_ns)
 
     def _invert(self, wait: Callable[[], None]) -> None:
@@ -144,7 +177,7 @@ class Planted:
         become("cause-third", MIDDLE)
         while True:
             os.read(self._asked, 1)
-            self._note("priority inversion", compute(_size_ns())[0])
+            self._note("priority inversion", compute(_size_ns()))
 
     def _stop(self, wait: Callable[[], None]) -> None:
         become("cause-stopper", 0, OTHER_CPU)
@@ -157,7 +190,8 @@ class Planted:
             self._note("SIGSTOP", begin_ns)
 
     def _send(self, wait: Callable[[], None]) -> None:
-        allow_files()
+        most = max(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 2 * SOCKETS)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
         receivers, sender = receivers_of_packet(SOCKETS), broadcaster()
         while True:
             become("cause-packets", HIGHER)
@@ -184,7 +218,6 @@ class Planted:
             sleep_until(due)
             with self._mutex:
                 compute(WORK_NS)
-            RAN.clear()
             if self._shared[0] and cycles == 0:
                 memory.madvise(mmap.MADV_DONTNEED)
                 cycles = SETTLE_CYCLES

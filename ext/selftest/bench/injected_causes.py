@@ -5,52 +5,43 @@ injected and what was named.
     sudo .venv/bin/python ext/selftest/bench/injected_causes.py [--json] [--keep FOLDER] [CAUSE ...]
     .venv/bin/python ext/selftest/bench/injected_causes.py --guest NAME [CAUSE ...]
 
-With --guest, the programs run in a running guest of the lab, with fewer pages and timers, because an emulated
-processor is slow.
+With --guest, the programs run in a running x86-64 guest of the lab, with fewer pages and timers, because an
+emulated processor is slow. Causes of one kind of program take turns there in one run, because to start a run
+takes a minute. A cause that the guest cannot show is left out, and said.
 
 The truth is by the programs' own clocks: an injector reads CLOCK_MONOTONIC when an injection begins and when
-it ends, and the program that is watched tells
-when it ran. In between, as from the last reading of an injector to the first one of the program, nobody's
-clock tells: a part may be so much larger. A cause
-is a function of `CAUSES` that injects until its process gets SIGTERM. The kernel needs the controllers cpu
-and freezer of cgroup v1 for two of them, and
-preempt=none or voluntary for `system call`. What judges is imported only to judge, because an emulated guest
-takes a minute to import it.
+it ends, and the program that is watched tells when it ran. In between, as from the last reading of an
+injector to the first one of the program, nobody's clock tells: a part may be so much larger. The programs are
+in injected_causes.c, which is compiled first. The kernel needs the controllers cpu and freezer of cgroup v1
+for three causes, and preempt=none or voluntary for the long system call. What judges is imported only to
+judge.
 """
 
 from __future__ import annotations
 
 import argparse
 import bisect
-import contextlib
-import ctypes
+import functools
 import io
 import itertools
 import json
-import mmap
 import os
-import random
 import re
-import resource
 import shlex
 import shutil
 import signal
 import statistics
-import struct
 import subprocess
 import sys
 import tarfile
 import tempfile
-import threading
 import time
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rtgauge_ext.selftest.stall_program import RECEIVERS, broadcaster, receivers_of_packet
-
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterable, Sequence
 
     from rtgauge.explain.analysis.explanation import Culprit, Explanation, Part
 
@@ -58,625 +49,113 @@ CPU, OTHER_CPU = max(os.sched_getaffinity(0)), min(os.sched_getaffinity(0))
 RTGAUGE = str(Path(sys.executable).with_name("rtgauge"))
 SECONDS = 5
 LEAST_NS, SHARE = 5_000, 0.01
-PROGRAM_PRIORITY, HIGHER, MIDDLE, LOWER = 40, 60, 30, 20
-FAIR_NICE = -3
-"""Of the busy task: above the program next to it, but not so far that that one starves."""
+PROGRAM_PRIORITY = 40
 PERIOD_NS, WORK_NS = 4_000_000, 200_000
-SECOND_PERIOD_NS = 8_000_000
-"""Of a second loop, whose work is longer than any injection, so that none delays most of it."""
 ABOVE = "500us"
-FREEZER, GROUP = Path("/sys/fs/cgroup/freezer/rtgauge-cause"), Path("/sys/fs/cgroup/cpu/rtgauge-cause")
-FREEZER_2 = Path("/sys/fs/cgroup/unified/rtgauge-cause")
-MOST_SHARES = "262144"
-"""Of the CPU's time (MAX_SHARES, kernel/sched/sched.h), so that fair programs of this machine do not starve a
-group.
-"""
-PR_SET_TIMERSLACK = 29
+GROUPS = (
+    "/sys/fs/cgroup/freezer/rtgauge-cause",
+    "/sys/fs/cgroup/unified/rtgauge-cause",
+    "/sys/fs/cgroup/cpu/rtgauge-cause",
+)
 LONGEST_LEAVE_NS = 50_000
 """From a program's last reading of the clock, or the end of its sleep, until it may be throttled."""
-PTRACE_CONT, PTRACE_SEIZE, PTRACE_INTERRUPT, WALL = 7, 0x4206, 0x4207, 0x40000000
-PRIO_INHERIT = 1
-FILES = 15_000
-SOCKETS = 2_000
-TIMERS = 6_000
-FAULTS = 2_000
-GUEST_TIMERS, GUEST_FAULTS, GUEST_GAP_NS = 2_000, 300, 60_000
-"""In a guest. An emulated processor takes 22 us to note a gap."""
-GUEST_PLACE = "/tmp/rtgauge-causes"
-GUEST_PYTHON = ("env", f"PYTHONPYCACHEPREFIX={GUEST_PLACE}/compiled", "python3")
-"""It keeps what it compiled, because to compile it takes an emulated processor longer than watch waits."""
-LONG_POWERS = 90_000, 150_000
-"""Powers of 3 that Python computes for 1 to 3 ms, in one operation."""
-MAPPED = 32 << 20
-LIBC = ctypes.CDLL(None, use_errno=True)
-IN_GUEST = False
-FOLDER = Path()
-"""Of this trial: what the programs of it tell each other."""
+TURN_MS = 500
+"""In a run with several causes."""
+GUEST_PLACE = "/var/tmp/rtgauge-causes"
+"""On a disk, for the causes that wait for one."""
 
 
-def now_ns() -> int:
-    """CLOCK_MONOTONIC."""
-    return time.clock_gettime_ns(time.CLOCK_MONOTONIC)
+def throttlings(log: Iterable[Sequence[int]]) -> list[tuple[int, int, int, int]]:
+    """The throttlings in the gaps of a program's clock, as injected_causes.c writes both down.
+
+    The kernel may have counted one before the counter was read or after, and one may have begun during the
+    reading.
+    """
+    found: list[tuple[int, int, int, int]] = []
+    gaps: list[tuple[int, int]] = []
+    awake_ns: dict[int, int] = {}
+    before_ns, used = 0, (-1, -1)
+    for begin, end, read, counted_ns, awake in log:
+        if awake:
+            awake_ns = {begin: awake}
+        if begin != used[0]:  # not the reading of before
+            gaps.append((begin, end))
+        grown_ns = counted_ns - before_ns
+        if grown_ns > 0:
+            reading = (end, read)
+            long_enough = [gap for gap in [reading, *gaps] if gap[1] - gap[0] >= grown_ns]
+            if long_enough:  # else it began while the program slept
+                used = long_enough[-1]
+                after_ns = min(used[1] - used[0] - grown_ns, LONGEST_LEAVE_NS)
+                found.append((used[0], used[0] + grown_ns, awake_ns.get(used[0], 0), after_ns))
+            before_ns = counted_ns
+            gaps.clear()
+    return found
 
 
-SLEPT_UNTIL = 0
-"""When the last sleep of this program was to end."""
+def compiled(folder: Path) -> Path:
+    """The programs of the causes, without libraries so that they run in a guest too."""
+    source, program = Path(__file__).with_suffix(".c"), folder / "injected_causes"
+    subprocess.run(["cc", "-O2", "-static", "-pthread", "-o", str(program), str(source)], check=True)
+    return program
 
 
-def sleep_until(due_ns: int) -> None:
-    """Sleep; not at all if it is late."""
-    global SLEPT_UNTIL  # noqa: PLW0603 - a program of one thread
-    left = due_ns - now_ns()
-    if left > 0:
-        SLEPT_UNTIL = due_ns
-        time.sleep(left / 1e9)
+def interpreter_lock(folder: str, cpu: int, other_cpu: int, small: bool) -> list[str]:
+    """A program in Python. Another thread keeps the interpreter's lock in one long operation."""
+    longest = 40_000 if small else 150_000
+    return ["python3", "-c", PYTHON, folder, *map(str, (cpu, other_cpu, longest, PERIOD_NS, WORK_NS))]
 
 
-RAN: list[tuple[int, int, int]] = []
-"""When this program ran without a gap, as far as it knows, and how often it had left its CPU before."""
-SETTLE_S = 0.005
-LEAST_GAP_NS = 20_000
-"""A program that computes was kept from it if two of its readings are so far apart. To note that takes less
-time.
+PYTHON = r"""
+import json, os, random, signal, sys, threading, time
+folder = sys.argv[1]
+cpu, other_cpu, longest, period, work = map(int, sys.argv[2:])
+told, ran, now = [], [], time.monotonic_ns
+
+def write(*_):
+    with open(f"{folder}/told-{os.getpid()}", "w") as file:
+        json.dump({"told": told, "ran": ran}, file)
+    os._exit(0)
+
+def become(name, priority, on):
+    with open(f"/proc/self/task/{threading.get_native_id()}/comm", "w") as file:
+        file.write(name)
+    os.sched_setaffinity(0, [on])
+    os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(priority))
+
+def keep():
+    become("cause-lock", 20, other_cpu)
+    while True:
+        time.sleep(random.uniform(0.03, 0.08))
+        begin, _, end = now(), 3 ** random.randint(longest * 3 // 5, longest), now()
+        told.append((begin, end, 0, 0))
+
+signal.signal(signal.SIGTERM, write)
+threading.Thread(target=keep, daemon=True).start()
+become("victim", 40, cpu)
+due = now() + period
+while True:
+    if now() < due:
+        time.sleep(max(due - now(), 0) / 1e9)
+    start = end = begin = now()
+    while end - begin < work:
+        time_ns = now()
+        if time_ns - end > 60_000:
+            ran.append((start, end))
+            start = time_ns
+        end = time_ns
+    ran.append((start, end))
+    due += period
 """
 
 
-def compute(ns: int) -> tuple[int, int]:
-    """Work for so long; gives when it began and ended."""
-    left = switches()
-    begin = start = end = now_ns()
-    while end - begin < ns:
-        time_ns = now_ns()
-        if time_ns - end > LEAST_GAP_NS:
-            RAN.append((start, end, left))
-            start, left = time_ns, switches()
-        end = time_ns
-    RAN.append((start, end, left))
-    return begin, end
-
-
-def switches() -> int:
-    """How often this thread left its CPU, as the kernel counts."""
-    usage = resource.getrusage(resource.RUSAGE_THREAD)
-    return usage.ru_nvcsw + usage.ru_nivcsw
-
-
-def size_ns() -> int:
-    """How long the next injection is."""
-    return random.randint(600_000, 1_800_000)
-
-
-def become(name: str, priority: int, cpu: int = CPU) -> None:
-    """Name, SCHED_FIFO priority (0: fair) and CPU of this thread."""
-    Path(f"/proc/self/task/{threading.get_native_id()}/comm").write_text(name)
-    os.sched_setaffinity(0, [cpu])
-    os.sched_setscheduler(0, os.SCHED_FIFO if priority else os.SCHED_OTHER, os.sched_param(priority))
-
-
-def pauses() -> Iterator[int]:
-    """Sleeps between two injections and gives when the timer of each was due, until this process is
-    stopped.
-    """
-    while True:
-        due = now_ns() + random.randint(30_000_000, 80_000_000)
-        sleep_until(due)
-        yield due
-
-
-INJECTIONS: list[tuple[int, int, int, int]] = []
-
-
-def note(begin_ns: int, end_ns: int, before_ns: int = 0, after_ns: int = 0) -> None:
-    """One injection, and how much earlier it may have begun and later have ended, as far as is known. It is
-    written at the end: to write it now would keep the CPU for longer than is told.
-    """
-    INJECTIONS.append((begin_ns, end_ns, before_ns, after_ns))
-
-
-def leave() -> tuple[int, int]:
-    """Leave the CPU; gives the last reading of the clock, and the CPU time that this thread took since."""
-    before_ns, time_ns = time.thread_time_ns(), now_ns()
-    time.sleep(SETTLE_S)
-    return time_ns, time.thread_time_ns() - before_ns
-
-
-def note_computed(due_ns: int, begin_ns: int, end_ns: int, after_ns: int) -> None:
-    """One injection, in the pieces in which this program had the CPU; the last ends when it left.
-
-    Without a switch the machine stood still in the gap between two of them, or an interrupt came: the CPU was
-    this program's.
-    """
-    pieces = [piece for piece in RAN if piece[0] >= begin_ns]
-    RAN.clear()
-    for (start, end, left), (after, _, left_later) in itertools.pairwise(pieces):
-        note(
-            start,
-            end,
-            begin_ns - due_ns if start == begin_ns else 0,
-            after - end if left == left_later else 0,
-        )
-    last = pieces[-1][0]
-    note(last, end_ns, begin_ns - due_ns if last == begin_ns else 0, after_ns)
-
-
-def write_and_end(_number: int, _frame: object) -> None:
-    """Write all injections down and end."""
-    ran = [run[:2] for run in RAN] if FOLDER.joinpath(f"victim-{os.getpid()}").exists() else []
-    FOLDER.joinpath(f"told-{os.getpid()}").write_text(json.dumps({"told": INJECTIONS, "ran": ran}))
-    os._exit(0)
-
-
-def victim() -> int:
-    """The program's number, as soon as it runs."""
-    while not (files := list(FOLDER.glob("victim-*"))):
-        time.sleep(0.01)
-    return int(files[0].name.partition("-")[2])
-
-
-def first_release() -> int:
-    """When the program's first period begins."""
-    return int(FOLDER.joinpath(f"victim-{victim()}").read_text())
-
-
-def next_work(first_ns: int) -> int:
-    """When the program is in the middle of its work, some periods from now."""
-    return first_ns + ((now_ns() - first_ns) // PERIOD_NS + 5) * PERIOD_NS + WORK_NS // 2
-
-
-def start_process(run: Callable[[], None]) -> None:
-    """Run this in a process of its own, which ends with its parent."""
-    if os.fork() == 0:
-        LIBC.prctl(1, signal.SIGTERM)  # PR_SET_PDEATHSIG
-        INJECTIONS.clear()
-        run()
-        os._exit(0)
-
-
-def compute_sometimes(name: str, priority: int, cpu: int = CPU) -> None:
-    """A task that computes now and then."""
-    become(name, priority, cpu)
-    for due in pauses():
-        begin, _ = compute(size_ns())
-        note_computed(due, begin, *leave())
-
-
-# --- other tasks have the CPU
-# ---------------------------------------------------------------------------------------------------
-
-
-def hog() -> None:
-    """A task of a higher priority computes."""
-    compute_sometimes("cause-hog", HIGHER)
-
-
-def two_hogs() -> None:
-    """The same, while another CPU has one too."""
-
-    def other() -> None:
-        become("cause-other", HIGHER, OTHER_CPU)
-        for _ in pauses():
-            compute(size_ns())
-
-    start_process(other)
-    hog()
-
-
-def second_loop() -> Callable[[int], None]:
-    """Another loop of the program, on another CPU, always works for longer than --explain-above, so that its
-    responses use up the budget of latencies that are kept.
-    """
-
-    def loop() -> None:
-        become("cause-second", LOWER, OTHER_CPU)
-        due = now_ns()
-        while True:
-            due += SECOND_PERIOD_NS
-            sleep_until(due)
-            compute(SECOND_PERIOD_NS // 2)
-            RAN.clear()
-
-    start_process(loop)
-
-    def work(_number: int) -> None:
-        compute(WORK_NS)
-
-    return work
-
-
-def same_priority() -> None:
-    """A task of the same priority computes: FIFO does not take turns."""
-    compute_sometimes("cause-same", PROGRAM_PRIORITY)
-
-
-def busy() -> None:
-    """A fair task computes all the time, next to a fair program.
-
-    Its own clock has gaps when it does not run.
-    """
-    become("cause-busy", 0)
-    os.setpriority(os.PRIO_PROCESS, 0, FAIR_NICE)
-    make_group(os.getpid(), victim())
-    note_runs(LEAST_GAP_NS)
-
-
-def make_group(*pids: int) -> None:
-    """These programs share a CPU as if they were alone on it: other fair ones get next to nothing."""
-    GROUP.mkdir(exist_ok=True)
-    if not IN_GUEST:  # there, its endless task at SCHED_IDLE is the only other fair one
-        GROUP.joinpath("cpu.shares").write_text(MOST_SHARES)
-    for pid in pids:
-        GROUP.joinpath("cgroup.procs").write_text(str(pid))
-
-
-def note_runs(gap_ns: int) -> None:
-    """Compute for ever, and tell when this program ran: shorter gaps count as well, and those in which it did
-    not leave its CPU.
-    """
-    start = last = now_ns()
-    before = switches()
-    while True:
-        time_ns = now_ns()
-        if time_ns - last > gap_ns and (after := switches()) != before:
-            note(start, last)
-            start, before = time_ns, after
-        last = time_ns
-
-
-def moved() -> None:
-    """The program is moved to a CPU on which a task of a higher priority computes."""
-    pid = victim()
-    become("cause-hog", HIGHER, OTHER_CPU)
-    for due in pauses():
-        os.sched_setaffinity(pid, [OTHER_CPU])
-        begin, _ = compute(size_ns())
-        note_computed(due, begin, *leave())
-        sleep_until(now_ns() + 10_000_000)
-        os.sched_setaffinity(pid, [CPU])
-
-
-def allow_files() -> None:
-    """As many as may be, and enough for the causes: a guest lets root have only 4,096 unless it asks."""
-    most = max(resource.getrlimit(resource.RLIMIT_NOFILE)[1], 2 * FILES)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-
-# --- the kernel has it
-# ----------------------------------------------------------------------------------------------------------
-
-
-def system_call() -> None:
-    """A fair task is in a long system call, and the kernel is not preemptible."""
-    allow_files()
-    read_end, _ = os.pipe()
-    files = ctypes.create_string_buffer(struct.pack("ihh", read_end, 1, 0) * FILES)
-    become("cause-call", 0)
-    for _ in pauses():
-        begin = now_ns()
-        LIBC.poll(files, FILES, 0)
-        note(begin, now_ns())
-
-
-def softirq() -> None:
-    """One packet goes over lo to many sockets."""
-    allow_files()
-    receivers, sender = receivers_of_packet(SOCKETS), broadcaster()
-    become("cause-packets", LOWER)
-    for _ in pauses():
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(HIGHER))
-        begin = now_ns()
-        sender.sendto(b"x", RECEIVERS)
-        note(begin, now_ns())
-        os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(LOWER))
-    del receivers
-
-
-def timers() -> None:
-    """Many timers are due at the same instant: the kernel serves them in one interrupt, which this program
-    sees as a gap.
-    """
-    allow_files()
-    files = [LIBC.timerfd_create(1, os.O_NONBLOCK) for _ in range(TIMERS)]
-    begun = first_release()
-    become("cause-timers", LOWER)
-    for _ in pauses():
-        due = next_work(begun)
-        when = struct.pack("=qqqq", 0, 0, due // 10**9, due % 10**9)
-        for file in files:
-            LIBC.timerfd_settime(file, 1, when, None)
-        sleep_until(due + 2_000_000)
-        note(due, due + 2_000_000)
-
-
-def throttling() -> None:
-    """A real-time task of a lower priority never leaves the CPU: the scheduler gives some of it to a fair
-    task, which sees when it runs.
-    """
-
-    def low() -> None:
-        become("cause-low", LOWER)
-        while True:
-            compute(10**9)
-
-    start_process(low)
-    become("cause-busy", 0)
-    note_runs(10_000_000)
-
-
-# --- the program is kept from running
-# -------------------------------------------------------------------------------------------
-
-
-def stopped() -> None:
-    """SIGSTOP and SIGCONT."""
-    pid = victim()
-    become("cause-stopper", 0, OTHER_CPU)
-    for _ in pauses():
-        begin = now_ns()
-        os.kill(pid, signal.SIGSTOP)
-        time.sleep(size_ns() / 1e9)
-        os.kill(pid, signal.SIGCONT)
-        note(begin, now_ns())
-
-
-def debugger() -> None:
-    """A debugger stops it."""
-    pid = victim()
-    become("cause-debugger", 0, OTHER_CPU)
-    LIBC.ptrace.argtypes = [ctypes.c_long] * 4
-    LIBC.ptrace(PTRACE_SEIZE, pid, 0, 0)
-    for _ in pauses():
-        begin = now_ns()
-        LIBC.ptrace(PTRACE_INTERRUPT, pid, 0, 0)
-        os.waitpid(pid, WALL)
-        time.sleep(size_ns() / 1e9)
-        LIBC.ptrace(PTRACE_CONT, pid, 0, 0)
-        note(begin, now_ns())
-
-
-def freeze(group: Path, file: str, words: tuple[bytes, bytes]) -> None:
-    """Its cgroup is frozen while it works: one that sleeps is frozen asleep, and nothing wakes it late."""
-    pid, begun = victim(), first_release()
-    become("cause-freezer", HIGHER, OTHER_CPU)
-    group.mkdir(exist_ok=True)
-    group.joinpath("cgroup.procs").write_text(str(pid))
-    state = os.open(group / file, os.O_WRONLY)
-    for _ in pauses():
-        sleep_until(next_work(begun))
-        begin = now_ns()
-        os.write(state, words[0])
-        time.sleep(size_ns() / 1e9)
-        os.write(state, words[1])
-        note(begin, now_ns())
-
-
-def frozen() -> None:
-    """By the freezer of cgroup v1."""
-    freeze(FREEZER, "freezer.state", (b"FROZEN", b"THAWED"))
-
-
-def frozen_2() -> None:
-    """By the freezer of cgroup v2."""
-    freeze(FREEZER_2, "cgroup.freeze", (b"1", b"0"))
-
-
-def quota() -> Callable[[int], None]:
-    """Its cgroup uses up its quota; its own clock has a gap, in which the kernel counts a throttling and how
-    long that was.
-    """
-    LIBC.prctl(PR_SET_TIMERSLACK, 1)
-    make_group(os.getpid())
-    GROUP.joinpath("cpu.cfs_period_us").write_text("30000")
-    GROUP.joinpath("cpu.cfs_quota_us").write_text("3000")
-
-    file = os.open(GROUP / "cpu.stat", os.O_RDONLY)
-
-    def throttled_ns() -> int:
-        return int(os.pread(file, 4096, 0).partition(b"throttled_time ")[2].partition(b"\n")[0])
-
-    known = ThrottlingClock(throttled_ns)
-    return lambda number: known.work(6_000_000 if number % 20 == 0 else WORK_NS)
-
-
-class ThrottlingClock:
-    """Tells each throttling of this program: a gap in its own clock, in which the kernel's counter grew."""
-
-    def __init__(self, throttled_ns: Callable[[], int]) -> None:
-        self._throttled_ns = throttled_ns
-        self._before_ns = throttled_ns()
-        self._last_ns = now_ns()
-        self._gaps: list[tuple[int, int]] = []
-        self._awake_ns: dict[int, int] = {}
-        """End of a sleep -> how long before it the program was still awake, and may have been throttled."""
-
-    def work(self, ns: int) -> None:
-        """Work for so long."""
-        if self._last_ns < SLEPT_UNTIL:
-            self._awake_ns = {SLEPT_UNTIL: SLEPT_UNTIL - self._last_ns}
-            self._last_ns = SLEPT_UNTIL
-        end = now_ns() + ns
-        while self._last_ns < end:
-            time_ns = now_ns()
-            if time_ns - self._last_ns > LEAST_GAP_NS:
-                self._look(time_ns)
-                time_ns = now_ns()
-            self._last_ns = time_ns
-
-    def _look(self, time_ns: int) -> None:
-        """Until a reading is not interrupted: a throttling may begin before the counter is read or after."""
-        while time_ns - self._last_ns > LEAST_GAP_NS:
-            self._gaps.append((self._last_ns, time_ns))
-            counted_ns = self._throttled_ns() - self._before_ns
-            self._last_ns, time_ns = time_ns, now_ns()
-            if counted_ns > 0:
-                reading = (self._last_ns, time_ns)
-                if note_throttling([reading, *self._gaps], counted_ns, self._awake_ns) == reading:
-                    self._last_ns = time_ns
-                self._before_ns += counted_ns
-                self._gaps.clear()
-
-
-def note_throttling(
-    gaps: list[tuple[int, int]], counted_ns: int, awake_ns: dict[int, int]
-) -> tuple[int, int] | None:
-    """It began when the program left the CPU for the last gap that is long enough, which is given. If none
-    is, it began while the program slept, and is not told.
-    """
-    for begin, end in reversed(gaps):
-        if end - begin >= counted_ns:
-            after_ns = min(end - begin - counted_ns, LONGEST_LEAVE_NS)
-            note(begin, begin + counted_ns, awake_ns.get(begin, 0), after_ns)
-            return begin, end
-    return None
-
-
-# --- it waits for another task
-# --------------------------------------------------------------------------------------------------
-
-
-def producer() -> Callable[[int], None]:
-    """The program waits for a task of a lower priority, and a third one has that task's CPU."""
-    read_end, write_end = os.pipe()
-
-    def produce() -> None:
-        become("cause-producer", LOWER)
-        due = now_ns()
-        while True:
-            due += PERIOD_NS
-            sleep_until(due)
-            os.write(write_end, b"x")
-
-    start_process(produce)
-    start_process(lambda: compute_sometimes("cause-hog", MIDDLE))
-
-    def work(_number: int) -> None:
-        os.read(read_end, 1)
-        compute(WORK_NS)
-
-    return work
-
-
-class Mutex:
-    """A mutex of glibc in memory that processes share."""
-
-    def __init__(self, *, inherits: bool = False) -> None:
-        self._memory = mmap.mmap(-1, mmap.PAGESIZE)
-        self._address = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(self._memory)))
-        attributes = ctypes.create_string_buffer(16)
-        LIBC.pthread_mutexattr_init(attributes)
-        LIBC.pthread_mutexattr_setpshared(attributes, 1)
-        LIBC.pthread_mutexattr_setprotocol(attributes, PRIO_INHERIT if inherits else 0)
-        LIBC.pthread_mutex_init(self._address, attributes)
-
-    def __enter__(self) -> None:
-        LIBC.pthread_mutex_lock(self._address)
-
-    def __exit__(self, *_: object) -> None:
-        LIBC.pthread_mutex_unlock(self._address)
-
-
-def lock(*, inherits: bool = False) -> Callable[[int], None]:
-    """A task of a lower priority on another CPU holds the program's lock while it computes."""
-    mutex = Mutex(inherits=inherits)
-
-    def own() -> None:
-        become("cause-owner", LOWER, OTHER_CPU)
-        for _ in pauses():
-            with mutex:
-                begin, _ = compute(size_ns() + 1_000_000)
-                end = now_ns()
-            note(begin, end)
-
-    start_process(own)
-
-    def work(_number: int) -> None:
-        with mutex:
-            compute(WORK_NS)
-
-    return work
-
-
-def lock_that_inherits() -> Callable[[int], None]:
-    """The same, but the lock has priority inheritance, so the kernel lets the program spin."""
-    return lock(inherits=True)
-
-
-def lock_in_disk() -> Callable[[int], None]:
-    """The lock's owner writes to a disk with the lock."""
-    mutex = Mutex()
-    file = os.open(FOLDER / "data", os.O_RDWR | os.O_CREAT)
-
-    def own() -> None:
-        become("cause-owner", LOWER, OTHER_CPU)
-        for _ in pauses():
-            os.pwrite(file, b"x" * 100_000, 0)
-            with mutex:
-                begin = now_ns()
-                os.fdatasync(file)
-                end = now_ns()
-            note(begin, end)
-
-    start_process(own)
-
-    def work(_number: int) -> None:
-        with mutex:
-            compute(WORK_NS)
-
-    return work
-
-
-def inversion() -> Callable[[int], None]:
-    """The lock's owner has a lower priority, and a third task preempts it."""
-    mutex = Mutex()
-    read_end, write_end = os.pipe()
-
-    def own() -> None:
-        become("cause-owner", LOWER)
-        for _ in pauses():
-            with mutex:
-                os.write(write_end, b"x")
-                compute(50_000)
-
-    def third() -> None:
-        become("cause-third", MIDDLE)
-        while True:
-            os.read(read_end, 1)
-            begin, _ = compute(size_ns() + 3_000_000)
-            note_computed(begin, begin, *leave())
-
-    start_process(own)
-    start_process(third)
-
-    def work(_number: int) -> None:
-        with mutex:
-            compute(WORK_NS)
-
-    return work
-
-
-def interpreter_lock() -> Callable[[int], None]:
-    """Another thread keeps Python's interpreter lock in one long operation."""
-
-    def keep() -> None:
-        become("cause-lock", LOWER, OTHER_CPU)
-        for _ in pauses():
-            begin, _, end = now_ns(), 3 ** random.randint(*LONG_POWERS), now_ns()
-            note(begin, end)
-
-    threading.Thread(target=keep, daemon=True).start()
-
-    def work(_number: int) -> None:
-        compute(WORK_NS)
-
-    return work
-
-
-def java(folder: Path) -> list[str]:
+def java(folder: str, _cpu: int, _other_cpu: int, _small: bool) -> list[str]:
     """A program in Java that is stopped while its memory is collected."""
-    source, classes = folder / "Cause.java", folder / "classes"
+    source, classes = Path(folder, "Cause.java"), Path(folder, "classes")
     source.write_text(JAVA)
     subprocess.run(["javac", "-d", str(classes), str(source)], check=True)
     words = ["chrt", "-f", str(PROGRAM_PRIORITY), "java", "-XX:+UseSerialGC", "-Xmx64m", "-cp", str(classes)]
-    return [*words, "Cause", str(folder), str(PERIOD_NS), str(WORK_NS), str(SECONDS + 30)]
+    return [*words, "Cause", folder, str(PERIOD_NS), str(WORK_NS), str(SECONDS + 30)]
 
 
 JAVA = r"""
@@ -745,165 +224,31 @@ class Cause {
 """
 
 
-def mapping() -> Callable[[int], None]:
-    """Another thread changes a large mapping, for which the program's own mmap waits."""
-    memory = mmap.mmap(-1, MAPPED, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    with contextlib.suppress(OSError):  # PREEMPT_RT has no huge pages
-        memory.madvise(mmap.MADV_NOHUGEPAGE)
-    for page in range(0, MAPPED, mmap.PAGESIZE):
-        memory[page] = 1
-
-    def change() -> None:
-        become("cause-mapping", LOWER, OTHER_CPU)
-        address = ctypes.c_void_p(ctypes.addressof(ctypes.c_char.from_buffer(memory)))
-        for number, due in enumerate(pauses()):
-            begin = now_ns()
-            LIBC.mprotect(address, ctypes.c_size_t(MAPPED), 3 if number % 2 else 1)
-            note(begin, now_ns(), begin - due)
-
-    threading.Thread(target=change, daemon=True).start()
-
-    def work(_number: int) -> None:
-        mmap.mmap(-1, mmap.PAGESIZE).close()
-
-    return work
-
-
-# --- it is its own doing
-# --------------------------------------------------------------------------------------------------------
-
-
-def faults() -> Callable[[int], None]:
-    """It touches memory that it has not got yet."""
-    pages = FAULTS
-    memory = mmap.mmap(-1, pages * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    with contextlib.suppress(OSError):  # PREEMPT_RT has no huge pages
-        memory.madvise(mmap.MADV_NOHUGEPAGE)
-    of_pages, page_bytes = memoryview(memory)[:: mmap.PAGESIZE], b"\1" * pages
-
-    def work(number: int) -> None:
-        compute(WORK_NS)
-        if number % 12 == 0:
-            begin = now_ns()
-            of_pages[:] = page_bytes
-            note(begin, now_ns())
-            compute(50_000)
-        elif number % 12 == 6:
-            memory.madvise(mmap.MADV_DONTNEED)
-
-    return work
-
-
-def copies() -> Callable[[int], None]:
-    """It writes to memory that a child has got from it by fork."""
-    pages = 1_000
-    memory = mmap.mmap(-1, pages * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    with contextlib.suppress(OSError):  # PREEMPT_RT has no huge pages
-        memory.madvise(mmap.MADV_NOHUGEPAGE)
-    of_pages = memoryview(memory)[:: mmap.PAGESIZE]
-    of_pages[:] = b"\1" * pages
-    child = 0
-
-    def work(number: int) -> None:
-        nonlocal child
-        if number % 24 == 0:
-            child = os.fork()
-            if not child:
-                os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
-                signal.signal(signal.SIGTERM, signal.SIG_DFL)
-                signal.pause()
-        elif number % 24 == 8:
-            begin = now_ns()
-            of_pages[:] = b"\2" * pages
-            note(begin, now_ns())
-            compute(50_000)
-        elif number % 24 == 16:
-            os.kill(child, signal.SIGKILL)
-            os.waitpid(child, 0)
-
-    return work
-
-
-def faults_and_work() -> Callable[[int], None]:
-    """It works for much longer than the page faults between which it works take."""
-    pages = 50
-    memory = mmap.mmap(-1, pages * mmap.PAGESIZE, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
-    with contextlib.suppress(OSError):  # PREEMPT_RT has no huge pages
-        memory.madvise(mmap.MADV_NOHUGEPAGE)
-
-    def work(number: int) -> None:
-        if number % 12 == 0:
-            begin = now_ns()
-            for page in range(0, pages * mmap.PAGESIZE, mmap.PAGESIZE):
-                memory[page] = 1
-                end = now_ns() + 16_000
-                while now_ns() < end:
-                    pass
-            note(begin, now_ns())
-        elif number % 12 == 6:
-            memory.madvise(mmap.MADV_DONTNEED)
-
-    return work
-
-
-def disk() -> Callable[[int], None]:
-    """It waits for the disk."""
-    file = os.open(FOLDER / "data", os.O_RDWR | os.O_CREAT)
-
-    def work(number: int) -> None:
-        compute(WORK_NS)
-        if number % 12 == 0:
-            os.pwrite(file, b"x" * 100_000, 0)
-            begin = now_ns()
-            os.fdatasync(file)
-            note(begin, now_ns())
-
-    return work
-
-
-def own_work() -> Callable[[int], None]:
-    """It computes for more than its period, and catches up."""
-
-    def work(number: int) -> None:
-        begin, end = compute(PERIOD_NS + size_ns() if number % 12 == 0 else WORK_NS)
-        note(begin, end, begin - SLEPT_UNTIL)
-
-    return work
-
-
-def children(_folder: Path) -> list[str]:
+def children(_folder: str, cpu: int, _other_cpu: int, _small: bool) -> list[str]:
     """A real program whose children have the real-time threads."""
-    words = [
-        "stress-ng",
-        "--cyclic",
-        "1",
-        "--cyclic-policy",
-        "fifo",
-        "--cyclic-prio",
-        str(PROGRAM_PRIORITY),
-        "--cyclic-sleep",
-        str(PERIOD_NS),
-    ]
-    return [*words, "--taskset", str(CPU), "--timeout", str(SECONDS + 30)]
+    words = "stress-ng --cyclic 1 --cyclic-policy fifo --cyclic-prio"
+    times = f"{PROGRAM_PRIORITY} --cyclic-sleep {PERIOD_NS} --taskset {cpu} --timeout {SECONDS + 30}"
+    return [*words.split(), *times.split()]
 
 
 @dataclass(frozen=True)
 class Cause:
     """The explanation has to name one of `expected`, a pattern on the culprit's words, which may name a
-    second task where the kernel did not trace the switch
-    between them. `inject` runs in a process of its own, `within` in the program: it gives what the program
-    does each period. `inside`: kinds of parts that
-    belong to an injection as its injector sees it. `options`: of watch. `fair`: the program is not real-time.
+    second task where the kernel did not trace the switch between them. `beside`: an injector runs next to the
+    program. `program`: its command line, if it is not of injected_causes.c, of the trial's folder, the CPU,
+    another one, and whether the processor is slow. `inside`: kinds of parts that belong to an injection as
+    its injector sees it. `options`: of watch. `kind`: causes of one kind may take turns. `needs`: a script
+    that prints why a guest cannot show it.
     """
 
     name: str
     expected: str
-    inject: Callable[[], None] | None = None
-    within: Callable[[], Callable[[int], None]] | None = None
-    program: Callable[[Path], list[str]] | None = None
+    beside: bool = False
+    program: Callable[[str, int, int, bool], list[str]] | None = None
     inside: tuple[str, ...] = ()
     options: tuple[str, ...] = ("--threads", "victim")
-    fair: bool = False
+    kind: str = ""
+    needs: str = ""
     by_gap: bool = False
     """The injector knows when the kernel begins, and the program, which works then, how long it did not run.
     """
@@ -917,6 +262,8 @@ class Cause:
     """The injector reads its clock later than the program goes on."""
     runs: int = 1
     """Of waits only a new maximum is explained, which are few in a run."""
+    times: int = 1
+    """How much longer a run is than others."""
 
 
 OWN = ("own work",)
@@ -946,81 +293,93 @@ MACHINE = (
     "steal",
     "no software ran",
 )
+TWO_CPUS = "[ $(nproc) -gt 1 ] || echo it has one CPU"
+JAVA_IS_THERE = "command -v java >/dev/null || echo it has no Java"
+MODES = "/sys/kernel/debug/sched/preempt"
+VOLUNTARY = (
+    f"grep -qE '[(](none|voluntary)[)]' {MODES} || echo its kernel preempts system calls, $(cat {MODES})"
+)
 CAUSES = (
-    Cause("task of a higher priority", r"\bcause-hog\b", hog),
-    Cause("the same, and one on another CPU", r"\bcause-hog\b", two_hogs),
+    Cause("task of a higher priority", r"\bcause-hog\b", beside=True, kind="plain"),
+    Cause("the same, and one on another CPU", r"\bcause-hog\b", beside=True, needs=TWO_CPUS),
     Cause(
         "hog while another loop uses up the budget",
         r"\bcause-hog\b",
-        hog,
-        within=second_loop,
+        beside=True,
         options=("--threads", "victim,cause-second"),
         runs=3,
     ),
-    Cause("task of the same priority", r"\bcause-same\b", same_priority),
-    Cause("fair program next to a busy task", r"\bcause-busy\b", busy, fair=True),
+    Cause("task of the same priority", r"\bcause-same\b", beside=True, kind="plain"),
+    Cause("fair program next to a busy task", r"\bcause-busy\b", beside=True),
     # the timer is still on the CPU that the program left, which may be idle when it expires
-    Cause("moved to a busy CPU", r"\bcause-hog\b", moved, inside=("preemption off", "idle exit")),
-    Cause("long system call of a lower task", r"preemption off in cause-call", system_call, inside=OWN),
-    Cause("network softirq", r"softirq NET_RX", softirq, inside=(*OWN, "preemption off", "task")),
+    Cause(
+        "moved to a busy CPU",
+        r"\bcause-hog\b",
+        beside=True,
+        inside=("preemption off", "idle exit"),
+        needs=TWO_CPUS,
+    ),
+    Cause(
+        "long system call of a lower task",
+        r"preemption off in cause-call",
+        beside=True,
+        inside=OWN,
+        needs=VOLUNTARY,
+        kind="plain",
+    ),
+    Cause(
+        "network softirq",
+        r"softirq NET_RX",
+        beside=True,
+        inside=(*OWN, "preemption off", "task"),
+        kind="plain",
+    ),
     Cause(
         "many timers at once",
         r"local timer interrupt|hrtimer",
-        timers,
+        beside=True,
         inside=(*OWN, "preemption off"),
         by_gap=True,
+        kind="plain",
     ),
     # other fair programs get some of the time too
     Cause(
         "real-time throttling",
         r"throttling|fair server",
-        throttling,
+        beside=True,
         inside=OWN,
         unsure_ns=10**9,
         unsure_before_ns=10**9,
+        times=4,
     ),
-    Cause("SIGSTOP", r"stopped", stopped, inside=SLEEPS),
-    Cause("debugger", r"stopped", debugger, inside=SLEEPS),
-    Cause("frozen cgroup", r"blocked.* until cause-freezer", frozen, inside=SLEEPS),
-    Cause("frozen cgroup, version 2", r"blocked.* until cause-freezer", frozen_2, inside=SLEEPS),
-    # after a throttling it waits for its turn, which its clock does not tell apart
-    Cause("CPU quota of its cgroup", r"quota", within=quota, inside=(*OWN, "task"), fair=True),
-    Cause("starved producer", r"\bcause-hog\b", within=producer, runs=5),
+    Cause("SIGSTOP", r"stopped", beside=True, inside=SLEEPS, kind="plain"),
+    Cause("debugger", r"stopped", beside=True, inside=SLEEPS, kind="plain"),
+    Cause("frozen cgroup", r"blocked.* until cause-freezer", beside=True, inside=SLEEPS, kind="plain"),
     Cause(
-        "held lock",
-        r"cause-owner with the lock",
-        within=lock,
-        inside=SLEEPS,
-        runs=5,
+        "frozen cgroup, version 2", r"blocked.* until cause-freezer", beside=True, inside=SLEEPS, kind="plain"
     ),
+    # after a throttling it waits for its turn, which its clock does not tell apart
+    Cause("CPU quota of its cgroup", r"quota", inside=(*OWN, "task")),
+    Cause("starved producer", r"\bcause-hog\b", runs=5),
+    Cause("held lock", r"cause-owner with the lock", inside=SLEEPS, runs=5, kind="waits"),
     Cause(
         "lock with inheritance, owner on another CPU",
         r"spin for a lock of cause-owner|cause-owner with the lock",
-        within=lock_that_inherits,
         inside=SLEEPS,
+        needs=TWO_CPUS,
     ),
     Cause(
         "lock whose owner is in fdatasync",
         r"cause-owner asleep in fdatasync with the lock",
-        within=lock_in_disk,
         inside=SLEEPS,
+        kind="waits",
     ),
-    Cause(
-        "priority inversion, third task",
-        r"\bcause-third\b",
-        within=inversion,
-        runs=5,
-    ),
-    Cause(
-        "another thread's mprotect",
-        r"\bcause-mapping\b",
-        within=mapping,
-        inside=SLEEPS,
-    ),
+    Cause("priority inversion, third task", r"\bcause-third\b", runs=5, kind="waits"),
+    Cause("another thread's mprotect", r"\bcause-mapping\b", inside=SLEEPS, kind="pages"),
     Cause(
         "another thread has Python's lock",
         r"cause-lock",
-        within=interpreter_lock,
+        program=interpreter_lock,
         inside=SLEEPS,
         may_end_early=True,
     ),
@@ -1029,37 +388,21 @@ CAUSES = (
         r"VM Thread",
         program=java,
         inside=SLEEPS,
+        needs=JAVA_IS_THERE,
         may_end_early=True,
     ),
-    Cause("page faults", r"page fault", within=faults, inside=OWN),
-    Cause("copies on write", r"copy on write", within=copies, inside=OWN),
+    Cause("page faults", r"page fault", inside=OWN, kind="pages"),
+    Cause("copies on write", r"copy on write", inside=OWN, kind="pages"),
     Cause(
         "own work between page faults",
         r"thread victim itself",
-        within=faults_and_work,
         inside=("page fault", "page fault or own work"),
+        kind="pages",
     ),
-    Cause("fdatasync", r"fdatasync", within=disk, inside=SLEEPS),
-    Cause("its own long work", r"thread victim itself", within=own_work, inside=("page fault",)),
-    Cause("hog next to the program's children", r"\bcause-hog\b", hog, program=children, options=()),
+    Cause("fdatasync", r"fdatasync", inside=SLEEPS, kind="waits"),
+    Cause("its own long work", r"thread victim itself", inside=("page fault",), kind="waits"),
+    Cause("hog next to the program's children", r"\bcause-hog\b", beside=True, program=children, options=()),
 )
-
-
-def program(cause: Cause, seconds: int) -> None:
-    """The program that is watched: a loop with a period, which computes for a while."""
-    work = cause.within() if cause.within is not None else lambda _number: compute(WORK_NS)
-    become("victim", 0 if cause.fair else PROGRAM_PRIORITY)
-    due = now_ns() + PERIOD_NS
-    FOLDER.joinpath("first").write_text(str(due))
-    FOLDER.joinpath("first").rename(FOLDER / f"victim-{os.getpid()}")
-    end = due + seconds * 10**9
-    for number in range(seconds * 10**9 // PERIOD_NS):
-        if cause.name != "starved producer":
-            sleep_until(due)
-        work(number)
-        due += PERIOD_NS
-        if now_ns() > end:
-            return
 
 
 @dataclass(frozen=True)
@@ -1089,6 +432,7 @@ class Row:
         return self.wrong_ns > max(LEAST_NS, SHARE * self.injected_ns)
 
 
+@functools.cache
 def explained(record: Path) -> list[Explanation]:
     """The latencies of a record, with the waits for others."""
     from rtgauge.explain.analysis.culprits import explained_steps
@@ -1180,39 +524,24 @@ def in_guest(guest: str, script: str, **files: Any) -> bytes:
     return subprocess.run(command, check=True, stdout=subprocess.PIPE, **files).stdout
 
 
-def prepare_guest(guest: str) -> None:
-    """Copy the programs to a guest, and mount the controllers of cgroup v1 that the causes need."""
-    programs = io.BytesIO()
-    package = sys.modules[receivers_of_packet.__module__]
-    with tarfile.open(fileobj=programs, mode="w") as tar:
-        tar.add(__file__, Path(__file__).name)
-        tar.add(str(package.__file__), f"{package.__name__.replace('.', '/')}.py")
-    mounts = "".join(
-        f"mkdir -p {place}; grep -q {place} /proc/mounts || mount -t cgroup -o {name} {name} {place}; "
-        for name, place in ((name, f"/sys/fs/cgroup/{name}") for name in ("cpu", "freezer"))
-    )
-    unpack = f"mkdir -p {GUEST_PLACE} /sys/fs/cgroup/unified; {mounts} cat >{GUEST_PLACE}/programs.tar"
-    with tempfile.TemporaryFile() as file:
-        file.write(programs.getvalue())
-        file.seek(0)
-        in_guest(guest, unpack, stdin=file)
-    compile_all = shlex.join([*GUEST_PYTHON, Path(__file__).name, "--help"])
-    in_guest(guest, f"cd {GUEST_PLACE} && tar xf programs.tar && {compile_all}")
-
-
 class Local:
     """Runs the programs of a trial on this machine."""
 
     place: tuple[str, ...] = ()
 
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        self.ours = [sys.executable, __file__, "--folder", str(folder)]
+    def __init__(self, folder: Path, program: Path) -> None:
+        self._program, self.folder = program, str(folder)
         self._injector: subprocess.Popen[bytes] | None = None
 
-    def inject(self, cause: Cause) -> None:
+    def watched(self, causes: Sequence[Cause]) -> list[str]:
+        """The command line of the program that is watched."""
+        if causes[0].program is not None:
+            return causes[0].program(self.folder, CPU, OTHER_CPU, False)
+        return self._command("within", causes)
+
+    def inject(self, causes: Sequence[Cause]) -> None:
         """Start the injector."""
-        self._injector = subprocess.Popen([*self.ours, "--inject", cause.name], process_group=0)
+        self._injector = subprocess.Popen(self._command("beside", causes), process_group=0)
 
     def end(self) -> None:
         """End the injector, and let the programs write down what they told."""
@@ -1220,79 +549,97 @@ class Local:
             os.killpg(self._injector.pid, signal.SIGTERM)
             self._injector.wait()
         time.sleep(0.2)  # for its children to write down what they told
-        for group in (FREEZER, FREEZER_2, GROUP):
-            with contextlib.suppress(OSError):
+        for group in map(Path, GROUPS):
+            if group.exists():
                 group.rmdir()
+
+    def _command(self, role: str, causes: Sequence[Cause]) -> list[str]:
+        words = [role, self.folder, str(CPU), str(OTHER_CPU), str(TURN_MS), "full"]
+        return [str(self._program), *words, *(cause.name for cause in causes)]
 
 
 class InGuest:
-    """Runs the programs of a trial in a guest."""
+    """Runs the programs of a trial in a guest, whose processor is slow."""
 
     def __init__(self, folder: Path, guest: str) -> None:
-        self._folder, self._guest = folder, guest
+        self._local, self._guest = folder, guest
         self.place = ("--target", f"lab:{guest}")
         self._there = f"{GUEST_PLACE}/trial"
-        script = f"{GUEST_PLACE}/{Path(__file__).name}"
-        self.ours = [*GUEST_PYTHON, script, "--in-guest", "--folder", self._there]
-        in_guest(guest, f"rm -rf {self._there}; mkdir {self._there}")
+        cpus = in_guest(guest, f"rm -rf {self._there}; mkdir {self._there}; nproc")
+        self._cpus = int(cpus) - 1, 0
 
-    def inject(self, cause: Cause) -> None:
+    def watched(self, causes: Sequence[Cause]) -> list[str]:
+        """The command line of the program that is watched."""
+        if causes[0].program is not None:
+            return causes[0].program(self._there, *self._cpus, True)
+        return self._command("within", causes)
+
+    def inject(self, causes: Sequence[Cause]) -> None:
         """Start the injector."""
-        words = shlex.join([*self.ours, "--inject", cause.name])
-        write = f"echo $$ >{self._there}/injector; exec {words}"
+        write = f"echo $$ >{self._there}/injector; exec {shlex.join(self._command('beside', causes))}"
         files = f"</dev/null >{self._there}/injector.log 2>&1"
         in_guest(self._guest, f"setsid sh -c {shlex.quote(write)} {files} &")
 
     def end(self) -> None:
         """End the injector, wait until the programs have written down what they told, and fetch it."""
-        groups = " ".join(str(group) for group in (FREEZER, FREEZER_2, GROUP))
-        stop = f"cd {self._there}; [ ! -e injector ] || kill -TERM -$(cat injector); sleep 2; "
-        # a cause within the program has no injector
-        fetch = "touch injector.log; tar cf - told-* injector.log"
-        told = in_guest(self._guest, f"{stop} rmdir {groups} 2>/dev/null; {fetch}")
+        # a cause within the program has no injector, and a program in Python tells nobody its number
+        stop = f"cd {self._there}; touch injector victim injector.log; set -- $(sed 's/^/-/' injector)"
+        stop += '; [ $# = 0 ] || kill -TERM "$@"; set -- "$@" $(cut -d" " -f1 victim)'
+        wait = 'for _ in $(seq 50); do kill -0 "$@" 2>/dev/null || break; sleep 0.1; done; sleep 0.3'
+        fetch = "tar cf - injector.log $(ls told-*)"
+        told = in_guest(self._guest, f"{stop}; {wait}; rmdir {' '.join(GROUPS)} 2>/dev/null; {fetch}")
         with tarfile.open(fileobj=io.BytesIO(told)) as tar:
-            tar.extractall(self._folder, filter="data")
+            tar.extractall(self._local, filter="data")
+
+    def _command(self, role: str, causes: Sequence[Cause]) -> list[str]:
+        words = [role, self._there, *map(str, self._cpus), str(TURN_MS), "small"]
+        return [f"{GUEST_PLACE}/injected_causes", *words, *(cause.name for cause in causes)]
 
 
-def tried(cause: Cause, folder: Path, seconds: int, guest: str | None) -> list[Row]:
-    """Injects one cause, watches the program, and judges what the explanations say."""
-    trial = Local(folder) if guest is None else InGuest(folder, guest)
-    command = cause.program(folder) if cause.program is not None else [*trial.ours, "--program", cause.name]
-    if cause.inject is not None:
-        trial.inject(cause)
-    watch = [
-        RTGAUGE,
-        "watch",
-        *trial.place,
-        "--wait",
-        "20min",
-        "--duration",
-        f"{seconds}s",
-        "--explain-above",
-        ABOVE,
-        *cause.options,
-    ]
+def prepare_guest(guest: str, program: Path) -> None:
+    """Copy the programs to a guest, and mount the controllers of cgroup v1 that the causes need."""
+    mounts = "".join(
+        f"mkdir -p {place}; grep -q {place} /proc/mounts || mount -t cgroup -o {name} {name} {place}; "
+        for name, place in ((name, f"/sys/fs/cgroup/{name}") for name in ("cpu", "freezer"))
+    )
+    copy = f"cat >{GUEST_PLACE}/injected_causes && chmod +x {GUEST_PLACE}/injected_causes"
+    with program.open("rb") as file:
+        in_guest(guest, f"mkdir -p {GUEST_PLACE} /sys/fs/cgroup/unified; {mounts} {copy}", stdin=file)
+
+
+def tried(causes: Sequence[Cause], folder: Path, seconds: int, program: Path, guest: str | None) -> bool:
+    """Injects causes in turn, watches the program, and leaves the record and what all told in the folder.
+    Gives whether it did.
+    """
+    trial = Local(folder, program) if guest is None else InGuest(folder, guest)
+    if any(cause.beside for cause in causes):
+        trial.inject(causes)
+    watch = [RTGAUGE, "watch", *trial.place, "--wait", "20min", "--duration", f"{seconds}s"]
+    save = ["--explain-above", ABOVE, *causes[0].options, "--save", "--out", str(folder / "records")]
+    command = [*watch, *save, "--", *trial.watched(causes)]
     try:
         with (folder / "output").open("w") as output:
-            subprocess.run(
-                [*watch, "--save", "--out", str(folder / "records"), "--", *command],
-                check=True,
-                stdout=output,
-                stderr=output,
-            )
-    except subprocess.CalledProcessError:
-        print(folder.joinpath("output").read_text(), file=sys.stderr)
-        return []
+            run = subprocess.Popen(command, stdout=output, stderr=output)
+            while run.poll() is None and not list(folder.glob("records/*/SHA256SUMS")):
+                time.sleep(0.2)
     finally:
         trial.end()
-    return rows_of(cause, folder)
+    if run.poll() is None:  # the record is complete, and nobody needs its page
+        run.terminate()
+        run.wait()
+    elif run.returncode:
+        print(folder.joinpath("output").read_text(), file=sys.stderr)
+        return False
+    return True
 
 
 def rows_of(cause: Cause, folder: Path) -> list[Row]:
-    """Judges what a trial left in its folder."""
+    """Judges what a trial left in its folder of one of its causes."""
     documents = [json.loads(file.read_text()) for file in folder.glob("told-*")]
     ran = sorted(tuple(known) for document in documents for known in document["ran"])
+    documents = [document for document in documents if document.get("cause", cause.name) == cause.name]
     reported = [tuple(injection) for document in documents for injection in document["told"]]
+    reported += [found for document in documents for found in throttlings(document.get("throttled", []))]
     if cause.by_gap:
         gaps = [(before[1], after[0]) for before, after in itertools.pairwise(ran)]
         injections = [
@@ -1318,7 +665,7 @@ def bounded(
     """
     if not ran:
         return begin_ns, end_ns, begin_ns - before_ns, end_ns + after_ns
-    if cause.inject is not None or cause.may_end_early:
+    if cause.beside or cause.may_end_early:
         # a reading of its clock that comes after the program ran is too late
         next_run = bisect.bisect_right(ran, (begin_ns, sys.maxsize))
         end_ns = min(end_ns, ran[next_run][0]) if next_run < len(ran) else end_ns
@@ -1356,10 +703,16 @@ def table_row(row: dict[str, Any]) -> str:
     return f"| {' | '.join([*cells, wrong])} | {row['unsure_ns'] / 1000:,.1f} |"
 
 
+def together(causes: Iterable[Cause], *, are_together: bool) -> list[list[Cause]]:
+    """The causes of each run."""
+    kinds: dict[str, list[Cause]] = {}
+    for cause in causes:
+        kinds.setdefault(cause.kind if are_together and cause.kind else cause.name, []).append(cause)
+    return list(kinds.values())
+
+
 def main() -> None:
     """Tries the causes and prints the table."""
-    # of this process, from its command line
-    global FOLDER, IN_GUEST, FAULTS, TIMERS, LEAST_GAP_NS  # noqa: PLW0603
     names = [cause.name for cause in CAUSES]
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -1368,47 +721,39 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=SECONDS, help=f"of each trial; default: {SECONDS}")
     parser.add_argument("--json", action="store_true", help="a line of JSON a cause, with every latency")
     parser.add_argument("--keep", type=Path, help="a folder that does not exist yet: it gets the records")
+    parser.add_argument("--runs", type=int, default=5, help="of a cause, at most; default: 5")
     parser.add_argument("--guest", metavar="NAME", help="a running guest of the lab in which to try them")
-    parser.add_argument("--folder", type=Path, help=argparse.SUPPRESS)
-    parser.add_argument("--in-guest", action="store_true", help=argparse.SUPPRESS)
-    parser.add_argument("--inject", choices=names, help=argparse.SUPPRESS)
-    parser.add_argument("--program", choices=names, help=argparse.SUPPRESS)
     words = parser.parse_args()
-    if words.in_guest:
-        IN_GUEST, FAULTS, TIMERS, LEAST_GAP_NS = True, GUEST_FAULTS, GUEST_TIMERS, GUEST_GAP_NS
-    if words.folder is not None:
-        FOLDER = words.folder
-        signal.signal(signal.SIGTERM, write_and_end)
-        cause = next(cause for cause in CAUSES if cause.name == (words.inject or words.program))
-        if words.program is None and cause.inject is not None:
-            try:
-                cause.inject()
-            except OSError as error:  # the program has ended, or the kernel lacks what is needed
-                print(f"{cause.name}: the injector stopped: {error}", file=sys.stderr)
-            signal.pause()
-        else:
-            program(cause, SECONDS + 600)
-        return
-    if words.guest is not None:
-        prepare_guest(words.guest)
     if not words.json:
         print(
             "| injected | named | latencies | named correctly | with a doubt | wrong without a "
             "doubt, by at most (us) | known within (us) |"
         )
         print("|---|---|---|---|---|---|---|")
-    for cause in CAUSES:
-        if words.causes and cause.name not in words.causes:
-            continue
-        with tempfile.TemporaryDirectory() as folder:
-            rows: list[Row] = []
-            for run in map(str, range(cause.runs)):
-                Path(folder, run).mkdir()
-                rows += tried(cause, Path(folder, run), words.seconds, words.guest)
-            row = summary(cause, rows)
-            if words.keep is not None:
-                shutil.copytree(folder, words.keep / cause.name)
-        print(json.dumps(row) if words.json else table_row(row), flush=True)
+    with tempfile.TemporaryDirectory() as place:
+        program = compiled(Path(place))
+        chosen = [cause for cause in CAUSES if not words.causes or cause.name in words.causes]
+        if words.guest is not None:
+            prepare_guest(words.guest, program)
+            lacks = {
+                cause: in_guest(words.guest, cause.needs).decode().strip() for cause in chosen if cause.needs
+            }
+            for cause, lack in lacks.items():
+                if lack:
+                    print(f"{cause.name}: not in {words.guest}: {lack}", file=sys.stderr)
+            chosen = [cause for cause in chosen if not lacks.get(cause)]
+        for number, causes in enumerate(together(chosen, are_together=words.guest is not None)):
+            with tempfile.TemporaryDirectory() as folder:
+                tries = [Path(folder, str(run)) for run in range(min(causes[0].runs, words.runs))]
+                seconds = words.seconds * len(causes) * causes[0].times
+                for run in tries:
+                    run.mkdir()
+                good = [run for run in tries if tried(causes, run, seconds, program, words.guest)]
+                for cause in causes:
+                    row = summary(cause, [row for run in good for row in rows_of(cause, run)])
+                    print(json.dumps(row) if words.json else table_row(row), flush=True)
+                if words.keep is not None:
+                    shutil.copytree(folder, words.keep / str(number))
 
 
 if __name__ == "__main__":

@@ -8,96 +8,40 @@ from pathlib import Path
 import pytest
 
 from ext.selftest.bench import injected_causes
-from ext.selftest.bench.injected_causes import CAUSES, ThrottlingClock, bounded, is_expected, rows_of
+from ext.selftest.bench.injected_causes import CAUSES, bounded, is_expected, rows_of, throttlings
 from rtgauge.explain.analysis.explanation import Culprit, Kind
 
 MS = 1_000_000
 
 
-class Machine:
-    """A clock of which each reading takes 1 us, and a group that is throttled now and then."""
-
-    def __init__(self) -> None:
-        self.time_ns = self.throttled_ns = 0
-        self.gaps: dict[int, int] = {}
-
-    def now_ns(self) -> int:
-        self.time_ns += 1_000 + self.gaps.pop(self.time_ns, 0)
-        return self.time_ns
-
-    def throttle(self, ns: int) -> None:
-        self.time_ns += ns
-        self.throttled_ns += ns
+def test_a_throttling_is_the_last_gap_that_is_long_enough():
+    log = [(0, 30 * MS, 30 * MS, 0, 0), (31 * MS, 59 * MS, 59 * MS, 27 * MS, 0)]
+    assert throttlings(log) == [(31 * MS, 58 * MS, 0, 50_000)]
 
 
-@pytest.fixture
-def machine(monkeypatch: pytest.MonkeyPatch) -> Machine:
-    made = Machine()
-    monkeypatch.setattr(injected_causes, "now_ns", made.now_ns)
-    monkeypatch.setattr(injected_causes, "INJECTIONS", [])
-    return made
+def test_a_throttling_may_have_begun_during_the_reading():
+    """It is counted only by the next reading of the counter, but the gap before it is too short."""
+    log = [(0, 30_000, 28 * MS, 27 * MS, 0), (30_000, 28 * MS + 10, 28 * MS + 20, 27 * MS, 0)]
+    assert throttlings(log) == [(30_000, 30_000 + 27 * MS, 0, 50_000)]
 
 
-@pytest.mark.parametrize("is_counted", [True, False], ids=["before it was read", "after it was read"])
-def test_throttling_during_a_reading_is_noted(machine: Machine, is_counted: bool):
-    readings = 0
-
-    def throttled_ns() -> int:
-        nonlocal readings
-        readings += 1
-        if readings != 2:
-            return machine.throttled_ns
-        before_ns = machine.throttled_ns
-        machine.throttle(27 * MS)
-        return machine.throttled_ns if is_counted else before_ns
-
-    machine.gaps = {50_000: 30_000}
-    ThrottlingClock(throttled_ns).work(200_000)
-    ((begin, end, _, after),) = injected_causes.INJECTIONS
-    assert end - begin == 27 * MS
-    assert 50_000 < begin <= 82_000
-    assert after < 10_000
-
-
-def test_a_second_throttling_may_begin_during_the_reading(machine: Machine):
-    readings = 0
-
-    def throttled_ns() -> int:
-        nonlocal readings
-        readings += 1
-        before_ns = machine.throttled_ns
-        if readings == 2:
-            machine.throttle(29 * MS)
-        return before_ns
-
-    clock = ThrottlingClock(throttled_ns)
-    machine.gaps = {50_000: 24 * MS}
-    machine.throttled_ns += 23 * MS
-    clock.work(30 * MS)
-    assert [(begin // MS, end - begin) for begin, end, _, _ in injected_causes.INJECTIONS] == [
+def test_a_second_throttling_may_begin_during_the_reading():
+    log = [(0, 24 * MS, 54 * MS, 23 * MS, 0), (24 * MS, 54 * MS, 54 * MS, 52 * MS, 0)]
+    assert [(begin // MS, end - begin) for begin, end, *_ in throttlings(log)] == [
         (0, 23 * MS),
         (24, 29 * MS),
     ]
 
 
-def test_a_throttling_may_have_begun_before_the_sleep(machine: Machine, monkeypatch: pytest.MonkeyPatch):
+def test_a_throttling_may_have_begun_before_the_sleep():
     """The program had computed for how long to sleep, and was throttled before it slept."""
-    clock = ThrottlingClock(lambda: machine.throttled_ns)
-    clock.work(10_000)
-    last = machine.time_ns
-    monkeypatch.setattr(injected_causes, "SLEPT_UNTIL", last + 2 * MS)
-    machine.throttle(27 * MS)
-    machine.time_ns += 2 * MS
-    clock.work(200_000)
-    ((begin, end, before, _),) = injected_causes.INJECTIONS
-    assert (begin, end - begin) == (last + 2 * MS, 27 * MS)
-    assert begin - before == pytest.approx(last, abs=2_000)
+    log = [(2 * MS, 30 * MS, 30 * MS, 27 * MS, 1_950_000)]
+    assert throttlings(log) == [(2 * MS, 29 * MS, 1_950_000, 50_000)]
 
 
-def test_a_gap_in_which_nothing_was_counted_is_undetermined(machine: Machine):
-    machine.gaps = {50_000: 30_000}
-    ThrottlingClock(lambda: 0).work(200_000)
-    assert injected_causes.INJECTIONS == []
+def test_a_throttling_longer_than_all_gaps_is_not_told():
+    """It began while the program slept."""
+    assert throttlings([(0, 5 * MS, 5 * MS, 27 * MS, 0), (6 * MS, 40 * MS, 40 * MS, 27 * MS, 0)]) == []
 
 
 def test_a_fair_program_may_run_before_a_throttled_injector():

@@ -390,6 +390,16 @@ def test_a_page_fault_of_the_thread_and_its_wait_for_the_page() -> None:
     assert parts_ns[Kind.PAGE_FAULT, ""] == pytest.approx(12 + 882)
 
 
+def test_a_short_page_fault_within_a_call_is_not_the_calls_sleep() -> None:
+    """As Python waits for its interpreter lock in Linux 6.12."""
+    story = Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1).switch(7, 1, IDLE, MEASURED)
+    story.at(42, 1, "sys_enter_futex", uaddr=4096, op=137, val=384, utime=1)
+    story.at(49, 1, "page_fault_kernel", address=0, ip=1, error_code=0).switch(76, 1, MEASURED, IDLE, state=1)
+    story.timer(900, 1).switch(906, 1, IDLE, MEASURED)
+    parts_ns = parts(explained(story.moment(910)))
+    assert parts_ns[Kind.BLOCKED, "futex"] == pytest.approx(826)
+
+
 def test_long_work_after_a_page_fault_may_be_the_programs_own() -> None:
     story = Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1).switch(7, 1, IDLE, MEASURED)
     story.at(8, 1, "page_fault_user", address=4096, ip=1, error_code=6).at(
