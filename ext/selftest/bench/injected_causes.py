@@ -359,7 +359,13 @@ CAUSES = (
         "frozen cgroup, version 2", r"blocked.* until cause-freezer", beside=True, inside=SLEEPS, kind="plain"
     ),
     # after a throttling it waits for its turn, which its clock does not tell apart
-    Cause("CPU quota of its cgroup", r"quota", inside=(*OWN, "task")),
+    Cause(
+        "CPU quota of its cgroup",
+        r"quota",
+        inside=(*OWN, "task"),
+        options=("--threads", "victim", "--explain-above", "2ms"),
+        times=4,
+    ),
     Cause("starved producer", r"\bcause-hog\b", runs=5),
     Cause("held lock", r"cause-owner with the lock", inside=SLEEPS, runs=5, kind="waits"),
     Cause(
