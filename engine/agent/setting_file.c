@@ -44,11 +44,11 @@ int setting_file_text(const char *path, char **text)
 	return error;
 }
 
-char *setting_selected(const char *text)
+static char *selected_between(const char *text, char begin, char end)
 {
-	const char *open = strchr(text, '['), *close = open ? strchr(open, ']') : NULL;
+	const char *open = strchr(text, begin), *close = open ? strchr(open, end) : NULL;
 
-	if (!close || close == open + 1 || strchr(open + 1, '[') || strchr(close + 1, ']'))
+	if (!close || close == open + 1 || strchr(open + 1, begin) || strchr(close + 1, end))
 		return NULL;
 	/* Only a separate word without spaces counts. */
 	if ((open > text && !isspace((unsigned char)open[-1])) ||
@@ -59,6 +59,14 @@ char *setting_selected(const char *text)
 			return NULL;
 	}
 	return strndup(open + 1, (size_t)(close - open - 1));
+}
+
+char *setting_selected(const char *text)
+{
+	char *word = selected_between(text, '[', ']');
+
+	/* /sys/kernel/debug/sched/preempt has round brackets. */
+	return word ? word : selected_between(text, '(', ')');
 }
 
 static int read_kernel_file(const char *path, char **value)

@@ -6,7 +6,7 @@
 /* Reads a text file, malloc'ed. Returns 0 or an errno: EFBIG if it is too long, EILSEQ if it is not text. */
 int setting_file_text(const char *path, char **text);
 
-/* Returns the word in brackets (malloc'ed) if the text is a selector, else NULL. */
+/* Returns the word in brackets, square or round (malloc'ed), if the text is a selector, else NULL. */
 char *setting_selected(const char *text);
 
 #endif

@@ -78,6 +78,13 @@ static void a_selector_gives_its_word(void **state)
 	check_selected("[none] mq-deadline", "none");
 	check_selected("[none]", "none");
 	check_selected("s2idle [deep]", "deep");
+	check_selected("none voluntary (full) lazy ", "full");
+	check_selected("(full) lazy ", "full");
+	check_selected("full (lazy)", "lazy");
+	check_selected("a [b] (c)", "b");
+	check_selected("a (b) (c)", NULL);
+	check_selected("Core(TM) i5", NULL);
+	check_selected("(a b)", NULL);
 	check_selected("a [b] [c]", NULL);
 	check_selected("a[b]", NULL);
 	check_selected("[b]c", NULL);

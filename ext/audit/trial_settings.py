@@ -133,7 +133,7 @@ def _values(setting: TrialSetting, file: str, machine: Machine, interface: str |
 
 def words_of(text: str | None) -> list[str]:
     """Return the words of a list, without the brackets around the selected word."""
-    return re.sub(r"[\[\]]", "", text or "").split()
+    return re.sub(r"[][()]", "", text or "").split()
 
 
 def _cpus_elsewhere(

@@ -43,9 +43,11 @@ def shortest_cpu_list(text: str | None) -> str | None:
 
 
 def chosen(text: str | None) -> str | None:
-    """Return the selected word, `"madvise"` of `"always [madvise] never"`; any other text stays unchanged."""
-    match = re.search(r"\[([^\[\]\s]{1,64})\]", text or "")
-    return match[1] if match else text
+    """Return the selected word, `"madvise"` of `"always [madvise] never"` or `"full"` of `"(full) lazy"`; any
+    other text stays unchanged.
+    """
+    match = re.search(r"\[([^\[\]\s]{1,64})\]|(?<!\S)\(([^()\s]{1,64})\)(?!\S)", text or "")
+    return (match[1] or match[2]) if match else text
 
 
 class Files(Mapping[str, Mapping[str, Any]]):

@@ -329,6 +329,36 @@ def test_only_gpu_and_memory_get_a_fixed_frequency() -> None:
     }
 
 
+def test_each_gpu_gets_its_own_highest_frequency() -> None:
+    drm = "/sys/class/drm"
+    files = {
+        f"{drm}/card0/gt_min_freq_mhz": "300",
+        f"{drm}/card0/gt_RP0_freq_mhz": "1150",
+        f"{drm}/card1/gt_min_freq_mhz": "350",
+        f"{drm}/card1/gt_RP0_freq_mhz": "2100",
+        f"{drm}/card2/device/tile0/gt0/freq0/min_freq": "1200",
+        f"{drm}/card2/device/tile0/gt0/freq0/rp0_freq": "2850",
+        f"{drm}/card2/device/tile0/gt1/freq0/min_freq": "1300",
+        f"{drm}/card2/device/tile0/gt1/freq0/rp0_freq": "1300",
+        f"{drm}/card3/device/power_dpm_force_performance_level": "auto",
+        f"{drm}/card4/gt_min_freq_mhz": "300",
+    }
+    assert written(["gpu-frequency"], machine(**files)) == {
+        f"{drm}/card0/gt_min_freq_mhz": "1150",
+        f"{drm}/card1/gt_min_freq_mhz": "2100",
+        f"{drm}/card2/device/tile0/gt0/freq0/min_freq": "2850",
+        f"{drm}/card3/device/power_dpm_force_performance_level": "high",
+    }
+
+
+def test_full_preemption_is_written_only_to_a_kernel_that_has_it() -> None:
+    file = "/sys/kernel/debug/sched/preempt"
+    for text, value in (("full (lazy) ", "full"), ("none (voluntary) full lazy ", "full")):
+        assert written(["lazy-preemption"], machine(**{file: text})) == {file: value}
+    for text in ("(full) lazy ", "(lazy) ", "none voluntary (full) "):
+        assert written(["lazy-preemption"], machine(**{file: text})) == {}
+
+
 def test_a_value_is_only_written_if_the_kernel_offers_it() -> None:
     folder = "/sys/devices/system/clocksource/clocksource0"
     for offered, expected in (("tsc kvm-clock", "tsc"), ("kvm-clock", None)):
