@@ -75,7 +75,7 @@ def read_files(folder: RecordFolder) -> dict[str, str]:
         except OSError as error:
             raise InputError(f"{folder.path / name} cannot be read: {error.strerror}") from None
     if not texts:
-        files = f"neither {SYSCTL_FILE} nor {UNIT_FILE}"
+        files = f"none of {', '.join(PLACES)}"
         raise InputError(f"{folder.path} has {files}; write these files with: rtgauge tune --files")
     return texts
 
@@ -240,6 +240,9 @@ def uninstall(wait_s: float, notify: Callable[[str], None]) -> Uninstalled:
     changed since then is left alone.
 
     `wait_s`, `notify`: as for `install`. Raises InputError if nothing is installed, MeasureError.
+
+    The slice is not stopped, because that would end the programs in it. Without its file, systemd gives its
+    CPUs back.
     """
     files = {name: text for name, place in PLACES.items() if (text := _own_text(place)) is not None}
     foreign = [place for name, place in PLACES.items() if name not in files and os.path.lexists(place)]
@@ -266,8 +269,6 @@ def uninstall(wait_s: float, notify: Callable[[str], None]) -> Uninstalled:
         for each in values
         if not same(text := now.text(each.path) or "", each.old)
     ]
-    if SLICE_FILE in files:
-        _systemctl("stop", SLICE_FILE)
     for name in files:
         link = _link(name)
         if link.is_symlink() and str(link.readlink()) == f"../{name}":

@@ -205,7 +205,8 @@ def _readme(result: TuneResult, made: Sequence[Value], files: Mapping[str, str])
             "By hand:",
             f"  cp {SLICE_FILE} /etc/systemd/system/ && systemctl enable --now {SLICE_FILE}",
             f"  cat /sys/fs/cgroup/{SLICE_FILE}/cpuset.cpus.partition      # must say: isolated",
-            f"Undo: systemctl disable --now {SLICE_FILE}; rm /etc/systemd/system/{SLICE_FILE}",
+            "Undo (the programs in the slice keep running):",
+            f"  systemctl disable {SLICE_FILE}; rm /etc/systemd/system/{SLICE_FILE}; systemctl daemon-reload",
             "For the rest, which control groups cannot do, boot with (LIST: the isolated CPUs):",
             "  isolcpus=managed_irq,LIST  nohz_full=LIST  rcu_nocbs=LIST",
         ]

@@ -172,6 +172,29 @@ def test_boot_settings_are_tried_if_each_set_is_booted() -> None:
     assert deployment_name(parts, "1") == "isolate=1,settings=thp,boot=skew-tick"
 
 
+PREEMPT = "/sys/kernel/debug/sched/preempt"
+
+
+@pytest.mark.parametrize(
+    ("preempt", "tried"),
+    [({"text": "full (lazy)"}, True), ({"text": "(full) lazy"}, False), ({"error": "EACCES"}, False)],
+)
+def test_full_preemption_is_tried_against_lazy(preempt: dict[str, str], *, tried: bool) -> None:
+    files = machines.badly_set_rt() | machines.texts({"/proc/sys/kernel/osrelease": "7.3.4-rt"})
+    files |= {PREEMPT: preempt}
+    for by_boot in (False, True):
+        parts = {each.id: each.part for each in offered(files, by_boot=by_boot).candidates}
+        assert parts.get("lazy-preemption") == ("settings=lazy-preemption" if tried else None)
+
+
+def test_the_firmware_is_called_on_other_cpus() -> None:
+    mask = "/sys/devices/virtual/workqueue/efi_runtime/cpumask"
+    files = machines.badly_set_rt() | machines.texts({mask: "f"})
+    assert "efi-calls-elsewhere" in names(offered(files, cpus="1"))
+    assert "efi-calls-elsewhere" not in names(offered(files | machines.texts({mask: "d"}), cpus="1"))
+    assert "efi-calls-elsewhere" not in names(offered(machines.badly_set_rt(), cpus="1"))
+
+
 def test_daemons_that_would_reset_a_value_are_named() -> None:
     files = machines.badly_set_rt() | machines.threads((40, "tuned", False, 0, 0), (41, "sshd", False, 0, 0))
     assert offered(files).daemons == ["tuned"]
