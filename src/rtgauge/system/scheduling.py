@@ -196,6 +196,7 @@ def limits(files: Files) -> Limits:
 
 REALTIME_POLICIES = ("fifo", "rr")
 FAIR_SERVER_SINCE = (6, 12)
+EXT_SERVER_SINCE = (7, 0)
 SERVERS = FAIR_NAME, EXT_NAME = "the fair server", "the ext server"
 FAIR_SERVER_GAP_NS = 50_000_000
 """The fair server's default runtime: 50 ms per second."""
@@ -258,7 +259,8 @@ def mechanisms(facts: Facts) -> list[Throttle]:
 
     if version is None or version >= FAIR_SERVER_SINCE:
         servers = {FAIR_NAME: _server_gaps(scheduling.fair_server)}
-        if scheduling.scheduler_extension not in (None, "none"):
+        has_ext_server = version is None or version >= EXT_SERVER_SINCE
+        if has_ext_server and scheduling.scheduler_extension not in (None, "none"):
             servers[EXT_NAME] = _server_gaps(scheduling.ext_server)
         for name, gaps in servers.items():
             if any(gap > 0 for gap in gaps):

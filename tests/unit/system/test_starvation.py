@@ -63,6 +63,7 @@ PLAIN = "CONFIG_HZ=250\n"
         (system("6.12.0", config=PLAIN, runtime="-1"), ["the fair server"]),
         (system("6.12.0", config=PLAIN, fair="0"), []),
         (system("7.3.0", config=PLAIN, fair="0", extension=True), ["the ext server"]),
+        (system("6.18.0", config=PLAIN, fair="0", extension=True), []),
         (system("6.18.0", config=GROUPED, group="950000"), ["real-time throttling", "the fair server"]),
         (system("6.18.0", config=GROUPED, group="950000", fair="0"), ["real-time throttling"]),
         (
