@@ -224,6 +224,7 @@ class Processors(FactPart):
     possible: str | None = None
     possible_count: int | None = None
     isolated: str | None = None
+    """CPUs that isolcpus= or an isolated partition of a control group takes from the scheduler."""
     isolated_count: int | None = None
     nohz_full: str | None = None
     nohz_full_count: int | None = None

@@ -16,7 +16,7 @@ from rtgauge.system.deployment.current import JOURNAL, find_held, recognise
 from rtgauge.system.deployment.extension_auditor import needed_auditor
 from rtgauge.system.runtime import cokernel_paths
 from rtgauge.system.step_changes import cpu_times
-from rtgauge.target.file_batch import Files, Read, chosen, cpu_list
+from rtgauge.target.file_batch import Files, Read, chosen
 from rtgauge.target.open_target import reader
 from rtgauge.target.target_protocol import BOOT_ID
 
@@ -108,7 +108,7 @@ def facts(files: Files, machine: str | None = None, interface: str | None = None
     times = cpu_times(files.text("/proc/stat"))
     boot_id, processors = files.text(BOOT_ID), cpus.facts(files)
     clocks = files.text(f"{CLOCKSOURCE}/available_clocksource")
-    irqs = interrupts.facts(files, cpu_list(files.text(f"{cpus.CPU}/isolated")))
+    irqs = interrupts.facts(files, cpus.all_isolated(files))
     all_facts = Facts(
         host=files.text("/proc/sys/kernel/hostname"),
         os=pretty_name(files),

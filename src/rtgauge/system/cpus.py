@@ -93,6 +93,10 @@ RISCV_FEATURES = ("sstc", "zihintpause", "svinval")
 """RISC-V extensions that affect timing. Without sstc, the kernel calls the firmware (SBI) to program a
 timer.
 """
+PARTITIONS = "/sys/fs/cgroup/cpuset.cpus.isolated"
+"""The CPUs of isolated partitions (cgroup v2; since Linux 6.8). /sys/devices/system/cpu/isolated lists only
+isolcpus=.
+"""
 RESCTRL = "/sys/fs/resctrl"
 ALLOCATION_FLAGS = {"cat_l2": "L2", "cat_l3": "L3", "mba": "MB"}
 """Flags in /proc/cpuinfo of what can be divided among groups of tasks."""
@@ -113,6 +117,7 @@ PATHS = [
     *(f"{CPU}/cpuidle/{name}" for name in ("current_driver", "current_governor", "current_governor_ro")),
     *(f"{CPU}/cpu[0-9]*/cpuidle/state[0-9]*/{name}" for name in ("name", "latency", "disable")),
     "/proc/device-tree/model",
+    PARTITIONS,
     f"{RESCTRL}/info/*/cbm_mask",
     f"{RESCTRL}/info/*/min_bandwidth",
 ]
@@ -240,7 +245,7 @@ def facts(files: Files) -> Processors:
     """Return all facts about the processors."""
     board, smt = files.text("/proc/device-tree/model"), files.number(f"{CPU}/smt/active")
     online, possible = (cpu_list(files.text(f"{CPU}/{name}")) for name in ("online", "possible"))
-    isolated, nohz_full = (_optional(files, name) for name in ("isolated", "nohz_full"))
+    isolated, nohz_full = all_isolated(files), _optional(files, "nohz_full")
     return Processors(
         model=model(files.text(CPUINFO), board),
         board=board,
@@ -260,6 +265,12 @@ def facts(files: Files) -> Processors:
         idle=idle(files),
         topology=topology(files),
     )
+
+
+def all_isolated(files: Files) -> list[int] | None:
+    """Return the CPUs that isolcpus= or a partition isolates; None if unknown."""
+    by_boot = _optional(files, "isolated")
+    return None if by_boot is None else sorted({*by_boot, *(cpu_list(files.text(PARTITIONS)) or [])})
 
 
 def _optional(files: Files, name: str) -> list[int] | None:

@@ -280,7 +280,7 @@ def well_set_rt() -> Files:
         f"{CPU}/cpu0/microcode/version": "0xf0\n",
         "/sys/class/dmi/id/bios_version": "1.24.0\n",
         "/boot/config-6.1.0-28-rt-amd64": "CONFIG_X86_64=y\nCONFIG_PREEMPT_RT=y\nCONFIG_HIGH_RES_TIMERS=y\nCONFIG_CPU_ISOLATION=y\nCONFIG_NO_HZ_FULL=y\n"
-        f"CONFIG_RCU_NOCB_CPU=y\nCONFIG_MCORE2=y\nCONFIG_COMPACTION=y\n{DEBUG_OFF}",
+        f"CONFIG_RCU_NOCB_CPU=y\nCONFIG_MCORE2=y\nCONFIG_COMPACTION=y\nCONFIG_TRACING=y\n{DEBUG_OFF}",
     }
     cpus: dict[str, str] = {}
     for cpu in range(4):

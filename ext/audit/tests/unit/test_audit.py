@@ -141,6 +141,30 @@ def test_the_papers_options_are_there(purpose: str, options: str) -> None:
         assert there[option] == ("y" if option in enabled else "n")
 
 
+@pytest.mark.parametrize(
+    ("option", "severity"),
+    [
+        ("CONFIG_CPU_FREQ", "high"),
+        ("CONFIG_CPU_FREQ_DEFAULT_GOV_PERFORMANCE", "high"),
+        ("non-performance governors", "medium"),
+        ("CONFIG_CPU_IDLE", "info"),
+        ("CONFIG_DRM", "info"),
+        ("CONFIG_EFI_DISABLE_RUNTIME", "medium"),
+        ("CONFIG_NO_HZ", "medium"),
+        ("CONFIG_NO_HZ_FULL", "medium"),
+        ("CONFIG_PREEMPT_RT", "fatal"),
+        ("CONFIG_TRACING", "info"),
+        ("CONFIG_IRQSOFF_TRACER, CONFIG_PREEMPT_TRACER", "high"),
+        ("CONFIG_LOCKUP_DETECTOR", "high"),
+        ("CONFIG_PROVE_LOCKING", "high"),
+    ],
+)
+def test_the_kernels_own_list_of_real_time_options_is_a_source(option: str, severity: str) -> None:
+    """Documentation/core-api/real-time/kernel-configuration.rst, as of Linux 7.3."""
+    named = re.compile(rf"real-time/kernel-configuration \([^)]*\b{option}: {severity}\b")
+    assert any(named.search(rule.source) for rule in RULES)
+
+
 def test_a_machine_that_is_well_set() -> None:
     files = machines.well_set_rt()
     document = audit(RULES, facts(files), files)
@@ -313,6 +337,70 @@ def test_requested_isolation_is_reported(cmdline: str, isolated: str, result: st
         }
     )
     assert results(files)["isolation-in-effect"] == result
+
+
+def partitioned(cmdline: str, isolated: str) -> Files:
+    """A PREEMPT_RT kernel without isolcpus=, with these CPUs in an isolated control group."""
+    return machines.bare_metal_rt() | machines.texts(
+        {
+            "/proc/cmdline": cmdline,
+            f"{machines.CPU}/isolated": "\n",
+            f"{machines.CPU}/nohz_full": "\n",
+            "/sys/fs/cgroup/cpuset.cpus.isolated": isolated,
+        }
+    )
+
+
+def test_cpus_of_an_isolated_control_group_are_isolated_cpus() -> None:
+    """What a control group cannot do is left for the command line, and the audit says so."""
+    of_group = results(partitioned("quiet", "3\n"))
+    assert of_group["isolated-cpus"] == "ok"
+    left = ("nohz-full", "managed-irqs", "rcu-nocbs", "irqs-on-isolated")
+    assert {rule: of_group[rule] for rule in left} == {
+        "nohz-full": "differs",
+        "managed-irqs": "differs",
+        "rcu-nocbs": results(machines.bare_metal_rt())["rcu-nocbs"],
+        "irqs-on-isolated": results(machines.bare_metal_rt())["irqs-on-isolated"],
+    }
+    without = results(partitioned("quiet", "\n"))
+    assert without["isolated-cpus"] == "differs"
+    assert {without[rule] for rule in left} == {"not-applicable"}
+
+
+def test_isolcpus_may_leave_isolation_to_a_control_group() -> None:
+    """The parameters that `tune apply` advises beside its slice do not isolate by themselves."""
+    cmdline = "isolcpus=managed_irq,3 nohz_full=3 rcu_nocbs=3"
+    both, alone = (results(partitioned(cmdline, cpus)) for cpus in ("3\n", "\n"))
+    assert (both["isolation-in-effect"], both["managed-irqs"]) == ("ok", "ok")
+    assert alone["isolation-in-effect"] == "differs"
+
+
+@pytest.mark.parametrize(
+    ("preempt", "result"), [("(full) lazy", "ok"), ("full (lazy)", "differs"), (None, "unknown")]
+)
+def test_lazy_preemption_is_seen_on_preempt_rt(preempt: str | None, result: str) -> None:
+    path = "/sys/kernel/debug/sched/preempt"
+    files = machines.bare_metal_rt() | machines.texts({"/proc/sys/kernel/osrelease": "7.3.4-rt-amd64"})
+    files |= {path: {"error": "EACCES"} if preempt is None else {"text": preempt}}
+    assert results(files)["lazy-preemption"] == result
+
+
+@pytest.mark.parametrize(
+    ("cmdline", "option", "by_option", "by_parameter"),
+    [
+        ("quiet", "y", "ok", "not-applicable"),
+        ("quiet", "n", "differs", "not-applicable"),
+        ("efi=noruntime,debug", "n", "ok", "not-applicable"),
+        ("efi=debug,runtime", "y", "not-applicable", "differs"),
+    ],
+)
+def test_a_boot_parameter_lets_the_kernel_call_the_firmware(
+    cmdline: str, option: str, by_option: str, by_parameter: str
+) -> None:
+    files = machines.bare_metal_rt() | machines.texts({"/proc/cmdline": cmdline, "/sys/firmware/efi": ""})
+    files |= {"/proc/config.gz": machines.packed(f"CONFIG_EFI=y\nCONFIG_EFI_DISABLE_RUNTIME={option}\n")}
+    actual = results(files)
+    assert (actual["efi-runtime"], actual["efi-runtime-parameter"]) == (by_option, by_parameter)
 
 
 @pytest.mark.parametrize(
