@@ -31,7 +31,9 @@ LAST_STATE = frozenset(
     }
 )
 """Values of which the last session's counts."""
-LARGEST = frozenset({"max_ns", "cut_latency_ns", "cut_response_ns", "copy_max_ns", "clock_set_ns"})
+LARGEST = frozenset(
+    {"max_ns", "cut_latency_ns", "cut_response_ns", "copy_max_ns", "clock_set_ns", "max_millicelsius"}
+)
 OF_LAST_SESSION = frozenset({"watch-cost", "change", "wait"})
 """Results that are not counts."""
 RULE_STACK, MOST_PLACES = "rule-stack", 3
