@@ -21,7 +21,6 @@ from rtgauge.cli.shared_options import target_option
 from rtgauge.errors import InputError, MeasureError, RtgaugeError
 from rtgauge.target.address import LOCAL, parse_address
 from rtgauge_ext.last_boot import ring
-from rtgauge_ext.recorder.actions import check_roots_file
 from rtgauge_ext.recorder.unit import NAME, RUNTIME, unit_name, unit_text
 
 if TYPE_CHECKING:
@@ -143,6 +142,7 @@ def _arms_ring() -> Sequence[str]:
     kernel has none. Raises InputError if others than root can change the engine.
     """
     from rtgauge.target.engine_path import engine_path
+    from rtgauge_ext.recorder.actions import check_roots_file
 
     if not any(Path(info).exists() for info in ring.INFO):
         return ()
@@ -154,6 +154,8 @@ def _own_program() -> Path:
 
     Raises InputError.
     """
+    from rtgauge_ext.recorder.actions import check_roots_file
+
     beside = Path(sys.executable).parent / "rtgauge"
     program = str(beside) if beside.exists() else shutil.which("rtgauge")
     if program is None:

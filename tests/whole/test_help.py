@@ -62,6 +62,13 @@ def test_help_loads_nothing_heavy() -> None:
     assert lines == [" ".join(words) for words in commands(ROOT)]
 
 
+def test_options_load_no_models_of_records() -> None:
+    """Every command imports the options; it takes 40 ms to import these models."""
+    code = "import sys, rtgauge.cli.shared_options; print('rtgauge.record.model' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "False\n"
+
+
 @pytest.mark.parametrize("group", GROUPS)
 def test_a_group_alone_lists_its_commands_as_a_whole(
     group: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]

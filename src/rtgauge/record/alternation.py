@@ -8,8 +8,12 @@ odd numbers belong to the first side.
 
 from __future__ import annotations
 
-from rtgauge.record.model import Run, kept_in_plan
+from typing import TYPE_CHECKING
+
 from rtgauge.record.strict_model import Model
+
+if TYPE_CHECKING:
+    from rtgauge.record.model import Run
 
 KEY = "alternate"
 """The key in the plan of run.json that holds the two sides."""
@@ -51,6 +55,8 @@ def pair_of(repeat: int) -> int:
 
 def alternation_of(run: Run) -> Alternation | None:
     """Return the sides of a record, or None if it did not alternate. Raises RecordError for damaged sides."""
+    from rtgauge.record.model import kept_in_plan  # imported here, because every command imports this module
+
     return kept_in_plan(run, KEY, Alternation, "which sides it alternates")
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import shutil
 import subprocess
+import sys
 from configparser import RawConfigParser
 from typing import TYPE_CHECKING
 
@@ -14,7 +15,7 @@ from tests.support.cli import invoke
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge_ext.last_boot import ring
-from rtgauge_ext.recorder import command, installing
+from rtgauge_ext.recorder import actions, command, installing
 from rtgauge_ext.recorder.installing import KEPT, install, uninstall
 from rtgauge_ext.recorder.unit import unit_text
 
@@ -42,6 +43,12 @@ def files(machine: Path) -> set[str]:
         for path in machine.rglob("*")
         if not path.is_dir() or path.is_symlink()
     }
+
+
+def test_the_command_loads_no_probes() -> None:
+    code = "import sys, rtgauge_ext.recorder.command; print('rtgauge.probe.watch' in sys.modules)"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ran.stdout == "False\n"
 
 
 def test_installing_and_uninstalling_write_and_remove_the_unit(machine: Path) -> None:
@@ -187,7 +194,7 @@ def test_the_service_arms_the_ring_of_a_kernel_that_has_one(
     def engine(_path: Path) -> Path:
         return machine / "engine"
 
-    monkeypatch.setattr(installing, "check_roots_file", engine)
+    monkeypatch.setattr(actions, "check_roots_file", engine)
     assert "rtgauge last-boot" in install("control", OPTIONS)[1]
     text = (machine / "etc/systemd/system/rtgauge-recorder-control.service").read_text().splitlines()
     assert f'ExecStartPre=-"{machine}/engine" "last-boot" "--arm"' in text
