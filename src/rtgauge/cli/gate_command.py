@@ -67,7 +67,8 @@ def gate(
         str | None,
         option(
             "PERCENT",
-            "Measure enough pairs to catch a state that only this share of the boots has, e.g. 10%.",
+            "Measure enough pairs to catch a state that only this share of the boots has, e.g. 10%; they may "
+            "be more than the default of --max-pairs.",
         ),
     ] = None,
     boot: Annotated[str | None, option("WHEN", "each-run: boot the lab guest before each run.")] = None,

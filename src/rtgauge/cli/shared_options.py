@@ -208,8 +208,8 @@ class Deciding:
         int | None,
         option(
             "N",
-            f"Maximum number of pairs, {BLOCK} to {MOST_PAIRS} (default {DEFAULT_PAIRS}, or what --rare "
-            "takes); measuring ends earlier if they decide.",
+            f"Maximum number of pairs, {BLOCK} to {MOST_PAIRS} (default {DEFAULT_PAIRS}); measuring ends "
+            "earlier if they decide.",
         ),
     ] = None
     allow_mark: Annotated[
