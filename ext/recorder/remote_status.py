@@ -102,23 +102,28 @@ class RecorderThere:
             for part in (MOMENTS, SOURCES):
                 (copy / part).mkdir()
             for name in (SETTINGS, FROZEN, *moments):
-                if (content := _content(files, str(self._path / name))) is not None:
+                if (content := self._content(files, str(self._path / name))) is not None:
                     (copy / name).write_bytes(content)
             for name in (HOURS, MINUTES):
-                answer = self._connection.run(CAT, [str(self._path / name)])
-                if answer.status:
-                    raise MeasureError(f"{self._path / name} cannot be read ({answer.stderr.strip()[:200]})")
-                (copy / name).write_bytes(answer.stdout)
+                (copy / name).write_bytes(self._cat(str(self._path / name)))
             yield copy
 
+    def _cat(self, path: str) -> bytes:
+        """Return what a file of any size has. Raises MeasureError."""
+        answer = self._connection.run(CAT, [path])
+        if answer.status:
+            raise MeasureError(f"{path} cannot be read ({answer.stderr.strip()[:200]})")
+        return answer.stdout
 
-def _content(files: Files, path: str) -> bytes | None:
-    """Return what a file has; None if it could not be read."""
-    file = files.get(path, {})
-    try:
-        return str(file["text"]).encode() if "text" in file else base64.b64decode(str(file["base64"]))
-    except (KeyError, ValueError):
-        return None
+    def _content(self, files: Files, path: str) -> bytes | None:
+        """Return what a file has; None if it could not be read."""
+        file = files.get(path, {})
+        try:
+            if file.get("truncated"):  # it is larger than 1 MiB
+                return self._cat(path)
+            return str(file["text"]).encode() if "text" in file else base64.b64decode(str(file["base64"]))
+        except (KeyError, ValueError, MeasureError):  # the recorder may have removed it
+            return None
 
 
 @contextmanager

@@ -125,7 +125,7 @@ def test_the_status_of_a_recorder_with_python_comes_from_its_target(
         folder = folder_of(path)
         taker = begin(recording_of(folder, clock), clock)
         clock.pass_ns(SECOND)
-        taker.take(moment(clock, "irq 31", 99_000))
+        taker.take(moment(clock, "irq 31", 99_000, 2 << 20))  # more than the engine reads of a file
         status = good(rtgauge("recorder", "status", "control", "--target", board.target)).stdout
         assert status == good(rtgauge("recorder", "status", path)).stdout
         assert status.startswith("A recorder runs for --program control") and "irq 31" in status
