@@ -723,7 +723,7 @@ static bool is_overwritten(const struct candidate *c, const struct ring_page *pa
 	return !reached;
 }
 
-/* Writes one CPU's pages that are in the window. *room: the bytes that are left for them. */
+/* Writes one CPU's pages that are in the window. */
 static void write_pages(int cpu, const struct ring_window *window, const struct ring_page *pages,
 			unsigned int count, struct json *j)
 {
@@ -883,9 +883,6 @@ void explain_take(struct json *j)
 	quota_look(clock_now_ns(CLOCK_MONOTONIC));
 	begin_quota_timers();
 	take_triggered(clock_now_ns(CLOCK_MONOTONIC));
-	/* Reading the rings drops all but their newest pages, which a trigger still needs. */
-	if (explain.triggered_count && explain.candidate_count < AT_ONCE / 2 && !explain.shared)
-		return;
 	if (!explain.candidate_count)
 		return;
 	for (unsigned int i = 0; i < explain.candidate_count; i++)

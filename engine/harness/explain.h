@@ -56,8 +56,8 @@ int explain_check(void);
 /* Returns the time that is added to the warm-up. */
 int64_t explain_warm_up_ns(void);
 
-/* Sets the lowest and highest task numbers of the watched program. Waits of these tasks for the lock of
- * its memory map are recorded. It may be called again when tasks begin. */
+/* Sets the lowest and highest task numbers of the watched program. These tasks' system calls, page faults and
+ * waits for the lock of the memory map are recorded. It may be called again when tasks begin. */
 void explain_program(pid_t first, pid_t last);
 
 /*

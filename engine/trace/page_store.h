@@ -21,7 +21,7 @@ struct ring_page {
 	int64_t first_ns, until_ns;
 	bool dropped;	       /* events before it were overwritten */
 	int64_t dropped_count; /* how many; 0: unknown */
-	size_t len;	       /* it has no successor yet */
+	size_t len;	       /* of its bytes, up to its last event */
 	const unsigned char *bytes;
 };
 
