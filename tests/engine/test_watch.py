@@ -26,6 +26,8 @@ from tests.engine.test_explain import made_instance
 
 pytestmark = [pytest.mark.root, pytest.mark.tracefs, pytest.mark.real_time]
 PERIOD_NS = 5_000_000
+THREADS_LATER = 64
+"""The numbers that filters leave for threads that begin later. Some kernels take long to change filters."""
 SHARING_CPUS = 8
 """Watching and explaining have one ring on machines with at most so many."""
 EXPLAIN_BUFFER_KB = 8192
@@ -470,10 +472,21 @@ def watching(engine: Path, tmp_path: Path, pid: int, *words: str) -> Generator[L
         yield live
 
 
-def test_a_thread_that_begins_later_is_watched_from_then_on(engine: Path, tmp_path: Path) -> None:
+def test_a_thread_that_begins_later_is_watched_from_then_on(
+    engine: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    journal = tmp_path_factory.mktemp("explain")
+    instance = Path(f"/sys/kernel/tracing/instances/rtgauge-test-{os.getpid()}")
+
+    def last_recorded() -> int:
+        text = (instance / "events/syscalls/sys_enter_futex/filter").read_text()
+        (last,) = re.findall(r"common_pid *<= *(\d+)", text)
+        return int(last)
+
     with (
         python(LATER) as process,
-        watching(engine, tmp_path, process.pid) as live,
+        made_instance(engine, journal, f"rtgauge-explain-{os.getpid()}") as explain,
+        watching(engine, tmp_path, process.pid, f"--explain-instance={explain}") as live,
     ):
         live.read_until("started")
         assert process.stdin is not None
@@ -481,6 +494,10 @@ def test_a_thread_that_begins_later_is_watched_from_then_on(engine: Path, tmp_pa
         process.stdin.flush()
         while b'{"type":"series","series":7,' not in live.text:
             live.read_more()
+        tid = max(int(task.name) for task in Path(f"/proc/{process.pid}/task").iterdir())
+        while last_recorded() < tid:
+            live.read_more()
+        assert last_recorded() >= tid + THREADS_LATER
         process.kill()
         stream = live.finish()
     first, second = results(stream, "thread")

@@ -7,7 +7,6 @@
 #include "trace/instance.h"
 
 #define RANGE_MAX 512 /* with more numbers, there may be too many other threads among them */
-#define LATER 64      /* threads that begin later usually have the next numbers */
 
 static bool choose(const struct thread_filter *filter, const pid_t *tids, int count)
 {
@@ -35,7 +34,7 @@ static bool set_range(struct thread_filter *filter)
 		if (filter->tids[i] > filter->last)
 			filter->last = filter->tids[i];
 	}
-	filter->last += LATER;
+	filter->last += THREADS_LATER;
 	return filter->last - filter->first < RANGE_MAX;
 }
 

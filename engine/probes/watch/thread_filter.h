@@ -12,6 +12,8 @@
 
 #include "agent/threads.h"
 
+#define THREADS_LATER 64 /* threads that begin later usually have the next numbers */
+
 struct thread_filter {
 	int instance;
 	bool by_kernel; /* set_event_pid chooses, else the range of numbers */

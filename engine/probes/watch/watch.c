@@ -157,6 +157,7 @@ struct state {
 	/* of the series; NULL: a part's */
 	struct follower *owners[EVENT_POINTS_MAX - 1 + WATCH_THREADS_MAX * METRICS];
 	pid_t tids[WATCH_THREADS_MAX]; /* of the first followers, which existed at the beginning */
+	pid_t first_task, last_task;   /* of which explaining records the calls; 0: none yet */
 	int count, first_count, left_out;
 	struct cycle_wish wish;
 	struct phase phase;
@@ -300,15 +301,21 @@ static struct follower *follow(struct state *state, const struct watched_thread 
 	return f;
 }
 
-/* Sets the tasks of which explaining records calls, page faults and waits for the lock of the memory map. */
+/* Sets the tasks of which explaining records calls, page faults and waits for the lock of the memory map. If
+ * tasks begin, more may follow, so the range then has room for them: some kernels wait for all CPUs at each
+ * of some 200 filters that change. */
 static void explain_tasks(struct state *state)
 {
 	pid_t first, last;
 
 	if (!explain_options.instance || !threads_range((pid_t)options.pid, &first, &last))
 		return;
-	sched_events_program(&state->events, first, last);
-	explain_program(first, last);
+	if (state->last_task && first >= state->first_task && last <= state->last_task)
+		return;
+	state->first_task = first;
+	state->last_task = last + (state->last_task ? THREADS_LATER : 0);
+	sched_events_program(&state->events, state->first_task, state->last_task);
+	explain_program(state->first_task, state->last_task);
 }
 
 /* Moves the engine to CPUs that no watched thread may use, if there are any. */
@@ -418,11 +425,10 @@ static void read_events(void *user)
 static void share_rings(struct state *state)
 {
 	struct sched_events *events = &state->events;
-	pid_t first, last;
 
-	if (!explain_can_share() || !sched_events_can_have_all(events) ||
-	    !threads_range((pid_t)options.pid, &first, &last) ||
-	    !sched_events_have_all(events, (size_t)explain_options.buffer_kb * 1024, first, last))
+	if (!explain_can_share() || !sched_events_can_have_all(events) || !state->last_task ||
+	    !sched_events_have_all(events, (size_t)explain_options.buffer_kb * 1024, state->first_task,
+				   state->last_task))
 		return;
 	explain_share(&(struct explain_rings){.name = options.instance,
 					      .instance = events->reader.instance,
