@@ -792,14 +792,21 @@ static void write_lost(const struct candidate *c, const struct ring_page *pages,
 	struct ring_window window = window_of(c);
 
 	json_open(j, "lost", '{');
-	for (unsigned int i = 0; i < count; i++) {
+	for (unsigned int i = 0; i < count;) {
+		int64_t lost = 0, unknown = 0;
+		int cpu = pages[i].cpu;
 		char key[16];
 
-		if (!pages[i].dropped || pages[i].first_ns <= window.from_ns ||
-		    pages[i].first_ns > window.to_ns)
-			continue;
-		snprintf(key, sizeof(key), "%d", pages[i].cpu);
-		json_int(j, key, pages[i].dropped_count ? pages[i].dropped_count : -1);
+		for (; i < count && pages[i].cpu == cpu; i++) {
+			if (!pages[i].dropped || pages[i].first_ns <= window.from_ns ||
+			    pages[i].first_ns > window.to_ns)
+				continue;
+			lost += pages[i].dropped_count;
+			unknown += !pages[i].dropped_count;
+		}
+		snprintf(key, sizeof(key), "%d", cpu);
+		if (lost || unknown)
+			json_int(j, key, unknown ? -1 : lost);
 	}
 	json_close(j, '}');
 }

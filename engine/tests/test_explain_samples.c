@@ -84,10 +84,38 @@ static void a_moment_does_not_wait_for_the_events_after_a_trigger(void **state)
 	close(ends[1]);
 }
 
+static void what_was_lost_is_summed_for_each_cpu(void **state)
+{
+	const struct ring_page pages[] = {
+		{.cpu = 2, .first_ns = 5000, .dropped = true, .dropped_count = 5},
+		{.cpu = 2, .first_ns = 5500},
+		{.cpu = 2, .first_ns = 6000, .dropped = true, .dropped_count = 7},
+		{.cpu = 2, .first_ns = NS_PER_S, .dropped = true, .dropped_count = 90}, /* behind it */
+		{.cpu = 4, .first_ns = 5000, .dropped = true, .dropped_count = 5},
+		{.cpu = 4, .first_ns = 6000, .dropped = true},
+		{.cpu = 5, .first_ns = 6000},
+	};
+	const struct candidate late = {.kind = KIND_MAXIMUM, .release_ns = 6000, .latency_ns = 500};
+	struct json j;
+	char *text;
+
+	(void)state;
+	stream_begin(&j);
+	capture_begin();
+	json_open(&j, NULL, '{');
+	write_lost(&late, pages, sizeof(pages) / sizeof(pages[0]), &j);
+	json_close(&j, '}');
+	json_line(&j);
+	text = capture_end();
+	assert_string_equal(text, "{\"lost\":{\"2\":12,\"4\":-1}}\n");
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(latencies_without_events_are_counted_not_all_samples),
+		cmocka_unit_test(what_was_lost_is_summed_for_each_cpu),
 		cmocka_unit_test(a_moment_does_not_wait_for_the_events_after_a_trigger),
 	};
 
