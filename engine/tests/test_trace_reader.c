@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 /* The reader of the kernel's rings. Pipes that keep packets apart stand for the rings. */
+#include <errno.h>
 #include <fcntl.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/memory.h"
 #include "tests/cm.h"
 #include "trace/reader.h"
 
@@ -73,10 +75,38 @@ static void a_ring_that_is_ahead_waits_for_the_others(void **state)
 	close(ends[1][1]);
 }
 
+static int refused_in = -1; /* the call, from 0 on, that gets no memory */
+
+void *__real_memory_get(size_t size);
+void *__wrap_memory_get(size_t size);
+
+void *__wrap_memory_get(size_t size)
+{
+	return refused_in-- ? __real_memory_get(size) : NULL;
+}
+
+/* What it has got by then is returned, which the sanitizer checks: explaining on its own needs memory, too.
+ */
+static void without_memory_nothing_is_kept(void **state)
+{
+	static struct trace_reader reader;
+
+	(void)state;
+	for (int refused = 0; refused < 5; refused++) {
+		reader = (struct trace_reader){.ring_count = 2, .data_offset = DATA, .page_size = 4096};
+		refused_in = refused;
+		assert_false(trace_reader_keep(&reader, 65536));
+		assert_int_equal(errno, ENOMEM);
+		assert_null(reader.stores);
+	}
+	refused_in = -1;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_ring_that_is_ahead_waits_for_the_others),
+		cmocka_unit_test(without_memory_nothing_is_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

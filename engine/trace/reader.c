@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include "base/cpuset.h"
@@ -81,7 +82,13 @@ bool trace_reader_keep(struct trace_reader *reader, size_t bytes)
 		opened = page_store_open(&stores[i], reader->cpus[i], bytes, reader->page_size,
 					 reader->data_offset);
 	reader->stores = opened ? stores : NULL;
-	return opened;
+	if (opened)
+		return true;
+	for (unsigned int i = 0; stores && i < reader->ring_count; i++)
+		page_store_close(&stores[i]);
+	free(stores);
+	errno = ENOMEM;
+	return false;
 }
 
 /* Reads the next page. Returns false if there is none. */
