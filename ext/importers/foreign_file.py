@@ -14,7 +14,6 @@ import json
 import re
 from collections.abc import Generator, Iterator, Mapping
 from contextlib import contextmanager
-from datetime import UTC
 from email.utils import parsedate_to_datetime
 from pathlib import Path
 from typing import Any, TypeVar, cast
@@ -23,6 +22,7 @@ from pydantic import BaseModel, ValidationError
 
 from rtgauge.errors import InputError
 from rtgauge.input_file import open_regular, parse_json, read_regular
+from rtgauge.record.writer import utc_time
 from rtgauge.units import NS_PER_S
 
 HEAD_BYTES = 1 << 20
@@ -232,6 +232,6 @@ def clock_ns(*parts: str) -> int:
 def utc(text: str | None) -> str | None:
     """Convert an RFC 5322 date to UTC in ISO 8601; None if it is invalid."""
     try:
-        return None if text is None else f"{parsedate_to_datetime(text).astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+        return None if text is None else utc_time(parsedate_to_datetime(text))
     except (ValueError, OverflowError, TypeError, IndexError):
         return None

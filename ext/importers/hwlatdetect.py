@@ -16,12 +16,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from typing import Any
 
 from rtgauge.errors import InputError
 from rtgauge.record.model import Mark, Result
-from rtgauge.units import plural
+from rtgauge.record.writer import wall_time
+from rtgauge.units import NS_PER_S, plural
 from rtgauge_ext.importers.foreign_file import damaged, lines
 from rtgauge_ext.importers.importer import Importer
 from rtgauge_ext.importers.marks import ImportMarkKind
@@ -214,7 +214,7 @@ def _not_listed(count: int, highest_us: int, threshold_us: int) -> ImportedSerie
 
 def _utc(seconds: int | None) -> str | None:
     try:
-        return None if seconds is None else f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%dT%H:%M:%SZ}"
+        return None if seconds is None else wall_time(seconds * NS_PER_S)
     except (ValueError, OverflowError, OSError):
         return None
 

@@ -4,16 +4,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 
-import rtgauge
 from rtgauge.errors import InputError
 from rtgauge.record.facts import Facts, Kernel, Preemption, Virtualization
 from rtgauge.record.files import clean_name
-from rtgauge.record.model import LoadReport, Run, StepKey
+from rtgauge.record.model import LoadReport, StepKey
 from rtgauge.record.probe_parameters import OpenParameters
-from rtgauge.record.writer import RecordWriter
+from rtgauge.record.writer import RecordWriter, wall_time
 from rtgauge.units import NS_PER_S, format_duration
 from rtgauge_ext.importers.imported_step import StepAndWindows, imported_step
 from rtgauge_ext.importers.importer import Hints
@@ -66,7 +64,7 @@ def _key(measurement: Measurement, host: str, interval_ns: int | None, repeat: i
 
 def modification_time(source: Path) -> str:
     """Return the time at which the file was last changed (UTC, ISO 8601)."""
-    return f"{datetime.fromtimestamp(source.stat().st_mtime, UTC):%Y-%m-%dT%H:%M:%SZ}"
+    return wall_time(source.stat().st_mtime_ns)
 
 
 def import_file(
@@ -130,24 +128,11 @@ def write_imported(
 
     Raises the errors of RecordWriter.
     """
-    now = datetime.now(UTC)
-    (host,) = systems
-    with RecordWriter.at_once(out, host=host, name=name, now=now) as writer:
-        run = Run(
-            id=writer.id,
-            created=f"{now:%Y-%m-%dT%H:%M:%SZ}",
-            state="partial",
-            rtgauge=rtgauge.__version__,
-            command=command,
-            plan={
-                "name": name,
-                "imported_from": source.name.encode(errors="surrogateescape").decode(errors="replace"),
-            },
-            targets=[host],
-            planned=[step.key for step, _ in steps],
-        )
-        writer.write_run(run)
-        writer.write_system(host, systems[host])
+    ((host, facts),) = systems.items()
+    imported_from = source.name.encode(errors="surrogateescape").decode(errors="replace")
+    planned = [step.key for step, _ in steps]
+    plan = {"name": name, "imported_from": imported_from}
+    with RecordWriter.at_once(out, host, facts, planned, command=command, plan=plan) as writer:
         for step, windows in steps:
             writer.commit_step(step, windows)
-        return writer.finish("complete")
+    return writer.path

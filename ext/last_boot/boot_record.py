@@ -9,23 +9,20 @@ import json
 import struct
 from base64 import b64encode
 from collections.abc import Mapping, Sequence
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import NamedTuple
 
-import rtgauge
 from rtgauge.errors import InputError
 from rtgauge.probe.watch import WatchParameters
 from rtgauge.record.explain_report import explain_report
 from rtgauge.record.facts import Facts
-from rtgauge.record.model import LoadReport, Run, Step, StepKey
+from rtgauge.record.model import LoadReport, Step, StepKey
 from rtgauge.record.moments import MomentWriter
 from rtgauge.record.stream import SeriesLine, StreamResult, SymbolsLine
 from rtgauge.record.summary import summarise_step
 from rtgauge.record.windows import Windows
-from rtgauge.record.writer import RecordWriter
+from rtgauge.record.writer import RecordWriter, wall_time
 from rtgauge.target.address import LOCAL
-from rtgauge.units import NS_PER_S
 from rtgauge_ext.last_boot.ending import WINDOW_NS, BootEnd
 from rtgauge_ext.last_boot.kept_boot import KeptBoot
 from rtgauge_ext.last_boot.report import ENDED
@@ -98,7 +95,6 @@ def make_boot_record(
     threads = threads_at_end(end)
     if not threads:
         raise InputError("the last boot has no thread whose time could be explained: all CPUs were idle")
-    now = datetime.now(UTC)
     ended_ns = end.ended_realtime_ns or kept.reading.booted_realtime_ns
     key = StepKey(
         probe="watch",
@@ -108,24 +104,10 @@ def make_boot_record(
         targets={"self": LOCAL},
         repeat=0,
     )
-    host = (facts.host if facts is not None else None) or "unknown"
-    with RecordWriter.at_once(out, host=host, name="last-boot", now=now) as writer:
-        writer.write_run(
-            Run(
-                id=writer.id,
-                created=f"{now:%Y-%m-%dT%H:%M:%SZ}",
-                state="partial",
-                rtgauge=rtgauge.__version__,
-                command=command,
-                plan={"name": "last-boot"},
-                targets=[LOCAL],
-                planned=[key],
-            )
-        )
-        if facts is not None:
-            writer.write_system(LOCAL, facts)
+    plan = {"name": "last-boot"}
+    with RecordWriter.at_once(out, LOCAL, facts, [key], command=command, plan=plan) as writer:
         writer.commit_step(_step(kept, end, key, threads, ended_ns, writer.step_folder(STEP)), Windows.of([]))
-        return writer.finish("complete")
+    return writer.path
 
 
 def _step(
@@ -151,8 +133,8 @@ def _step(
         key=key,
         tool="rtgauge-engine",
         boot_id=None if kept.armed is None else kept.armed.boot_id,
-        started=_utc(ended_ns - end.end_ns),
-        ended=_utc(ended_ns),
+        started=wall_time(ended_ns - end.end_ns),
+        ended=wall_time(ended_ns),
         start_ns=0,
         end_ns=end.end_ns,
         end_reason=end.ending,
@@ -165,7 +147,3 @@ def _step(
         explain=explained.model_copy(update={"moments": len(threads)}),
         marks=summary.marks,
     )
-
-
-def _utc(wall_ns: int) -> str:
-    return f"{datetime.fromtimestamp(wall_ns / NS_PER_S, UTC):%Y-%m-%dT%H:%M:%SZ}"

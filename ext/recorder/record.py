@@ -6,21 +6,19 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from datetime import UTC, datetime
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any, NamedTuple
 
 from pydantic import ValidationError
 
-import rtgauge
 from rtgauge.errors import InputError, RecordError
 from rtgauge.escape import one_line
 from rtgauge.probe.watch import WatchParameters
 from rtgauge.record.explain_report import explain_marks, explain_report
 from rtgauge.record.facts import Facts
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import LoadReport, Mark, Outlier, Run, Step, StepKey, Verdict
+from rtgauge.record.model import LoadReport, Mark, Outlier, Step, StepKey, Verdict
 from rtgauge.record.moments import MomentWriter
 from rtgauge.record.reader import Record
 from rtgauge.record.stream import (
@@ -34,9 +32,9 @@ from rtgauge.record.stream import (
 )
 from rtgauge.record.summary import summarise_step
 from rtgauge.record.windows import Windows
-from rtgauge.record.writer import RecordWriter
+from rtgauge.record.writer import RecordWriter, wall_time
 from rtgauge.target.address import LOCAL
-from rtgauge.units import NS_PER_S, plural
+from rtgauge.units import plural
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge.verdict.run_verdict import judge_run
 from rtgauge_ext.recorder.entries import PeriodSummary, SeriesMark, SessionEnd, folded, folded_sessions
@@ -46,11 +44,6 @@ MOST_OUTLIERS = 20
 MOST_TRIGGER_TEXT = 1000
 MOST_NAMED = 3
 """Of more threads, the answer has only the number."""
-
-
-def utc(wall_ns: int) -> str:
-    """Return a time of the wall clock as UTC, ISO 8601."""
-    return f"{datetime.fromtimestamp(wall_ns / NS_PER_S, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
 
 class _Part(NamedTuple):
@@ -221,8 +214,8 @@ def _step(
         key=_key(folder, hello, number),
         tool=f"rtgauge-engine {hello.engine}",
         boot_id=hello.boot_id or None,
-        started=utc(first.wall_ns),
-        ended=utc(last.wall_ns + last.end_ns - last.start_ns),
+        started=wall_time(first.wall_ns),
+        ended=wall_time(last.wall_ns + last.end_ns - last.start_ns),
         start_ns=first.start_ns,
         end_ns=last.end_ns,
         end_reason="duration",
@@ -304,25 +297,15 @@ def make_record(
         for part in parts
         if (known := _facts(folder.source(part.source), part.source, notify)) is not None
     ]
-    now = datetime.now(UTC)
-    host = (facts[-1].host if facts else None) or "unknown"
-    with RecordWriter.at_once(out, host=host, name="recorder", now=now) as writer:
-        keys = [_key(folder, hello, number) for number, hello in enumerate(hellos.values())]
-        writer.write_run(
-            Run(
-                id=writer.id,
-                created=f"{now:%Y-%m-%dT%H:%M:%SZ}",
-                state="partial",
-                rtgauge=rtgauge.__version__,
-                command=command,
-                plan={"name": "recorder", "imported_from": folder.path.name},
-                targets=[LOCAL],
-                requirement=folder.settings.require,
-                planned=keys,
-            )
-        )
-        if facts:
-            writer.write_system(LOCAL, facts[-1])
+    with RecordWriter.at_once(
+        out,
+        LOCAL,
+        facts[-1] if facts else None,
+        [_key(folder, hello, number) for number, hello in enumerate(hellos.values())],
+        command=command,
+        plan={"name": "recorder", "imported_from": folder.path.name},
+        requirement=folder.settings.require,
+    ) as writer:
         for number, part in enumerate(parts):
             writer.commit_step(*_step(folder, part, writer, number, with_moments=with_moments))
-        return writer.finish("complete")
+    return writer.path

@@ -227,7 +227,7 @@ def culprits_table(folder: RecorderFolder) -> Table:
 
 def triggers_table(folder: RecorderFolder) -> Table:
     """Return a row for each of the last triggers whose events are kept."""
-    from rtgauge_ext.recorder.record import utc
+    from rtgauge.record.writer import wall_time
 
     rows: list[list[str]] = []
     for number in sorted(number for number, kept in folder.keeping.moments.items() if kept.trigger):
@@ -235,7 +235,7 @@ def triggers_table(folder: RecorderFolder) -> Table:
             head = folder.moment(number).head
             cause = head.culprit or NOT_YET
             rows += [
-                [utc(head.wall_ns), head.task, name, one_line(detail), cause]
+                [wall_time(head.wall_ns), head.task, name, one_line(detail), cause]
                 for name, detail in zip(head.triggers, head.details, strict=True)
             ]
     columns = texts("at (UTC)", "thread", "trigger", "line", "longest cause in the 100 ms before")
@@ -256,7 +256,7 @@ def places_table(folder: RecorderFolder) -> Table | None:
 
 def latest_table(folder: RecorderFolder) -> Table:
     """Return a row for each of the last kept latencies, the last one first."""
-    from rtgauge_ext.recorder.record import utc
+    from rtgauge.record.writer import wall_time
 
     rows: list[list[str]] = []
     for number in sorted(
@@ -265,19 +265,21 @@ def latest_table(folder: RecorderFolder) -> Table:
         with suppress(RecordError):  # the recorder has just removed it
             head = folder.moment(number).head
             culprit = head.culprit or NOT_YET
-            rows.append([utc(head.wall_ns), head.task, us(head.latency_ns), culprit, one_line(head.around)])
+            rows.append(
+                [wall_time(head.wall_ns), head.task, us(head.latency_ns), culprit, one_line(head.around)]
+            )
     columns = (*texts("at (UTC)", "thread"), *numbers("latency (us)"), *texts("culprit", "unusual then"))
     return Table("The last kept latencies", columns, rows).without_empty()
 
 
 def hours_table(folder: RecorderFolder) -> Table:
     """Return a row for each thread and quantity of the last hours, the last one first."""
-    from rtgauge_ext.recorder.record import utc
+    from rtgauge.record.writer import wall_time
 
     present = [folded(folder.minutes)] if folder.minutes else []
     stretches = [stretch for stretch in (*folder.stretches, *present) if stretch.figures]
     rows = [
-        [utc(stretch.wall_ns), figures.task, figures.metric, *_figures(figures)]
+        [wall_time(stretch.wall_ns), figures.task, figures.metric, *_figures(figures)]
         for stretch in stretches[: -HOURS_SHOWN - 1 : -1]
         for figures in stretch.figures
         if figures.metric in {"latency", "response"}

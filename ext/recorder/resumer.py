@@ -16,9 +16,9 @@ from rtgauge.escape import one_line
 
 def _show(path: Path, json: bool) -> None:
     from rtgauge.cli.console import Console
+    from rtgauge.record.writer import wall_time
     from rtgauge.report.terminal_table import print_tables
     from rtgauge_ext.recorder.folder import RecorderFolder
-    from rtgauge_ext.recorder.record import utc
     from rtgauge_ext.recorder.report import (
         EVENTS_SHOWN,
         culprits_table,
@@ -63,7 +63,7 @@ def _show(path: Path, json: bool) -> None:
     ]
     print_tables([table for table in tables if table.rows], Console())
     for event in folder.events[-EVENTS_SHOWN:]:
-        typer.echo(f"{utc(event.wall_ns)} {event.what}: {one_line(event.detail)}")
+        typer.echo(f"{wall_time(event.wall_ns)} {event.what}: {one_line(event.detail)}")
     typer.echo(f"make a record of it: rtgauge recorder import {path}")
 
 

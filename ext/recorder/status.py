@@ -16,12 +16,12 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 from rtgauge.errors import InputError, RecordError
 from rtgauge.escape import one_line
 from rtgauge.known_extensions import from_where
+from rtgauge.record.writer import wall_time
 from rtgauge.report.table import Table
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge_ext.recorder.folder import HOURS, LOCK, MINUTES, MOMENTS, RecorderFolder
 from rtgauge_ext.recorder.installing import FOLDERS
 from rtgauge_ext.recorder.naming import culprit_of
-from rtgauge_ext.recorder.record import utc
 from rtgauge_ext.recorder.report import (
     HOURS_SHOWN,
     LATEST_SHOWN,
@@ -137,7 +137,7 @@ def status_in(folder: RecorderFolder, *, runs: bool) -> Status:
         [_state(folder, runs=runs), answer, *map(one_line, counted)],
         [latest_table(folder), *([triggers] if triggers.rows else []), hours_table(folder)],
         [
-            f"{utc(event.wall_ns)} {event.what}: {one_line(event.detail)}"
+            f"{wall_time(event.wall_ns)} {event.what}: {one_line(event.detail)}"
             for event in folder.events[: -EVENTS_SHOWN - 1 : -1]
         ],
         metric,
@@ -161,7 +161,7 @@ def spool_status(folder: RecorderFolder, *, runs: bool) -> Status:
 def _state(folder: RecorderFolder, *, runs: bool) -> str:
     stretches = (*folder.stretches, *folder.minutes)
     until_ns = max((each.wall_ns + each.end_ns - each.start_ns for each in stretches), default=None)
-    until = "no figures yet" if until_ns is None else f"figures until {utc(until_ns)}"
+    until = "no figures yet" if until_ns is None else f"figures until {wall_time(until_ns)}"
     return f"{'A' if runs else 'No'} recorder runs for {one_line(folder.settings.program)}; {until}"
 
 

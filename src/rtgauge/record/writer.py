@@ -15,11 +15,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
+import rtgauge
 from rtgauge.errors import InputError, RecordError
 from rtgauge.input_file import real_path
 from rtgauge.record.facts import Facts
 from rtgauge.record.files import check_folder, check_name, check_own, clean_name, clear_errors, sync_folder
-from rtgauge.record.model import Run, Step
+from rtgauge.record.model import Run, Step, StepKey
 from rtgauge.record.reader import (
     BLOCKS,
     PART,
@@ -34,6 +35,7 @@ from rtgauge.record.reader import (
     read_model,
 )
 from rtgauge.record.record_folder import RecordFolder, checksum
+from rtgauge.units import NS_PER_S
 
 if TYPE_CHECKING:
     from rtgauge.record.windows import Windows
@@ -53,6 +55,16 @@ def record_id(host: str, name: str, now: datetime) -> str:
     """
     moment = f"{now.astimezone(UTC):%Y-%m-%dT%H-%M-%SZ}"
     return f"{moment}-{clean_name(host)}-{clean_name(name)}-{secrets.token_hex(2)}"
+
+
+def utc_time(moment: datetime) -> str:
+    """Return a time of a record: UTC, ISO 8601, to the second."""
+    return f"{moment.astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def wall_time(wall_ns: int) -> str:
+    """Return a time of the wall clock as `utc_time` does."""
+    return utc_time(datetime.fromtimestamp(wall_ns / NS_PER_S, UTC))
 
 
 def _bytes(model: Run | Step) -> bytes:
@@ -133,12 +145,43 @@ class RecordWriter:
 
     @classmethod
     @contextmanager
-    def at_once(cls, out: Path, *, host: str, name: str, now: datetime) -> Generator[RecordWriter]:
-        """Like `create`, for a record whose content is already known. An error leaves nothing behind."""
-        writer = cls.create(out, host=host, name=name, now=now)
+    def at_once(
+        cls,
+        out: Path,
+        target: str,
+        facts: Facts | None,
+        planned: list[StepKey],
+        *,
+        command: list[str],
+        plan: dict[str, Any],
+        requirement: str | None = None,
+    ) -> Generator[RecordWriter]:
+        """Like `create`, for a record of one target whose content is already known. It is complete when the
+        context ends; an error leaves nothing behind. `planned`, `command`, `plan` and `requirement` go into
+        the run; `plan` has a name. Raises what `create` and `finish` raise.
+        """
+        now = datetime.now(UTC)
+        host = (facts.host if facts is not None else None) or "unknown"
+        writer = cls.create(out, host=host, name=plan["name"], now=now)
         writer._at_once = True
         try:
+            writer.write_run(
+                Run(
+                    id=writer.id,
+                    created=utc_time(now),
+                    state="partial",
+                    rtgauge=rtgauge.__version__,
+                    command=command,
+                    plan=plan,
+                    targets=[target],
+                    requirement=requirement,
+                    planned=planned,
+                )
+            )
+            if facts is not None:
+                writer.write_system(target, facts)
             yield writer
+            writer.finish("complete")
         except BaseException:
             with suppress(OSError):
                 for entry in writer._folder.names():
@@ -390,14 +433,8 @@ class RecordWriter:
         """
         if self.run is None:
             raise ValueError("write the run before finishing the record")
-        self.write_run(
-            self.run.model_copy(
-                update={
-                    "state": state,
-                    "ended": f"{(now or datetime.now(UTC)).astimezone(UTC):%Y-%m-%dT%H:%M:%SZ}",
-                }
-            )
-        )
+        ended = utc_time(now or datetime.now(UTC))
+        self.write_run(self.run.model_copy(update={"state": state, "ended": ended}))
         folder = self.path.with_name(self.id)
         with clear_errors(folder, self._results):
             self.path.rename(folder)
