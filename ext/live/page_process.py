@@ -42,8 +42,8 @@ ACCEPTED_AT_ONCE = 8
 MOST_UNREAD = 4
 """The most frames that a browser may leave unanswered. A slow browser gets fewer frames, but no late frames.
 """
-VIEWS = "<!-- views -->"
-"""The place of the views' scripts in the template."""
+PAGE_HEAD, VIEWS = "<!-- head -->", "<!-- views -->"
+"""The places of the head that all pages have, and of the views' scripts, in the template."""
 HEADERS = {
     "Content-Security-Policy": "default-src 'none'; img-src data:; script-src 'unsafe-inline'; style-src "
     "'unsafe-inline'; "
@@ -109,7 +109,9 @@ class PageServer:
         self._host: str = given["host"]
         self._token: str | None = given["token"]
         scripts = "\n".join(f"<script>\n{view}</script>" for view in given["views"])
-        self._page = Path(given["template"]).read_text(encoding="utf-8").replace(VIEWS, scripts)
+        head = (Path(__file__).parent / "templates" / "head.html").read_text(encoding="utf-8")
+        page = Path(given["template"]).read_text(encoding="utf-8")
+        self._page = page.replace(PAGE_HEAD, head).replace(VIEWS, scripts)
         self._parent = parent
         self._followers: set[_Browser] = set()
         self._watchers: set[_Browser] = set()

@@ -94,7 +94,7 @@ def test_a_run_is_shown_as_it_goes_and_to_its_end(run: subprocess.Popen[str], tm
             )
             == SECONDS
         )
-        assert "measuring" in chrome.find_element(By.ID, "phase").text
+        assert "measuring" in chrome.find_element(By.ID, "state").text
         every = f"{CPUS * SECONDS * 1000:,}"
         late = chrome.find_element(By.ID, "late")
         assert f"Late so far: {every} of {every} (100 %) later than 1 ns or missed; 1 % allowed" in late.text
