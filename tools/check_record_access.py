@@ -111,7 +111,7 @@ ALLOWED = {
     "ext/store/page/site.py": {"mkdir", "write_whole", "realpath", "is_file"},
     "exporters/samples_export.py": {"whole_file"},
     "exporters/record_export.py": {"whole_file", "write_whole"},
-    "ext/exporters/added_options.py": {"is_dir"},  # the sources of a kernel
+    "ext/exporters/kcidb_options.py": {"is_dir"},  # the sources of a kernel
     "ext/tire/state_file.py": {"whole_file"},
     # Templates.
     "ext/papers/advise/flowchart_file.py": {"read_text", "read_regular"},
@@ -131,10 +131,10 @@ ALLOWED = {
     "ext/instrument/measurers/instrument.py": {"whole_file"},
     "ext/instrument/measurers/instrument_latmon.py": {"open"},
     # Fixed places below /etc.
-    "ext/tune/installing.py": {"mkdir", "symlink_to", "unlink", "write_whole"},
+    "ext/tune/tuning_installation.py": {"mkdir", "symlink_to", "unlink", "write_whole"},
     # Fixed places below /etc and /var/lib, the kernel's files, and a recorder's own open folder.
     "ext/recorder/folder.py": {"whole_file"},
-    "ext/recorder/messages.py": {"open", "unlink"},
+    "ext/recorder/trigger_socket.py": {"open", "unlink"},
     "ext/recorder/remote_status.py": {"mkdir", "write_bytes"},  # into a temporary folder of its own
     "ext/recorder/examples/trigger.py": {"open"},
     "ext/recorder/markers.py": {"open", "read_text", "write_text"},
@@ -172,7 +172,7 @@ ALLOWED = {
     "analysis/record_names.py": {"resolve"},
     "analysis/sides.py": {"resolve"},
     "analysis/baselines.py": {"resolve"},
-    "ext/papers/advise/command.py": {"real_path"},
+    "ext/papers/advise/advisor.py": {"real_path"},
 }
 """Module -> what it may use all the same."""
 

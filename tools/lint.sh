@@ -36,7 +36,7 @@ python tools/check_record_access.py
 echo "names of modules in strings"
 python tools/check_module_names.py
 
-echo "names of classes"
+echo "names of classes and modules"
 python tools/check_class_names.py
 
 echo "docs/layers.svg"

@@ -13,7 +13,7 @@ EXTENSION = Extension(
         "audit": Command(
             UNDERSTAND,
             "Check the machine's settings for real-time use.",
-            "rtgauge_ext.audit.command:audit",
+            "rtgauge_ext.audit.audit_command:audit",
         ),
     },
     auditors={"audit": "rtgauge_ext.audit.auditor:AUDITOR"},

@@ -11,7 +11,7 @@ EXTENSION = Extension(
     line="The search for the commit that made something slower.",
     commands={
         "bisect": Command(
-            DECIDE, "Find the commit that made something slower.", "rtgauge_ext.bisect.command:bisect"
+            DECIDE, "Find the commit that made something slower.", "rtgauge_ext.bisect.bisect_command:bisect"
         )
     },
     documents={"bisect.schema.json": "rtgauge_ext.bisect.bisect_search:DOCUMENT"},

@@ -13,9 +13,9 @@ EXTENSION = Extension(
         "work": Command(
             HIDDEN,
             "Tell why some activations of a program work longer than usual.",
-            "rtgauge_ext.counters.command:work",
+            "rtgauge_ext.counters.work_command:work",
         )
     },
-    documents={"work.schema.json": "rtgauge_ext.counters.report:DOCUMENT"},
+    documents={"work.schema.json": "rtgauge_ext.counters.work_report:DOCUMENT"},
     words={"rtgauge work": "perf-stat pmu counters"},
 )

@@ -10,7 +10,9 @@ EXTENSION = Extension(
     name="deploy",
     line="Shows and applies deployments of the cores, until they are restored.",
     commands={
-        "deploy": Command(DECIDE, "Show or change which CPUs do what.", "rtgauge_ext.deploy.command:app"),
+        "deploy": Command(
+            DECIDE, "Show or change which CPUs do what.", "rtgauge_ext.deploy.deploy_command:app"
+        ),
     },
     words={
         "rtgauge deploy": (

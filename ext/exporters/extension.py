@@ -14,7 +14,7 @@ EXTENSION = Extension(
         "perfetto": "rtgauge_ext.exporters.moment_traces:PERFETTO",
         "trace.dat": "rtgauge_ext.exporters.moment_traces:TRACE_DAT",
     },
-    options={"export": "rtgauge_ext.exporters.added_options:KernelTree"},
+    options={"export": "rtgauge_ext.exporters.kcidb_options:KernelTree"},
     words={
         "rtgauge export": "perfetto metrics prometheus openmetrics grafana",
     },

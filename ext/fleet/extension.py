@@ -11,10 +11,12 @@ EXTENSION = Extension(
     line="The same jobs on many boards, several at once, with their records in a store.",
     commands={
         "fleet": Command(
-            HIDDEN, "Run the same jobs on many boards, several at once.", "rtgauge_ext.fleet.command:fleet"
+            HIDDEN,
+            "Run the same jobs on many boards, several at once.",
+            "rtgauge_ext.fleet.fleet_command:fleet",
         )
     },
-    resumers={".toml": "rtgauge_ext.fleet.command:FLEET"},
+    resumers={".toml": "rtgauge_ext.fleet.fleet_command:FLEET"},
     words={
         "rtgauge fleet PLAN": "farm board boards multi",
     },

@@ -43,7 +43,7 @@ from rtgauge.record.reader import PARTIAL, Record, read_run, record_folders
 from rtgauge.units import format_span, plural
 from rtgauge.verdict.coverage import left_out_of
 from rtgauge.verdict.gate_result import GateResult
-from rtgauge_ext.fleet.plan import ASIDE, Board, BoardImage, BoardTask, FleetPlan, Job
+from rtgauge_ext.fleet.fleet_plan import ASIDE, Board, BoardImage, BoardTask, FleetPlan, Job
 from rtgauge_ext.store.adding import GivenLabels, add
 from rtgauge_ext.store.store import Store
 

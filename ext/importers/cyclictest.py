@@ -25,8 +25,8 @@ from rtgauge.record.marks import MarkKind, Severity
 from rtgauge.record.model import OVERFLOW_CYCLES, Mark, Result
 from rtgauge.units import format_time, plural
 from rtgauge_ext.importers.foreign_file import lines
+from rtgauge_ext.importers.import_marks import ImportMarkKind
 from rtgauge_ext.importers.importer import Importer
-from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.importers.measurement import ImportedSeries, Measurement, check_runs
 
 DEFAULT_INTERVAL_US = 1000

@@ -41,7 +41,7 @@ EXTENSION = Extension(
         ),
         "rtgauge_ext.importers.other_tool:OTHER_TOOL",
     ),
-    options={"run": "rtgauge_ext.importers.added_options:CrossCheckOption"},
+    options={"run": "rtgauge_ext.importers.cross_check_option:CrossCheckOption"},
     words={"rtgauge import": "read convert parse load-file"},
-    marks={"importers": "rtgauge_ext.importers.marks:ImportMarkKind"},
+    marks={"importers": "rtgauge_ext.importers.import_marks:ImportMarkKind"},
 )

@@ -20,9 +20,9 @@ from rtgauge.errors import InputError
 from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark
 from rtgauge_ext.importers.foreign_file import clock_ns, damaged, lines
+from rtgauge_ext.importers.import_marks import ImportMarkKind
 from rtgauge_ext.importers.importer import Importer
 from rtgauge_ext.importers.latency_table import extremes, overruns_mark, space_of
-from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.importers.measurement import ImportedSeries, Measurement, last_bin_mark
 
 _NAME = re.compile(r"[A-Za-z][A-Za-z /().-]{0,40}")

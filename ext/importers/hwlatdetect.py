@@ -23,8 +23,8 @@ from rtgauge.record.model import Mark, Result
 from rtgauge.record.writer import wall_time
 from rtgauge.units import NS_PER_S, plural
 from rtgauge_ext.importers.foreign_file import damaged, lines
+from rtgauge_ext.importers.import_marks import ImportMarkKind
 from rtgauge_ext.importers.importer import Importer
-from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.importers.measurement import ImportedSeries, Measurement, check_runs
 
 _SECONDS = re.compile(r"([0-9]{1,12})\.[0-9]{1,12}")

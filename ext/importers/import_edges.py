@@ -18,9 +18,9 @@ from rtgauge.record.stream import SeriesLine
 from rtgauge.record.summary import summarise_step
 from rtgauge.record.window_table import WindowTable
 from rtgauge.units import plural
+from rtgauge_ext.importers.import_marks import ImportMarkKind
 from rtgauge_ext.importers.imported_record import modification_time, write_imported
 from rtgauge_ext.importers.imported_step import StepAndWindows
-from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.instrument.edge_file import EdgeBlock, EdgeFile, Pairing
 from rtgauge_ext.instrument.edges import Distances
 from rtgauge_ext.instrument.messages import AnswerEdges, Edges

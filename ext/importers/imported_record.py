@@ -13,9 +13,9 @@ from rtgauge.record.model import LoadReport, StepKey
 from rtgauge.record.probe_parameters import OpenParameters
 from rtgauge.record.writer import RecordWriter, wall_time
 from rtgauge.units import NS_PER_S, format_duration
+from rtgauge_ext.importers.import_marks import ImportMarkKind
 from rtgauge_ext.importers.imported_step import StepAndWindows, imported_step
 from rtgauge_ext.importers.importer import Hints
-from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.importers.measurement import Measurement
 from rtgauge_ext.importers.registry import importer_of
 

@@ -27,9 +27,9 @@ from rtgauge.record.windows import Windows
 from rtgauge.record.windows_file import check_windows
 from rtgauge.units import NS_PER_S, format_duration, format_span, format_time, plural
 from rtgauge_ext.importers.foreign_file import MAX_COUNT, MAX_VALUE_NS, damaged
-from rtgauge_ext.importers.marks import ImportMarkKind
+from rtgauge_ext.importers.import_marks import ImportMarkKind
 from rtgauge_ext.importers.measurement import SHORT_NS, ImportedSeries, Measurement, scheduling_marks
-from rtgauge_ext.instrument.marks import InstrumentMarkKind
+from rtgauge_ext.instrument.instrument_marks import InstrumentMarkKind
 
 RELEASED = {"wakeup", "periodic", "response"}
 """Probes whose missed activations are shown."""

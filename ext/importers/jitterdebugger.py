@@ -21,8 +21,8 @@ from pydantic import BaseModel, Field
 from rtgauge.errors import InputError
 from rtgauge.units import NS_PER_S
 from rtgauge_ext.importers.foreign_file import damaged, json_documents, lines, open_file, validated
+from rtgauge_ext.importers.import_marks import ImportMarkKind
 from rtgauge_ext.importers.importer import Importer
-from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.importers.measurement import ImportedSeries, Measurement
 
 Count = Annotated[int, Field(ge=0, lt=2**62, strict=True)]

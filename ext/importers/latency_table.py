@@ -25,8 +25,8 @@ from rtgauge.record.marks import MarkKind, Severity
 from rtgauge.record.model import Mark
 from rtgauge.units import NS_PER_S, plural
 from rtgauge_ext.importers.foreign_file import clock_ns, damaged, lines
+from rtgauge_ext.importers.import_marks import ImportMarkKind
 from rtgauge_ext.importers.importer import Hints, Importer
-from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.importers.measurement import ImportedSeries, Measurement, Second, check_runs, last_bin_mark
 
 _US = r"\s*(-?[0-9]{1,9}(?:\.[0-9]{1,6})?)\s*"

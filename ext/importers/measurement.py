@@ -9,7 +9,7 @@ from typing import Any
 
 from rtgauge.errors import InputError
 from rtgauge.record.model import Mark, Result
-from rtgauge_ext.importers.marks import ImportMarkKind
+from rtgauge_ext.importers.import_marks import ImportMarkKind
 
 SHORT_NS = 3600 * 10**9
 """Measurements shorter than this get a mark, because they miss events that occur once an hour."""

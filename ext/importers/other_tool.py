@@ -32,7 +32,7 @@ from rtgauge_ext.cokernel.rtai_programs import (
     rtai_argv,
 )
 from rtgauge_ext.cokernel.rtai_programs import LATENCY as RTAI_LATENCY
-from rtgauge_ext.importers.marks import ImportMarkKind
+from rtgauge_ext.importers.import_marks import ImportMarkKind
 
 if TYPE_CHECKING:
     from rtgauge_ext.importers.measurement import Measurement

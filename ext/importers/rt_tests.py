@@ -26,8 +26,8 @@ from rtgauge_ext.importers.cyclictest import (
     stopped,
 )
 from rtgauge_ext.importers.foreign_file import json_documents, utc, validated
+from rtgauge_ext.importers.import_marks import ImportMarkKind
 from rtgauge_ext.importers.importer import Importer
-from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.importers.measurement import ImportedSeries, Measurement, last_bin_mark
 
 Count = Annotated[int, Field(ge=0, lt=2**62, strict=True)]

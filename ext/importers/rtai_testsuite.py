@@ -18,8 +18,8 @@ from rtgauge.record.marks import MarkKind
 from rtgauge.record.model import Mark, Result
 from rtgauge.units import NS_PER_S, NS_PER_UNIT, format_duration, plural
 from rtgauge_ext.importers.foreign_file import damaged, lines
+from rtgauge_ext.importers.import_marks import ImportMarkKind
 from rtgauge_ext.importers.importer import Importer
-from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.importers.measurement import ImportedSeries, Measurement, Second
 
 NS_PER_MS = NS_PER_UNIT["ms"]

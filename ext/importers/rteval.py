@@ -18,8 +18,8 @@ from rtgauge.errors import InputError
 from rtgauge.record.model import Mark, Result
 from rtgauge_ext.importers.cyclictest import interval_us
 from rtgauge_ext.importers.foreign_file import clock_ns, damaged, document
+from rtgauge_ext.importers.import_marks import ImportMarkKind
 from rtgauge_ext.importers.importer import Importer
-from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.importers.measurement import ImportedSeries, Measurement
 
 TOOLS = ("cyclictest", "timerlat")

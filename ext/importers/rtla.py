@@ -25,8 +25,8 @@ from typing import Any, Literal
 from rtgauge.errors import InputError
 from rtgauge.record.model import Mark, Result
 from rtgauge_ext.importers.foreign_file import clock_ns, damaged, lines
+from rtgauge_ext.importers.import_marks import ImportMarkKind
 from rtgauge_ext.importers.importer import Importer
-from rtgauge_ext.importers.marks import ImportMarkKind
 from rtgauge_ext.importers.measurement import ImportedSeries, Measurement, check_runs
 
 _NUMBER = r"[0-9]{1,20}(?:\.[0-9]{1,9})?"

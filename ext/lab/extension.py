@@ -10,9 +10,9 @@ EXTENSION = Extension(
     name="lab",
     line="Boots real kernels in virtual machines, and measures on them.",
     commands={
-        "lab": Command(HIDDEN, "Boot real kernels in virtual machines.", "rtgauge_ext.lab.command:app"),
+        "lab": Command(HIDDEN, "Boot real kernels in virtual machines.", "rtgauge_ext.lab.lab_command:app"),
     },
-    targets={"lab": "rtgauge_ext.lab.target:LAB"},
+    targets={"lab": "rtgauge_ext.lab.lab_target:LAB"},
     words={
         "rtgauge lab": "vm qemu guest virtual boot",
     },

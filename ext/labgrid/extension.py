@@ -8,5 +8,5 @@ from rtgauge.extension import Extension
 EXTENSION = Extension(
     name="labgrid",
     line="Measures boards that labgrid manages, over the network or a serial console.",
-    targets={"labgrid": "rtgauge_ext.labgrid.target:LABGRID"},
+    targets={"labgrid": "rtgauge_ext.labgrid.labgrid_target:LABGRID"},
 )

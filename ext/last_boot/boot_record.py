@@ -23,9 +23,9 @@ from rtgauge.record.summary import summarise_step
 from rtgauge.record.windows import Windows
 from rtgauge.record.writer import RecordWriter, wall_time
 from rtgauge.target.address import LOCAL
+from rtgauge_ext.last_boot.boot_report import ENDED
 from rtgauge_ext.last_boot.ending import WINDOW_NS, BootEnd
 from rtgauge_ext.last_boot.kept_boot import KeptBoot
-from rtgauge_ext.last_boot.report import ENDED
 
 MOST_THREADS, MOST_TRIGGER_TEXT = 8, 1000
 STEP = "01-watch"

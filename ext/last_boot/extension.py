@@ -13,7 +13,7 @@ EXTENSION = Extension(
         "last-boot": Command(
             HIDDEN,
             "Tell what ran before the machine crashed, hung or was reset.",
-            "rtgauge_ext.last_boot.command:last_boot",
+            "rtgauge_ext.last_boot.last_boot_command:last_boot",
         )
     },
 )

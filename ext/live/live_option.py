@@ -35,6 +35,6 @@ class LiveOption(WhileMeasuring):
 
     def listening(self, display: Display, require: str | None) -> AbstractContextManager[Progress] | None:
         """Serve the page; see WhileMeasuring."""
-        from rtgauge_ext.live.page import listening
+        from rtgauge_ext.live.live_progress import listening
 
         return None if self.live is None else listening(display, self.live, require)

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from rtgauge.extension import Extension
 
-TABLES = "rtgauge_ext.microbenchmarks.tables:MICROBENCHMARKS"
+TABLES = "rtgauge_ext.microbenchmarks.microbenchmark_tables:MICROBENCHMARKS"
 
 EXTENSION = Extension(
     name="microbenchmarks",
@@ -17,9 +17,9 @@ EXTENSION = Extension(
         "switch": "rtgauge_ext.microbenchmarks.switch:PROBE",
     },
     presenters={"inversion": TABLES, "preempt": TABLES, "semaphore": TABLES, "switch": TABLES},
-    operations={"microbenchmarks": "rtgauge_ext.microbenchmarks.tables:operations"},
-    marks={"microbenchmarks": "rtgauge_ext.microbenchmarks.marks:MicrobenchmarkMarkKind"},
-    documents={"compare-microbenchmarks.schema.json": "rtgauge_ext.microbenchmarks.results:DOCUMENT"},
+    operations={"microbenchmarks": "rtgauge_ext.microbenchmarks.microbenchmark_tables:operations"},
+    marks={"microbenchmarks": "rtgauge_ext.microbenchmarks.microbenchmark_marks:MicrobenchmarkMarkKind"},
+    documents={"compare-microbenchmarks.schema.json": "rtgauge_ext.microbenchmarks.operation_costs:DOCUMENT"},
     words={
         "rtgauge probe semaphore": "ptsematest svsematest mutex futex lock",
         "rtgauge probe inversion": "pi_stress pi-stress pip priority-inversion",

@@ -13,7 +13,7 @@ from rtgauge.errors import InputError
 from rtgauge.plan.make_plan import Overrides, Plan
 from rtgauge.probe import probe_registry as probes
 from rtgauge.probe.descriptor import key_names
-from rtgauge_ext.papers.sustained import Sustained, entries, plan_of
+from rtgauge_ext.papers.sustained_study import Sustained, entries, plan_of
 
 LOADS = ("idle", "scheduler")
 """Sec. 4.3.1: without load, and with hackbench."""

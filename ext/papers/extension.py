@@ -11,13 +11,13 @@ EXTENSION = Extension(
     line="Repeats the experiments of papers, calculates how often a task can run, and gives advice.",
     commands={
         "advise": Command(
-            DECIDE, "Recommend how to implement a real-time task.", "rtgauge_ext.papers.advise.command:advise"
+            DECIDE, "Recommend how to implement a real-time task.", "rtgauge_ext.papers.advise.advisor:advise"
         ),
     },
     studies={
         "adam2021": "rtgauge_ext.papers.adam2021:STUDY",
         "delgado2020": "rtgauge_ext.papers.delgado2020:STUDY",
-        "sustained": "rtgauge_ext.papers.sustained:STUDY",
+        "sustained": "rtgauge_ext.papers.sustained_study:STUDY",
     },
     loads={
         "copy": "rtgauge_ext.papers.load.copy:Copy",
@@ -27,8 +27,8 @@ EXTENSION = Extension(
     },
     frequencies={"papers": "rtgauge_ext.papers.frequency.show:FREQUENCIES"},
     options={
-        "show": "rtgauge_ext.papers.frequency.added_options:FrequencyPart",
-        "compare": "rtgauge_ext.papers.frequency.added_options:ComparedByPapers",
+        "show": "rtgauge_ext.papers.frequency.added_frequency_options:FrequencyPart",
+        "compare": "rtgauge_ext.papers.frequency.added_frequency_options:ComparedByPapers",
     },
     words={"rtgauge show latest --frequency": "frequency rate max-rate"},
     plan_lines={

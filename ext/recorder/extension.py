@@ -13,12 +13,12 @@ EXTENSION = Extension(
         "recorder": Command(
             HIDDEN,
             "Record a program for weeks, and keep its worst moments.",
-            "rtgauge_ext.recorder.command:app",
+            "rtgauge_ext.recorder.recorder_command:app",
         )
     },
     options={"watch": "rtgauge_ext.recorder.watch_option:WatchFor"},
     presenters={"watch": "rtgauge_ext.recorder.user_stack:PLACES"},
-    keepers={"recorder": "rtgauge_ext.recorder.installing:KEPT"},
+    keepers={"recorder": "rtgauge_ext.recorder.service_installation:KEPT"},
     resumers={"recorder.json": "rtgauge_ext.recorder.resumer:RECORDER"},
     gone={"recorder last-boot": "use rtgauge last-boot"},
 )

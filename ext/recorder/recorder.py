@@ -23,18 +23,18 @@ from rtgauge.units import NS_PER_S
 from rtgauge_ext.recorder.actions import Actions
 from rtgauge_ext.recorder.clocks import Times, clocks
 from rtgauge_ext.recorder.cpu_budget import CpuBudget
+from rtgauge_ext.recorder.engine_session import EngineSession
 from rtgauge_ext.recorder.entries import RecorderEvent
 from rtgauge_ext.recorder.fitness import fitness
 from rtgauge_ext.recorder.folder import AGE, HOUR_NS, RecorderFolder
 from rtgauge_ext.recorder.markers import Markers
-from rtgauge_ext.recorder.messages import Messages
 from rtgauge_ext.recorder.naming import Namer
 from rtgauge_ext.recorder.program import PROC, Program, ProgramChoice, user_of
 from rtgauge_ext.recorder.recording import MINUTE_NS, Recording, State, Taker
-from rtgauge_ext.recorder.session import EngineSession
 from rtgauge_ext.recorder.surroundings import Surroundings
 from rtgauge_ext.recorder.thresholds import Threshold
 from rtgauge_ext.recorder.tracing import remove_leftovers
+from rtgauge_ext.recorder.trigger_socket import Messages
 from rtgauge_ext.recorder.triggers import ENDED, Silence, Trigger, slices_of
 
 LOOK_NS = NS_PER_S

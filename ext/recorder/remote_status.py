@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.target.file_batch import Files
 from rtgauge_ext.recorder.folder import FROZEN, HOURS, MINUTES, MOMENTS, SETTINGS, SOURCES, RecorderFolder
-from rtgauge_ext.recorder.installing import FOLDERS
+from rtgauge_ext.recorder.service_installation import FOLDERS
 from rtgauge_ext.recorder.spool import SETTINGS as SPOOL_SETTINGS
 from rtgauge_ext.recorder.spool import played_by
 from rtgauge_ext.recorder.status import (

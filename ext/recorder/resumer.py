@@ -19,7 +19,7 @@ def _show(path: Path, json: bool) -> None:
     from rtgauge.record.writer import wall_time
     from rtgauge.report.terminal_table import print_tables
     from rtgauge_ext.recorder.folder import RecorderFolder
-    from rtgauge_ext.recorder.report import (
+    from rtgauge_ext.recorder.recorder_report import (
         EVENTS_SHOWN,
         culprits_table,
         hours_document,

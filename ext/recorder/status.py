@@ -20,9 +20,8 @@ from rtgauge.record.writer import wall_time
 from rtgauge.report.table import Table
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge_ext.recorder.folder import HOURS, LOCK, MINUTES, MOMENTS, RecorderFolder
-from rtgauge_ext.recorder.installing import FOLDERS
 from rtgauge_ext.recorder.naming import culprit_of
-from rtgauge_ext.recorder.report import (
+from rtgauge_ext.recorder.recorder_report import (
     HOURS_SHOWN,
     LATEST_SHOWN,
     TRIGGERS_SHOWN,
@@ -31,6 +30,7 @@ from rtgauge_ext.recorder.report import (
     latest_table,
     triggers_table,
 )
+from rtgauge_ext.recorder.service_installation import FOLDERS
 from rtgauge_ext.recorder.spool import LOGS, SESSIONS, is_spool, played_from
 from rtgauge_ext.recorder.triggers import bounds
 

@@ -67,7 +67,7 @@ class WatchFor(InsteadOfWatching):
         return lambda: self._record(program)
 
     def _install(self, name: str, program: Mapping[str, Any], target: str) -> None:
-        from rtgauge_ext.recorder.command import install
+        from rtgauge_ext.recorder.recorder_command import install
 
         given = {**program, "for": self.for_, "keep": self.keep, "budget_cpu": self.budget_cpu}
         words = [
@@ -76,7 +76,7 @@ class WatchFor(InsteadOfWatching):
         install(name, words, target)
 
     def _record(self, program: Mapping[str, Any]) -> None:
-        from rtgauge_ext.recorder.command import Keep, ProgramOptions, Triggers, record
+        from rtgauge_ext.recorder.recorder_command import Keep, ProgramOptions, Triggers, record
 
         usual = Keep()
         keep = Keep(

@@ -13,15 +13,15 @@ EXTENSION = Extension(
         "sched": Command(
             DECIDE,
             "Check whether a periodic task set meets its deadlines.",
-            "rtgauge_ext.schedulability.command:sched",
+            "rtgauge_ext.schedulability.sched_command:sched",
         ),
     },
-    probes={"taskset": "rtgauge_ext.schedulability.probe:PROBE"},
-    presenters={"taskset": "rtgauge_ext.schedulability.page.presenter:TASK_SETS"},
+    probes={"taskset": "rtgauge_ext.schedulability.task_set_probe:PROBE"},
+    presenters={"taskset": "rtgauge_ext.schedulability.page.task_set_presenter:TASK_SETS"},
     documents={"sched.schema.json": "rtgauge_ext.schedulability.analysis.analyse:DOCUMENT"},
     files={"A task set": "rtgauge_ext.schedulability.task_set:FILE"},
     words={
         "rtgauge sched SET.toml": "schedulability rta wcrt wcet edf utilization analysis schedule",
     },
-    marks={"schedulability": "rtgauge_ext.schedulability.marks:TaskSetMarkKind"},
+    marks={"schedulability": "rtgauge_ext.schedulability.task_set_marks:TaskSetMarkKind"},
 )

@@ -13,10 +13,10 @@ EXTENSION = Extension(
         "selftest": Command(
             HIDDEN,
             "Stall a CPU in known ways, and check the explanations.",
-            "rtgauge_ext.selftest.command:selftest",
+            "rtgauge_ext.selftest.selftest_command:selftest",
         ),
     },
-    presenters={"moments.ndjson.gz": "rtgauge_ext.selftest.presenter:INJECTED"},
+    presenters={"moments.ndjson.gz": "rtgauge_ext.selftest.selftest_presenter:INJECTED"},
     loads={"stall": "rtgauge_ext.selftest.stall:StallLoad"},
-    documents={"selftest.schema.json": "rtgauge_ext.selftest.presenter:DOCUMENT"},
+    documents={"selftest.schema.json": "rtgauge_ext.selftest.selftest_presenter:DOCUMENT"},
 )

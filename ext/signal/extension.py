@@ -22,5 +22,5 @@ EXTENSION = Extension(
         "rtgauge probe response": "gpio latmus latmon",
         "rtgauge probe response --path loop:mqueue": "pmqtest",
     },
-    marks={"signal": "rtgauge_ext.signal.marks:SignalMarkKind"},
+    marks={"signal": "rtgauge_ext.signal.signal_marks:SignalMarkKind"},
 )

@@ -18,8 +18,8 @@ from rtgauge.runner.put_together import EngineMeasurement
 from rtgauge.target.target_protocol import Guarded, Target
 from rtgauge_ext.signal.background_engine import BackgroundEngine
 from rtgauge_ext.signal.clock_offset import ClockOffset, clock_offset
-from rtgauge_ext.signal.marks import SignalMarkKind
 from rtgauge_ext.signal.parameters import Role, other_role, signal_step
+from rtgauge_ext.signal.signal_marks import SignalMarkKind
 
 SLAVE_STREAM = "stream-slave.ndjson"
 arms = True

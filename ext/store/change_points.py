@@ -5,7 +5,7 @@ The statistic is the largest squared difference between the values before and af
 spread of the partial sums on both sides (Shao and Zhang, Testing for change points in time series, Journal of
 the American Statistical Association 105, 2010, eq. 4). It needs no estimate of the variance or of the range
 of dependence. It is computed twice: from the values, which show a large change within a few boots, and from
-the ranks, in which a few slow boots cannot hide a change. `bench/change_points.py` simulated the critical
+the ranks, in which a few slow boots cannot hide a change. `bench/critical_values.py` simulated the critical
 values for dependent values (AR(1), 0.5): they give one false mark in 500 series.
 """
 

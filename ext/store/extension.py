@@ -13,7 +13,7 @@ EXTENSION = Extension(
         "store": Command(
             KEEP,
             "Keep the figures of many records, with history and site.",
-            "rtgauge_ext.store.cli.store:app",
+            "rtgauge_ext.store.cli.store_command:app",
         )
     },
     documents={

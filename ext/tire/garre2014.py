@@ -15,7 +15,7 @@ from rtgauge_ext.tire.analysis.frontier_search import least_nodes, whole_nodes
 from rtgauge_ext.tire.analysis.prediction import predicted_frontiers
 from rtgauge_ext.tire.analysis.runs import INTEGRATION, SEMAPHORE, SERIAL, SPRINGS, fast_runs, is_tire
 from rtgauge_ext.tire.analysis.searches import most_nodes, steps_on, thread_numbers
-from rtgauge_ext.tire.study import fast_entries, keys_of, paced_entry, plan_of, search_keys, tire_entry
+from rtgauge_ext.tire.tire_study import fast_entries, keys_of, paced_entry, plan_of, search_keys, tire_entry
 
 REPEATS = 3
 MAP_SHARES = (0.25, 0.5, 0.7, 0.85, 1.0, 1.15, 1.4, 2.0)

@@ -43,13 +43,13 @@ class TuneAnswer:
     @property
     def page(self) -> str:
         """The page as text."""
-        from rtgauge_ext.tune.page import page
+        from rtgauge_ext.tune.tuning_page import page
 
         return page(self.result, self.record)
 
     def print(self, *, details: bool = False, brief: bool = False) -> None:  # noqa: ARG002 - all details are shown
         """Print the answer, its basis and its tables. `brief`: only the answer."""
-        from rtgauge_ext.tune.page import basis, tables
+        from rtgauge_ext.tune.tuning_page import basis, tables
 
         result = self.result
         shown = tables(result) if result.tests else []
@@ -94,7 +94,7 @@ def resumed_tuning(folder: Path, options: RunOptions, budget: str | None) -> Rec
     from rtgauge.cli.gate_command import measured_record
     from rtgauge.record.reader import Record
     from rtgauge.runner.measure_run import resume_run
-    from rtgauge_ext.tune.study import next_runs, with_more_budget
+    from rtgauge_ext.tune.tuning_study import next_runs, with_more_budget
 
     record = Record.open(folder)
     changed = with_more_budget(record, None if budget is None else duration_option("--budget", budget))
@@ -114,7 +114,7 @@ def after_boot(record: Record, options: RunOptions) -> Record:
     from rtgauge.runner.measure_run import resume_run
     from rtgauge.target.open_target import reader
     from rtgauge.target.target_protocol import BOOT_ID
-    from rtgauge_ext.tune.study import next_runs, play
+    from rtgauge_ext.tune.tuning_study import next_runs, play
 
     (target,) = record.run.targets
     if not play(record).awaits_boot or record.run.state != "complete":
@@ -151,7 +151,7 @@ def _question(run: Run) -> str:
 
 
 def _resume(folder: Path, options: RunOptions, added: AddedValues, json: bool) -> NoReturn:
-    from rtgauge_ext.tune.added_options import MoreOfTuning
+    from rtgauge_ext.tune.added_tune_options import MoreOfTuning
 
     (more,) = added.of(MoreOfTuning)
     finish_tuning(resumed_tuning(folder, options, more.budget), more.files, json=json)

@@ -16,9 +16,9 @@ from rtgauge.record.reader import RUN, Record, find_record, opened_folder
 from rtgauge.record.record_folder import RecordFolder
 from rtgauge.target.open_target import reader
 from rtgauge.units import plural
-from rtgauge_ext.tune.installing import isolated_of, read_files, same, values_of
 from rtgauge_ext.tune.keep_files import Value, keep_files
 from rtgauge_ext.tune.result import TuneResult
+from rtgauge_ext.tune.tuning_installation import isolated_of, read_files, same, values_of
 
 
 class KeptSettings(NamedTuple):

@@ -32,8 +32,8 @@ from rtgauge_ext.audit.rules import tried_rules
 from rtgauge_ext.tune.costs import costs, isolated_in, of_the_rest
 from rtgauge_ext.tune.gain import format_gain
 from rtgauge_ext.tune.search import FALSE_KEEP, PairOutcome, PairTest, Purpose, rule_id
-from rtgauge_ext.tune.study import Played, deployment, play
 from rtgauge_ext.tune.tuning_options import TuningOptions
+from rtgauge_ext.tune.tuning_study import Played, deployment, play
 
 
 class TuneOutcome(StrEnum):

@@ -195,7 +195,7 @@ ADVISED = [
 ]
 
 
-def test_messages_advise_commands_that_exist() -> None:
+def test_messages_advisors_that_exist() -> None:
     assert len(ADVISED) > 5
     known_here = commands_of_rtgauge()
     unknown = [(name, command) for name, command in ADVISED if command not in known_here]

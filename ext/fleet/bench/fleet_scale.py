@@ -100,8 +100,8 @@ def replay(recorded: object, host: str, out: Path) -> None:
 
 def measure(record: Path, boards: int, folder: Path, server: str | None) -> None:
     from rtgauge_ext.fleet.fleet import Fleet
-    from rtgauge_ext.fleet.plan import FleetPlan
-    from rtgauge_ext.store.cli.history import store_site
+    from rtgauge_ext.fleet.fleet_plan import FleetPlan
+    from rtgauge_ext.store.cli.history_command import store_site
     from rtgauge_ext.store.queries import RecordFilter
     from rtgauge_ext.store.store import Store
 

@@ -20,10 +20,10 @@ from rtgauge.record.windows import Windows
 from rtgauge.runner.context import StepContext, StepInProgress, step_files
 from rtgauge.runner.engine import STREAM, EngineStream, arm_and_stop
 from rtgauge.runner.put_together import EngineMeasurement
-from rtgauge_ext.instrument.marks import InstrumentMarkKind
+from rtgauge_ext.instrument.instrument_marks import InstrumentMarkKind
 from rtgauge_ext.signal.background_engine import BackgroundEngine
-from rtgauge_ext.signal.marks import SignalMarkKind
 from rtgauge_ext.signal.parameters import SignalParameters, signal_step
+from rtgauge_ext.signal.signal_marks import SignalMarkKind
 
 OUTER_TABLE = "windows-outer"
 """The beginning of the names of files with the instrument's windows, in a long step."""

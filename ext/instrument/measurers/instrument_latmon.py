@@ -20,8 +20,8 @@ from rtgauge.runner.context import StepContext, StepInProgress
 from rtgauge.runner.put_together import EngineMeasurement
 from rtgauge.target.target_protocol import Target
 from rtgauge.units import plural
+from rtgauge_ext.instrument.instrument_marks import InstrumentMarkKind
 from rtgauge_ext.instrument.latmon import MAX_CELLS, Bulk, Cells, LatmonSession
-from rtgauge_ext.instrument.marks import InstrumentMarkKind
 from rtgauge_ext.instrument.measurers.instrument import (
     DIED,
     InstrumentResult,

@@ -31,7 +31,8 @@ from rtgauge.target.target_protocol import Target
 from rtgauge.units import NS_PER_S, plural
 from rtgauge_ext.instrument.configuration import configuration_of
 from rtgauge_ext.instrument.edges import Distances, ResponseFollower, Times
-from rtgauge_ext.instrument.marks import InstrumentMarkKind
+from rtgauge_ext.instrument.instrument_marks import InstrumentMarkKind
+from rtgauge_ext.instrument.instrument_session import Loopback, Session, self_test
 from rtgauge_ext.instrument.measurers.instrument import (
     DIED,
     OUTER_TABLE,
@@ -49,11 +50,10 @@ from rtgauge_ext.instrument.messages import (
     Mode,
 )
 from rtgauge_ext.instrument.samples_file import SamplesFile
-from rtgauge_ext.instrument.session import Loopback, Session, self_test
 from rtgauge_ext.instrument.window_builder import Phase, PhaseTotals, WindowBuilder, summary_line
 from rtgauge_ext.signal.clock_offset import clock_offset
-from rtgauge_ext.signal.marks import SignalMarkKind
 from rtgauge_ext.signal.parameters import signal_step
+from rtgauge_ext.signal.signal_marks import SignalMarkKind
 
 LOOPBACK_COUNT = 1_000
 """Number of loopback stimuli before each step; they take about 30 ms."""

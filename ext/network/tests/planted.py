@@ -19,7 +19,7 @@ from rtgauge.explain.analysis.explanation import Explanation
 from rtgauge.explain.trace.formats import TraceFormats
 from rtgauge.explain.trace.moment import read_moment
 from rtgauge_ext.network.late_answer import divided
-from rtgauge_ext.network.probe import NET_EVENTS
+from rtgauge_ext.network.path_probe import NET_EVENTS
 
 LOOP, OTHER = 0, 1
 """The CPU of the measured thread, and the other one, on which causes are planted."""

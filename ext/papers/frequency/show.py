@@ -73,7 +73,7 @@ def _made(
     records: Sequence[Record], tables: Sequence[FrequencyTable], curves: Sequence[SustainedCurve]
 ) -> HowOften:
     from rtgauge_ext.papers.frequency.figures import timing_figures
-    from rtgauge_ext.papers.frequency.tables import timing_grids, timing_sentences
+    from rtgauge_ext.papers.frequency.frequency_tables import timing_grids, timing_sentences
 
     return HowOften(
         timing_grids(records, tables, curves),
@@ -91,8 +91,8 @@ def _calculate(records: Sequence[Record], options: object | None) -> HowOften:
 
 
 def _searches(record: Record) -> list[str]:
+    from rtgauge_ext.papers.frequency.frequency_tables import sustained_sentence
     from rtgauge_ext.papers.frequency.sustained import curves
-    from rtgauge_ext.papers.frequency.tables import sustained_sentence
 
     return [sustained_sentence(curve) for curve in curves([record])]
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
 /*
- * planted_rules NAME: a real-time loop of 1 kHz that breaks one rule in each 50th cycle. `broken_rules.py`
+ * planted_rules NAME: a real-time loop of 1 kHz that breaks one rule in each 50th cycle. `planted_rules.py`
  * compiles and watches it.
  */
 #define _GNU_SOURCE

@@ -18,8 +18,8 @@ from rtgauge_ext.schedulability.analysis.timeline import (
     preemptions,
     timeline,
 )
-from rtgauge_ext.schedulability.probe import PROBE, timeline_ns
 from rtgauge_ext.schedulability.task_set import Task, TaskSet
+from rtgauge_ext.schedulability.task_set_probe import PROBE, timeline_ns
 
 
 def _largest_ns(series: SeriesSummary) -> int | None:

@@ -11,7 +11,7 @@ from rtgauge.errors import InputError
 from rtgauge.nearest_name import nearest
 from rtgauge.units import format_duration, parse_duration_ns
 from rtgauge_ext.tire.analysis.runs import SOLVERS
-from rtgauge_ext.tire.probe import MOST_NODES, THREAD_WORDS
+from rtgauge_ext.tire.tire_probe import MOST_NODES, THREAD_WORDS
 
 if TYPE_CHECKING:
     from rtgauge.plan.make_plan import Overrides

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from rtgauge.analysis.violation_bounds import design_effect, range_coverage, upper_bound
 from rtgauge_ext.tire.analysis.runs import LEAST_NODES, NODES_MULTIPLE, PacedRun
-from rtgauge_ext.tire.probe import MOST_NODES
+from rtgauge_ext.tire.tire_probe import MOST_NODES
 
 FIRST_FACTOR = 1.25
 """The factor of the first step away from the start. Each later factor is the square of the previous one."""

@@ -12,7 +12,7 @@ from rtgauge.errors import RecordError
 from rtgauge.record.model import STOPPED_EARLY, Result, Severity, Step
 from rtgauge.record.reader import Record
 from rtgauge.verdict.violations import count_violations
-from rtgauge_ext.tire.probe import PROBE
+from rtgauge_ext.tire.tire_probe import PROBE
 
 SHORTEST_RUN_NS = 1_000_000
 """A shorter computation, for example for a picture of the fall, does not show a step's time."""

@@ -19,9 +19,9 @@ from rtgauge_ext.tire.analysis.frontier_search import (
     whole_nodes,
 )
 from rtgauge_ext.tire.analysis.prediction import predicted_frontiers
-from rtgauge_ext.tire.analysis.results import Condition, FrontierPlace, by_condition, meanings
 from rtgauge_ext.tire.analysis.runs import SERIAL, WHOLE, PacedRun, fast_runs, is_tire, paced_runs
-from rtgauge_ext.tire.probe import MOST_NODES
+from rtgauge_ext.tire.analysis.tire_results import Condition, FrontierPlace, by_condition, meanings
+from rtgauge_ext.tire.tire_probe import MOST_NODES
 
 START = 0.9
 """A search begins a little below the n whose mean step takes a whole period."""

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
-from rtgauge_ext.tire.analysis.results import RealTimeMap, TireResults
-from rtgauge_ext.tire.page.labels import period_name, policy_name, solver_name, threads_name
+from rtgauge_ext.tire.analysis.tire_results import RealTimeMap, TireResults
 from rtgauge_ext.tire.page.time_figures import nodes_axis
+from rtgauge_ext.tire.page.tire_labels import period_name, policy_name, solver_name, threads_name
 
 ROW = 44
 SMALL_ROW = 26

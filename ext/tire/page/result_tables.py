@@ -15,8 +15,9 @@ from rtgauge_ext.tire.analysis.cost_model import PAPER_NS, Term
 from rtgauge_ext.tire.analysis.estimate import Estimate
 from rtgauge_ext.tire.analysis.frontier_search import Frontier
 from rtgauge_ext.tire.analysis.prediction import SpeedPoint
-from rtgauge_ext.tire.analysis.results import FrontierRow, TireResults
-from rtgauge_ext.tire.page.labels import (
+from rtgauge_ext.tire.analysis.tire_results import FrontierRow, TireResults
+from rtgauge_ext.tire.page.map_figures import map_title
+from rtgauge_ext.tire.page.tire_labels import (
     SIMULATED_S,
     SIMULATED_STEPS,
     period_name,
@@ -24,7 +25,6 @@ from rtgauge_ext.tire.page.labels import (
     solver_name,
     threads_name,
 )
-from rtgauge_ext.tire.page.map_figures import map_title
 
 MARKED = "* The step is marked doubtful or invalid, so read its figures with care."
 

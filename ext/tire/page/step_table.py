@@ -12,9 +12,9 @@ from rtgauge.record.model import Step
 from rtgauge.report.table import Table, numbers, texts
 from rtgauge.report.text import NONE, whole
 from rtgauge.units import format_duration, format_time, plural
-from rtgauge_ext.tire.analysis.results import TireResults
+from rtgauge_ext.tire.analysis.tire_results import TireResults
 from rtgauge_ext.tire.page.result_tables import MARKED, cost_grid, frontier_grid, largest_points, speed_grid
-from rtgauge_ext.tire.probe import PROBE as TIRE
+from rtgauge_ext.tire.tire_probe import PROBE as TIRE
 
 PROBE = TIRE.name
 

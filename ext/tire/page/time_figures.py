@@ -11,8 +11,8 @@ from rtgauge.report.figures import vega
 from rtgauge.report.figures.vega import Figure
 from rtgauge_ext.tire.analysis.estimate import Estimate
 from rtgauge_ext.tire.analysis.prediction import Prediction, SpeedPoint
-from rtgauge_ext.tire.analysis.results import FrontierRow, TireResults
-from rtgauge_ext.tire.page.labels import (
+from rtgauge_ext.tire.analysis.tire_results import FrontierRow, TireResults
+from rtgauge_ext.tire.page.tire_labels import (
     SIMULATED_S,
     SIMULATED_STEPS,
     by_solver,

@@ -15,8 +15,8 @@ from rtgauge.probe.probe_registry import probe_of
 from rtgauge.record.marks import is_doubt
 from rtgauge.record.model import Severity
 from rtgauge.record.reader import BLOCKS, WINDOWS
+from rtgauge.report.gathered_marks import GatheredMark, gathered_marks
 from rtgauge.report.labelled_lines import labelled, prose_width
-from rtgauge.report.marks import GatheredMark, gathered_marks
 from rtgauge.report.method import cokernel_lines
 from rtgauge.report.presenter import own_lines, presenters
 from rtgauge.report.record_conclusion import cross_check_lines, repeat_lines

@@ -25,9 +25,9 @@ from rtgauge.report.figures.course import course_figure
 from rtgauge.report.figures.exceedance import exceedance_figure
 from rtgauge.report.figures.histogram_figure import histogram
 from rtgauge.report.figures.vega import Figure, config
+from rtgauge.report.gathered_marks import gathered_marks
 from rtgauge.report.hardware_table import hardware_tables
 from rtgauge.report.how_often import HowOften, how_often
-from rtgauge.report.marks import gathered_marks
 from rtgauge.report.page_frame import page_text, write_page
 from rtgauge.report.presenter import presenters, step_lines
 from rtgauge.report.record_conclusion import conclude, cross_check_lines, repeat_lines

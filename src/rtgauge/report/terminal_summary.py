@@ -16,9 +16,9 @@ from rtgauge.record.records_folder import RECORDS
 from rtgauge.report import method
 from rtgauge.report.brief_terminal import left_out_texts, mark_text, print_brief, unfinished
 from rtgauge.report.fact_rows import hosts, system_lines
+from rtgauge.report.gathered_marks import gathered_marks, sighting_table
 from rtgauge.report.hardware_table import hardware_tables
 from rtgauge.report.labelled_lines import LABEL, print_labelled, prose_width
-from rtgauge.report.marks import gathered_marks, sighting_table
 from rtgauge.report.presenter import presenters, step_lines
 from rtgauge.report.record_conclusion import conclude, cross_check_lines, repeat_lines
 from rtgauge.report.record_view import RecordView, example_requirement

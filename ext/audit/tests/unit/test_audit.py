@@ -29,9 +29,9 @@ from rtgauge.system.collect_facts import fact_paths, facts
 from rtgauge.target.file_batch import Files, glob_pattern
 from rtgauge_ext.audit import kernel_command_line, rules
 from rtgauge_ext.audit.audit import AuditDocument, audit
+from rtgauge_ext.audit.audit_terminal import mend_script, print_audit
 from rtgauge_ext.audit.checks import mask_cpus
 from rtgauge_ext.audit.rules import Rule, parse_rules, read_rules, rule_paths
-from rtgauge_ext.audit.terminal import mend_script, print_audit
 
 RULES = [rule for rule in read_rules() if rule.checks]
 BY_ID = {rule.id: rule for rule in RULES}

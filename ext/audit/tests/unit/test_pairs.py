@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from rich.console import Console
 
-from rtgauge_ext.audit.terminal import print_pairs
+from rtgauge_ext.audit.audit_terminal import print_pairs
 
 PATH = "/sys/kernel/debug/sched/fair_server/cpu[0-9]*/runtime=0"
 WORDS = st.lists(st.text("abc-/=", min_size=1, max_size=70), max_size=12)

@@ -17,8 +17,8 @@ from rich.console import Console
 
 from rtgauge.errors import MeasureError
 from rtgauge_ext.counters.activation import WorkCounts, parse_work, typical
-from rtgauge_ext.counters.report import ThreadWork, WorkReport, print_report, report, sentence
 from rtgauge_ext.counters.slower import Why, causes
+from rtgauge_ext.counters.work_report import ThreadWork, WorkReport, print_report, report, sentence
 
 
 @dataclass(frozen=True)

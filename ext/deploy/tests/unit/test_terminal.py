@@ -9,7 +9,7 @@ from rtgauge.record.model import DeploymentReport
 from rtgauge.system.deployment.apply import Applied
 from rtgauge.system.deployment.definition import Deployment
 from rtgauge.system.deployment.stages import Gather
-from rtgauge_ext.deploy.terminal import print_applied, print_settings
+from rtgauge_ext.deploy.deployment_terminal import print_applied, print_settings
 
 
 def test_a_preview_names_the_group_of_all_tasks():

@@ -20,7 +20,7 @@ from rtgauge.record.own_folder import OwnFolder
 from rtgauge.record.reader import Record
 from rtgauge.verdict.gate_result import GateResult
 from rtgauge_ext.fleet.fleet import COMMAND, FLEET_LOCK, Fleet
-from rtgauge_ext.fleet.plan import FleetPlan
+from rtgauge_ext.fleet.fleet_plan import FleetPlan
 from rtgauge_ext.store import queries
 from rtgauge_ext.store.store import Store
 
@@ -43,7 +43,7 @@ import signal, sys
 signal.signal(signal.SIGINT, signal.default_int_handler)
 from pathlib import Path
 from rtgauge_ext.fleet.fleet import Fleet
-from rtgauge_ext.fleet.plan import FleetPlan
+from rtgauge_ext.fleet.fleet_plan import FleetPlan
 path = Path(sys.argv[1])
 Fleet(FleetPlan.read(path), path.with_suffix(''), lambda x: print(x, flush=True), sys.argv[2:]).run()
 """

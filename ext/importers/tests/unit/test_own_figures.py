@@ -25,7 +25,7 @@ from rtgauge.verdict.requirement import parse_requirement
 from rtgauge.verdict.run_verdict import exposure_of
 from rtgauge_ext.importers.imported_record import import_file
 from rtgauge_ext.papers.frequency.frequency import gather
-from rtgauge_ext.papers.frequency.tables import frequency_grids, frequency_sentence
+from rtgauge_ext.papers.frequency.frequency_tables import frequency_grids, frequency_sentence
 
 
 def imported(tmp_path: Path, text: str, **more) -> Record:

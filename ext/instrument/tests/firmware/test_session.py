@@ -11,6 +11,7 @@ import pytest
 from ext.instrument.tests.firmware.bridge import emulated_instrument
 from rtgauge.errors import MeasureError
 from rtgauge_ext.instrument.edges import Distances, ResponseFollower
+from rtgauge_ext.instrument.instrument_session import Session, self_test
 from rtgauge_ext.instrument.messages import (
     Edges,
     Events,
@@ -20,7 +21,6 @@ from rtgauge_ext.instrument.messages import (
     RunState,
     Timing,
 )
-from rtgauge_ext.instrument.session import Session, self_test
 
 ANSWER_TIMEOUT_S = 60.0  # an emulated instrument on a busy machine
 

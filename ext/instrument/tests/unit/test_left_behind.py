@@ -6,8 +6,8 @@ from __future__ import annotations
 import struct
 
 from rtgauge_ext.instrument import messages
+from rtgauge_ext.instrument.instrument_session import Session
 from rtgauge_ext.instrument.messages import FrameParser, InstrumentFrame, RunState, encode
-from rtgauge_ext.instrument.session import Session
 
 
 class LeftBehind:

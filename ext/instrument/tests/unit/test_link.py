@@ -8,7 +8,7 @@ import pytest
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge_ext.instrument import link
-from rtgauge_ext.instrument.session import Session
+from rtgauge_ext.instrument.instrument_session import Session
 
 
 def test_a_device_that_is_no_serial_port_is_not_opened(tmp_path, monkeypatch):

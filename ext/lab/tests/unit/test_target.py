@@ -19,8 +19,8 @@ from rtgauge.user_cache import cache_folder, private_folder
 from rtgauge_ext.lab import headers, paths
 from rtgauge_ext.lab.guest import SUITE, BootedGuest
 from rtgauge_ext.lab.headers import headers_tree
+from rtgauge_ext.lab.lab_target import LAB
 from rtgauge_ext.lab.running_guests import keep
-from rtgauge_ext.lab.target import LAB
 
 CHANGED = """@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@
 @    WARNING: REMOTE HOST IDENTIFICATION HAS CHANGED!     @

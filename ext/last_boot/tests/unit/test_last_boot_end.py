@@ -13,9 +13,9 @@ from tests.support.messages import missing
 from rtgauge.explain.trace.formats import Symbols
 from rtgauge.explain.trace.moment import Event, EventTable
 from rtgauge.record.stream import TraceFormatsLine
+from rtgauge_ext.last_boot.boot_report import conclusion, print_boot_end
 from rtgauge_ext.last_boot.ending import BootEnd, boot_end
 from rtgauge_ext.last_boot.kept_boot import Arming, KeptBoot, Reading
-from rtgauge_ext.last_boot.report import conclusion, print_boot_end
 
 MS = 1_000_000
 THIS_BOOT, LAST_BOOT = "0000-this", "0000-last"

@@ -13,9 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rtgauge.errors import MeasureError, RecordError
+from rtgauge_ext.last_boot.boot_report import conclusion
 from rtgauge_ext.last_boot.ending import BootEnd, boot_end
 from rtgauge_ext.last_boot.kept_boot import RingState, parse
-from rtgauge_ext.last_boot.report import conclusion
 
 DATA = Path(__file__).parent.parent / "data"
 STATE = {

@@ -29,9 +29,9 @@ from rtgauge.errors import InputError, RecordError
 from rtgauge.record.histogram import bin_of, encode, encode_bins
 from rtgauge.record.model import LeftOut, StepKey
 from rtgauge.record.stream import Frame, SeriesLine, Window
+from rtgauge_ext.live.live_progress import required_of
 from rtgauge_ext.live.live_server import Address, LiveServer, parse_address
 from rtgauge_ext.live.live_state import MOST_MAXIMA, LiveState, Moving
-from rtgauge_ext.live.page import required_of
 from rtgauge_ext.live.page_process import MOST_CONNECTIONS, MOST_MESSAGE_BYTES, MOST_UNREAD
 from rtgauge_ext.tire.motion import frame_message
 

@@ -11,7 +11,7 @@ USE = """
 from rtgauge.plan.make_plan import Overrides
 from rtgauge.record.stream import parse_line
 from rtgauge.study.study_registry import adaptive_study
-from rtgauge_ext.live.page import _moving, _views
+from rtgauge_ext.live.live_progress import _moving, _views
 
 (key,) = adaptive_study("toy-search", Overrides()).plan().steps
 moving = _moving(key)

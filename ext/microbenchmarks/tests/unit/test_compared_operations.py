@@ -17,7 +17,7 @@ from rtgauge.errors import InputError, RecordError
 from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.probe_registry import PROBES
 from rtgauge.record.reader import Record
-from rtgauge_ext.microbenchmarks.results import microbenchmarks
+from rtgauge_ext.microbenchmarks.operation_costs import microbenchmarks
 
 FORMATS = Path(__file__).resolve().parents[4] / "docs" / "formats"
 

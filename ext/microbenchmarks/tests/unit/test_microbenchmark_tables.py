@@ -7,8 +7,8 @@ import pytest
 from tests.support.messages import missing
 
 from rtgauge.report.text import NONE
-from rtgauge_ext.microbenchmarks.results import Cost, LockAnswer, Microbenchmarks, System
-from rtgauge_ext.microbenchmarks.tables import conclusion, inversion_grid, starving
+from rtgauge_ext.microbenchmarks.microbenchmark_tables import conclusion, inversion_grid, starving
+from rtgauge_ext.microbenchmarks.operation_costs import Cost, LockAnswer, Microbenchmarks, System
 
 
 def system(name: str, **worst_ns: int) -> System:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.probe.descriptor import normalise
 from rtgauge_ext.network.far_end import check_far_end, far_end_words, path_to, resolved
-from rtgauge_ext.network.probe import PROBE
+from rtgauge_ext.network.path_probe import PROBE
 
 GOOD = [
     "icmp:board", "icmp:10.0.0.1", "icmp:fe80::1%eth0", "icmp:[::1]", "udp:board:7", "udp:[fe80::1%eth0]:65535",

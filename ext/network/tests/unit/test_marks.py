@@ -3,7 +3,7 @@
 
 from __future__ import annotations
 
-from rtgauge_ext.network.marks import NetworkMarkKind
+from rtgauge_ext.network.path_marks import NetworkMarkKind
 
 
 def test_a_loop_that_was_late_itself_only_makes_responses_longer() -> None:

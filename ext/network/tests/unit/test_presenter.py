@@ -10,7 +10,7 @@ from typing import Any, cast
 from tests.support.messages import missing
 
 from rtgauge.record.model import Result
-from rtgauge_ext.network.presenter import (
+from rtgauge_ext.network.path_presenter import (
     OUTCOMES,
     clock_figure,
     clock_grid,

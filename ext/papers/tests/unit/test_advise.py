@@ -21,10 +21,10 @@ from rtgauge.record.reader import Record
 from rtgauge.verdict.decision import judge
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge.verdict.run_verdict import judge_run
+from rtgauge_ext.papers.advise.advice_report import print_advice
 from rtgauge_ext.papers.advise.flowchart import Advice, advise, machines_of
 from rtgauge_ext.papers.advise.flowchart_file import Thresholds, load_flowchart
 from rtgauge_ext.papers.advise.margin import Margin
-from rtgauge_ext.papers.advise.report import print_advice
 
 if TYPE_CHECKING:
     from pathlib import Path

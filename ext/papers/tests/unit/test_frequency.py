@@ -17,8 +17,8 @@ from rtgauge.errors import InputError
 from rtgauge_ext.papers.frequency.figures import SERIAL_NS, timing_figures
 from rtgauge_ext.papers.frequency.frequency import gather, highest_hz, limit_of, line_of
 from rtgauge_ext.papers.frequency.frequency_options import FrequencyOptions, check_fraction
+from rtgauge_ext.papers.frequency.frequency_tables import format_hz, frequency_grids, lower_hz
 from rtgauge_ext.papers.frequency.order_statistics import Quantile
-from rtgauge_ext.papers.frequency.tables import format_hz, frequency_grids, lower_hz
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,8 +9,8 @@ import pytest
 from tests.support.messages import missing
 
 from rtgauge_ext.papers.frequency.frequency import ConditionRow, FrequencyTable, Limit, highest_hz
+from rtgauge_ext.papers.frequency.frequency_tables import frequency_sentence, sustained_sentence
 from rtgauge_ext.papers.frequency.sustained import RepeatResult, SustainedCurve
-from rtgauge_ext.papers.frequency.tables import frequency_sentence, sustained_sentence
 
 
 def curve(*repeats: tuple[int | None, int | None]) -> SustainedCurve:

@@ -19,6 +19,7 @@ from rtgauge.study import study_registry
 from rtgauge.units import parse_duration_ns
 from rtgauge_ext.papers import adam2021
 from rtgauge_ext.papers.frequency.figures import sustained_figure
+from rtgauge_ext.papers.frequency.frequency_tables import sustained_grids
 from rtgauge_ext.papers.frequency.sustained import (
     RepeatResult,
     SustainedPoint,
@@ -26,8 +27,7 @@ from rtgauge_ext.papers.frequency.sustained import (
     next_period,
     repeat_result,
 )
-from rtgauge_ext.papers.frequency.tables import sustained_grids
-from rtgauge_ext.papers.sustained import GRID, REPEATS, STUDY, next_keys
+from rtgauge_ext.papers.sustained_study import GRID, REPEATS, STUDY, next_keys
 from rtgauge_ext.signal.period_searches import period_series, without_searches
 
 if TYPE_CHECKING:

@@ -15,8 +15,8 @@ from tests.support.cli import invoke
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge_ext.last_boot import ring
-from rtgauge_ext.recorder import actions, command, installing
-from rtgauge_ext.recorder.installing import KEPT, install, uninstall
+from rtgauge_ext.recorder import actions, recorder_command, service_installation
+from rtgauge_ext.recorder.service_installation import KEPT, install, uninstall
 from rtgauge_ext.recorder.unit import unit_text
 
 if TYPE_CHECKING:
@@ -28,10 +28,10 @@ OPTIONS = ["--program", "control", "--require", "period=1ms latency<=200us", "--
 @pytest.fixture
 def machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A machine's folders, without a running systemd."""
-    monkeypatch.setattr(installing, "UNITS", tmp_path / "etc/systemd/system")
-    monkeypatch.setattr(installing, "FOLDERS", tmp_path / "var/lib/rtgauge/recorder")
-    monkeypatch.setattr(installing, "SYSTEMD", tmp_path / "no systemd")
-    monkeypatch.setattr(installing, "_own_program", lambda: tmp_path / "usr/bin/rtgauge")
+    monkeypatch.setattr(service_installation, "UNITS", tmp_path / "etc/systemd/system")
+    monkeypatch.setattr(service_installation, "FOLDERS", tmp_path / "var/lib/rtgauge/recorder")
+    monkeypatch.setattr(service_installation, "SYSTEMD", tmp_path / "no systemd")
+    monkeypatch.setattr(service_installation, "_own_program", lambda: tmp_path / "usr/bin/rtgauge")
     monkeypatch.setattr(ring, "INFO", (str(tmp_path / "instances/boot_map/last_boot_info"),))
     (tmp_path / "etc/systemd/system").mkdir(parents=True)
     return tmp_path
@@ -46,7 +46,7 @@ def files(machine: Path) -> set[str]:
 
 
 def test_the_command_loads_no_probes() -> None:
-    code = "import sys, rtgauge_ext.recorder.command; print('rtgauge.probe.watch' in sys.modules)"
+    code = "import sys, rtgauge_ext.recorder.recorder_command; print('rtgauge.probe.watch' in sys.modules)"
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert ran.stdout == "False\n"
 
@@ -235,5 +235,5 @@ def test_the_command_installs_and_refuses_what_run_would_refuse(machine: Path) -
         (["--keep", "50MiB"], "which program"),
     ):
         with pytest.raises(InputError, match=why):
-            command.install("other", words)
+            recorder_command.install("other", words)
     assert len(files(machine)) == 2

@@ -11,7 +11,7 @@ import pytest
 
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.target.ssh_connection import CommandOutput
-from rtgauge_ext.recorder import command, installing
+from rtgauge_ext.recorder import recorder_command, service_installation
 from rtgauge_ext.recorder.folder import Settings
 from rtgauge_ext.recorder.program import ProgramChoice
 from rtgauge_ext.recorder.recorder import Options
@@ -25,7 +25,7 @@ SETTINGS = Settings(program="--unit control", keep_bytes=8 << 20, command=["rtga
 
 def test_the_engine_gets_what_it_does_not_choose_itself() -> None:
     options = Options(wanted=ProgramChoice(unit="control"), watch={"period": "1ms"}, for_ns=7)
-    words = installing.service_command("flight", options, SETTINGS)
+    words = service_installation.service_command("flight", options, SETTINGS)
     assert words[0] == "/usr/local/lib/rtgauge/recorder-flight"
     assert {"--unit=control.service", "--for-ns=7", f"--keep-bytes={8 << 20}"} < set(words)
     after = words[words.index("--") + 1 :]
@@ -48,26 +48,26 @@ def test_the_engine_gets_what_it_does_not_choose_itself() -> None:
 )
 def test_what_an_engine_alone_cannot_do_is_refused(words: list[str], why: str) -> None:
     with pytest.raises(InputError, match=why):
-        command.install("flight", words, BOARD)
+        recorder_command.install("flight", words, BOARD)
 
 
 @pytest.mark.parametrize(
     ("status", "way_out"),
     [
-        (installing.NOT_ROOT, "ssh://root@board"),
-        (installing.NO_SYSTEMD, "rtgauge-engine record"),
-        (installing.THERE, "recorder uninstall flight --target ssh://board"),
-        (installing.NOT_ROOTS, "chmod go-w /etc/x"),
-        (installing.CHANGED, "somebody has changed it"),
-        (installing.NOTHING, "is not installed"),
-        (installing.NOT_STARTED, "systemctl status"),
-        (installing.NOT_WRITTEN, "disk full"),
+        (service_installation.NOT_ROOT, "ssh://root@board"),
+        (service_installation.NO_SYSTEMD, "rtgauge-engine record"),
+        (service_installation.THERE, "recorder uninstall flight --target ssh://board"),
+        (service_installation.NOT_ROOTS, "chmod go-w /etc/x"),
+        (service_installation.CHANGED, "somebody has changed it"),
+        (service_installation.NOTHING, "is not installed"),
+        (service_installation.NOT_STARTED, "systemctl status"),
+        (service_installation.NOT_WRITTEN, "disk full"),
         (127, "disk full"),
     ],
 )
 def test_every_refusal_of_the_target_names_its_way_out(status: int, way_out: str) -> None:
     with pytest.raises((InputError, MeasureError)) as refused:
-        installing.check(CommandOutput(status, b"/etc/x", "disk full\n"), BOARD, "flight")
+        service_installation.check(CommandOutput(status, b"/etc/x", "disk full\n"), BOARD, "flight")
     assert way_out in str(refused.value)
 
 
@@ -83,7 +83,7 @@ def install_on(target: Path) -> tuple[int, str]:
     """Run the script that installs; return its status and what it says."""
     places = [str(target / name) for name in ("etc", "none", "usr/local/lib/rtgauge", "var/lib/rtgauge")]
     completed = subprocess.run(
-        ["sh", "-c", installing.INSTALL, "sh", "x", *places, str(target / "engine")],
+        ["sh", "-c", service_installation.INSTALL, "sh", "x", *places, str(target / "engine")],
         input=b"unit",
         stdout=subprocess.PIPE,
         check=False,
@@ -93,12 +93,12 @@ def install_on(target: Path) -> tuple[int, str]:
 
 @pytest.mark.root
 def test_the_engine_is_copied_into_a_folder_of_root(target: Path) -> None:
-    assert install_on(target) == (installing.NOT_BOOTED, "")
+    assert install_on(target) == (service_installation.NOT_BOOTED, "")
     engine = target / "usr/local/lib/rtgauge/recorder-x"
     assert engine.read_text() == "engine" and engine.stat().st_mode & 0o777 == 0o755
     assert (target / "etc/multi-user.target.wants/rtgauge-recorder-x.service").read_text() == "unit"
     status, place = install_on(target)
-    assert (status, place) == (installing.THERE, f"{target}/etc/rtgauge-recorder-x.service")
+    assert (status, place) == (service_installation.THERE, f"{target}/etc/rtgauge-recorder-x.service")
 
 
 @pytest.mark.root
@@ -118,7 +118,7 @@ def test_root_runs_no_engine_that_others_can_change(target: Path, folder: str, m
     (target / folder).mkdir(parents=True)
     os.chown(target / folder, owner, 0)
     (target / folder).chmod(mode)
-    assert install_on(target) == (installing.NOT_ROOTS, str(target / folder))
+    assert install_on(target) == (service_installation.NOT_ROOTS, str(target / folder))
     assert not list((target / "etc").iterdir())
     assert not (target / "usr/local/lib/rtgauge/recorder-x").exists()
 
@@ -129,4 +129,4 @@ def test_a_link_to_a_folder_of_others_is_not_used(target: Path) -> None:
     os.chown(target / "home", 1000, 0)
     (target / "usr/local").mkdir(parents=True)
     (target / "usr/local/lib").symlink_to(target / "home/lib")
-    assert install_on(target) == (installing.NOT_ROOTS, f"{target}/home")
+    assert install_on(target) == (service_installation.NOT_ROOTS, f"{target}/home")

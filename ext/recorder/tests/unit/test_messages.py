@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from rtgauge.errors import InputError
-from rtgauge_ext.recorder.messages import Messages
 from rtgauge_ext.recorder.program import Program
+from rtgauge_ext.recorder.trigger_socket import Messages
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

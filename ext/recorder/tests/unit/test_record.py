@@ -29,11 +29,11 @@ from rtgauge.record.reader import Record
 from rtgauge.units import format_time
 from rtgauge.verdict.next_step import PastRun
 from rtgauge_ext.recorder.append_log import entries, framed
-from rtgauge_ext.recorder.command import what_runs
 from rtgauge_ext.recorder.folder import RecorderFolder
 from rtgauge_ext.recorder.program import ProgramChoice
 from rtgauge_ext.recorder.record import make_record
-from rtgauge_ext.recorder.report import hours_table, late_activations, latest_table, lines
+from rtgauge_ext.recorder.recorder_command import what_runs
+from rtgauge_ext.recorder.recorder_report import hours_table, late_activations, latest_table, lines
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -30,7 +30,7 @@ from rtgauge_ext.recorder import append_log
 from rtgauge_ext.recorder.clocks import Times
 from rtgauge_ext.recorder.folder import AGE, BLOCK, RecorderFolder
 from rtgauge_ext.recorder.recorder import STARTED, age_ns
-from rtgauge_ext.recorder.report import lines
+from rtgauge_ext.recorder.recorder_report import lines
 from rtgauge_ext.recorder.triggers import Trigger
 
 if TYPE_CHECKING:

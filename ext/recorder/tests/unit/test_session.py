@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: MIT
 import pytest
 
-from rtgauge_ext.recorder.session import buffer_kb, engine_arguments
+from rtgauge_ext.recorder.engine_session import buffer_kb, engine_arguments
 
 GIB_KB = 1 << 20
 

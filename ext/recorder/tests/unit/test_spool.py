@@ -24,7 +24,7 @@ from rtgauge.target.file_batch import Files
 from rtgauge_ext.recorder import spool as spool_module
 from rtgauge_ext.recorder.folder import Settings
 from rtgauge_ext.recorder.record import make_record
-from rtgauge_ext.recorder.report import lines
+from rtgauge_ext.recorder.recorder_report import lines
 from rtgauge_ext.recorder.session_fold import window_of
 from rtgauge_ext.recorder.spool import ROOM, Spool, is_spool, played
 

@@ -25,7 +25,7 @@ from rtgauge.record.reader import Record
 from rtgauge_ext.recorder.folder import RecorderFolder
 from rtgauge_ext.recorder.program import Program
 from rtgauge_ext.recorder.record import make_record
-from rtgauge_ext.recorder.report import triggers_table
+from rtgauge_ext.recorder.recorder_report import triggers_table
 from rtgauge_ext.recorder.thresholds import Threshold
 from rtgauge_ext.recorder.triggers import LONGEST_NS, MOST_TOGETHER, TOGETHER_NS, Requests, Trigger
 

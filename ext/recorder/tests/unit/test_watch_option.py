@@ -9,8 +9,8 @@ import pytest
 from tests.support.cli import invoke
 
 from rtgauge.errors import EXIT_INPUT, EXIT_OK
-from rtgauge_ext.recorder import command
-from rtgauge_ext.recorder.command import Keep, ProgramOptions, Triggers
+from rtgauge_ext.recorder import recorder_command
+from rtgauge_ext.recorder.recorder_command import Keep, ProgramOptions, Triggers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -26,7 +26,7 @@ def recorded(monkeypatch: pytest.MonkeyPatch) -> list[tuple[object, ...]]:
     def record(*options: object) -> None:
         calls.append(options)
 
-    monkeypatch.setattr(command, "record", record)
+    monkeypatch.setattr(recorder_command, "record", record)
     return calls
 
 
@@ -49,7 +49,7 @@ def test_watch_installs_the_recorder_as_a_service(monkeypatch: pytest.MonkeyPatc
     def install(*words: object) -> None:
         calls.append(words)
 
-    monkeypatch.setattr(command, "install", install)
+    monkeypatch.setattr(recorder_command, "install", install)
     words = ("--program", "control", "--require", REQUIRE, "--for", "30d", "--install", "flight")
     assert invoke("watch", *words, "--target", "ssh://board").returncode == EXIT_OK
     given = ["--program=control", f"--require={REQUIRE}", "--for=30d"]

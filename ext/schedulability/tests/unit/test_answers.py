@@ -15,9 +15,9 @@ from ext.schedulability.tests.unit.test_response import tasks_of
 from rtgauge.errors import InputError
 from rtgauge.report.figures.figure_files import write_figure
 from rtgauge_ext.schedulability.analysis.analyse import analyse
-from rtgauge_ext.schedulability.command import sched
 from rtgauge_ext.schedulability.page.analysis_terminal import exact_time, print_set
 from rtgauge_ext.schedulability.page.schedule_figure import timeline_figure
+from rtgauge_ext.schedulability.sched_command import sched
 from rtgauge_ext.schedulability.task_set import Task, TaskSet
 
 MS = 1_000_000

@@ -29,9 +29,9 @@ from rtgauge_ext.schedulability.analysis.measured_set import (
     measured_set,
     measured_timeline,
 )
-from rtgauge_ext.schedulability.page.presenter import above_the_bound, figure_table, task_table
 from rtgauge_ext.schedulability.page.schedule_figure import figure_name, measured_figure
-from rtgauge_ext.schedulability.probe import PROBE as TASKSET
+from rtgauge_ext.schedulability.page.task_set_presenter import above_the_bound, figure_table, task_table
+from rtgauge_ext.schedulability.task_set_probe import PROBE as TASKSET
 
 MS = 1_000_000
 METRICS = (

@@ -11,7 +11,7 @@ from rtgauge.errors import InputError
 from rtgauge.plan.make_plan import Overrides, load_plan, make_plan
 from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.probe_registry import get
-from rtgauge_ext.schedulability.probe import timeline_ns
+from rtgauge_ext.schedulability.task_set_probe import timeline_ns
 
 MS = 1_000_000
 A = {"name": "a", "period": "10ms", "execution": "3ms"}

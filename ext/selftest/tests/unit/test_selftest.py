@@ -41,7 +41,7 @@ from rtgauge_ext.selftest.judge import (
     self_test,
     verdict_words,
 )
-from rtgauge_ext.selftest.presenter import print_self_test, selftest_document
+from rtgauge_ext.selftest.selftest_presenter import print_self_test, selftest_document
 from rtgauge_ext.selftest.stall import BY_MODULE, KINDS, MODULE, SHELL
 
 HOG = ("rtgauge-hog", 300, 4)

@@ -15,7 +15,7 @@ from ext.tire.tests.synthetic import Machine
 from ext.tire.tests.tire_records import write_study
 from rtgauge.record.reader import Record
 from rtgauge.report.record_page import render
-from rtgauge_ext.tire.page.presenter import results_of
+from rtgauge_ext.tire.page.tire_presenter import results_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from selenium.webdriver import Chrome
 
-    from rtgauge_ext.tire.analysis.results import TireResults
+    from rtgauge_ext.tire.analysis.tire_results import TireResults
 
 pytestmark = pytest.mark.browser
 READY = "return document.documentElement.dataset.ready"

@@ -18,8 +18,8 @@ from tests.engine.stream import CPUS, FIFO, POLICY, Live, Stream, refusal, refus
 from ext.tire.tests.engine.tires import STEP_S, Tire, defaults, largest_eigenvalue, simulate
 from rtgauge.record.histogram import decode
 from rtgauge_ext.tire.motion import TireFrame
-from rtgauge_ext.tire.probe import most_damping
 from rtgauge_ext.tire.state_file import read_state
+from rtgauge_ext.tire.tire_probe import most_damping
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

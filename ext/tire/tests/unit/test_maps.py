@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from ext.tire.tests.synthetic import paced
-from rtgauge_ext.tire.analysis.results import real_time_maps
+from rtgauge_ext.tire.analysis.tire_results import real_time_maps
 
 
 def test_repeats_are_added_up_and_conditions_kept_apart() -> None:

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from ext.tire.tests.synthetic import paced
 from rtgauge_ext.tire.analysis.estimate import median_of, ratio_of
 from rtgauge_ext.tire.analysis.frontier_search import FrontierSearch, state_of
-from rtgauge_ext.tire.analysis.results import real_time_maps
+from rtgauge_ext.tire.analysis.tire_results import real_time_maps
 
 
 @given(

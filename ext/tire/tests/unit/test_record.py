@@ -18,19 +18,19 @@ from ext.tire.tests.synthetic import Machine
 from ext.tire.tests.tire_records import PERIOD_NS, fast_step, tire_step, write_study
 from rtgauge.errors import RecordError
 from rtgauge.record.reader import Record
-from rtgauge.report.marks import gathered_marks
+from rtgauge.report.gathered_marks import gathered_marks
 from rtgauge.report.record_page import html
 from rtgauge.report.record_view import RecordView
 from rtgauge.report.terminal_summary import print_summary
 from rtgauge_ext.tire.analysis.runs import fast_runs, paced_runs, too_short
 from rtgauge_ext.tire.analysis.searches import searched
 from rtgauge_ext.tire.page.map_figures import bounds, share_class
-from rtgauge_ext.tire.page.presenter import TIRE, chapters, figures_of, results_of
+from rtgauge_ext.tire.page.tire_presenter import TIRE, chapters, figures_of, results_of
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from rtgauge_ext.tire.analysis.results import TireResults
+    from rtgauge_ext.tire.analysis.tire_results import TireResults
 
 MACHINE = Machine(noise=0.005, begin={1: 300.0, 2: 4_000.0, 4: 21_000.0})
 

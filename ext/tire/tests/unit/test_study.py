@@ -19,8 +19,8 @@ from rtgauge.study import study_registry
 from rtgauge_ext.tire.analysis.aims import GARRE2014, Aims, aims_of, aims_of_study
 from rtgauge_ext.tire.analysis.searches import most_nodes
 from rtgauge_ext.tire.garre2014 import STUDY
-from rtgauge_ext.tire.study import STUDY as SEARCH
-from rtgauge_ext.tire.study import keys_of, plan_of, tire_entry
+from rtgauge_ext.tire.tire_study import STUDY as SEARCH
+from rtgauge_ext.tire.tire_study import keys_of, plan_of, tire_entry
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,8 +18,8 @@ from rtgauge.errors import InputError, RecordError
 from rtgauge.plan.make_plan import Overrides, make_plan
 from rtgauge.probe.descriptor import normalise
 from rtgauge.probe.probe_registry import PROBES
-from rtgauge_ext.tire.probe import THREAD_WORDS, most_damping
 from rtgauge_ext.tire.state_file import export_state, read_state
+from rtgauge_ext.tire.tire_probe import THREAD_WORDS, most_damping
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -15,8 +15,8 @@ from rtgauge.system.deployment.machine_state import Machine
 from rtgauge.target.file_batch import Files
 from rtgauge.units import format_cpu_list
 from rtgauge_ext.tune.candidates import AllowedSettings, Offer, offer
-from rtgauge_ext.tune.page import offer_tables
-from rtgauge_ext.tune.study import deployment_name
+from rtgauge_ext.tune.tuning_page import offer_tables
+from rtgauge_ext.tune.tuning_study import deployment_name
 
 
 def offered(files: Files, cpus: str | None = None, **options: Any) -> Offer:

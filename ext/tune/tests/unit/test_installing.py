@@ -15,10 +15,10 @@ import pytest
 from rtgauge.errors import InputError, MeasureError
 from rtgauge.target.file_batch import Files
 from rtgauge.target.open_target import TargetOpener
-from rtgauge_ext.tune import installing
+from rtgauge_ext.tune import tuning_installation
 from rtgauge_ext.tune.drift import kept_settings, own_settings
-from rtgauge_ext.tune.installing import install, isolated_of, same, uninstall, values_of
 from rtgauge_ext.tune.keep_files import SLICE_FILE, SYSCTL_FILE, UNIT_FILE, Value, files_with
+from rtgauge_ext.tune.tuning_installation import install, isolated_of, same, uninstall, values_of
 from rtgauge_ext.tune.writable import is_writable
 
 if TYPE_CHECKING:
@@ -176,10 +176,10 @@ class FakeTarget:
 def etc(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """Stands for /etc: a folder for sysctl files, and one for units."""
     (tmp_path / "etc").mkdir()
-    places = {name: tmp_path / "etc" / name / name for name in installing.PLACES}
-    monkeypatch.setattr(installing, "PLACES", places)
-    monkeypatch.setattr(installing, "WANTS_FOLDER", tmp_path / "etc" / "wants")
-    monkeypatch.setattr(installing, "SYSTEMD", tmp_path / "no systemd")
+    places = {name: tmp_path / "etc" / name / name for name in tuning_installation.PLACES}
+    monkeypatch.setattr(tuning_installation, "PLACES", places)
+    monkeypatch.setattr(tuning_installation, "WANTS_FOLDER", tmp_path / "etc" / "wants")
+    monkeypatch.setattr(tuning_installation, "SYSTEMD", tmp_path / "no systemd")
     return tmp_path / "etc"
 
 
@@ -191,7 +191,7 @@ def machine(monkeypatch: pytest.MonkeyPatch) -> FakeTarget:
     def opened(*_: object) -> Generator[FakeTarget]:
         yield target
 
-    monkeypatch.setattr(installing, "_opened", opened)
+    monkeypatch.setattr(tuning_installation, "_opened", opened)
     return target
 
 
@@ -225,8 +225,8 @@ def test_it_waits_for_a_machine_that_another_run_holds(
             yield machine
 
     monkeypatch.undo()
-    monkeypatch.setattr(installing, "TargetOpener", Opener)
-    with installing._opened("a test", 7.0, say):  # pyright: ignore[reportPrivateUsage]
+    monkeypatch.setattr(tuning_installation, "TargetOpener", Opener)
+    with tuning_installation._opened("a test", 7.0, say):  # pyright: ignore[reportPrivateUsage]
         pass
     assert waited == [7.0]
 
@@ -272,8 +272,8 @@ def test_a_slice_is_started_and_never_stopped(
         if words[0] == "start" and state is not None:
             partition.write_text(f"{state}\n")
 
-    monkeypatch.setattr(installing, "_systemctl", systemctl)
-    monkeypatch.setattr(installing, "PARTITION", partition)
+    monkeypatch.setattr(tuning_installation, "_systemctl", systemctl)
+    monkeypatch.setattr(tuning_installation, "PARTITION", partition)
     installed = install([], 0, say, "2-3")
     text = (etc / SLICE_FILE / SLICE_FILE).read_text()
     assert isolated_of({SLICE_FILE: text}) == "2-3"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 from tests.support.package_scripts import purge
 
-from rtgauge_ext.tune.installing import LINKED, PLACES, WANTS_FOLDER
 from rtgauge_ext.tune.keep_files import SLICE_FILE, SYSCTL_FILE, UNIT_FILE, Value, files_with, slice_text
+from rtgauge_ext.tune.tuning_installation import LINKED, PLACES, WANTS_FOLDER
 
 KEPT = [
     Value("/proc/sys/kernel/timer_migration", "0", "1"),

@@ -33,10 +33,11 @@ from rtgauge.verdict.requirement import Requirement, parse_requirement
 from rtgauge_ext.audit.rules import tried_rules
 from rtgauge_ext.tune.answer import TuneAnswer
 from rtgauge_ext.tune.candidates import Candidate
-from rtgauge_ext.tune.page import basis, figures, page, tables
 from rtgauge_ext.tune.result import TuneOutcome, TuneResult
 from rtgauge_ext.tune.search import PairOutcome, Visit
-from rtgauge_ext.tune.study import (
+from rtgauge_ext.tune.tuning_options import TuningOptions, options_of, plain, resolution, tune_plan
+from rtgauge_ext.tune.tuning_page import basis, figures, page, tables
+from rtgauge_ext.tune.tuning_study import (
     Played,
     deployment,
     next_runs,
@@ -46,7 +47,6 @@ from rtgauge_ext.tune.study import (
     visit_result,
     with_more_budget,
 )
-from rtgauge_ext.tune.tuning_options import TuningOptions, options_of, plain, resolution, tune_plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

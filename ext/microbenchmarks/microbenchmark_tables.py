@@ -20,7 +20,12 @@ from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import NONE, whole
 from rtgauge.units import format_duration, format_time, plural
 from rtgauge_ext.microbenchmarks.microbenchmark import cost_of
-from rtgauge_ext.microbenchmarks.results import LockAnswer, Microbenchmarks, System, microbenchmarks
+from rtgauge_ext.microbenchmarks.operation_costs import (
+    LockAnswer,
+    Microbenchmarks,
+    System,
+    microbenchmarks,
+)
 
 ANSWERS = {
     "starved": "starved",

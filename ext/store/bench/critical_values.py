@@ -2,8 +2,8 @@
 """The critical values of ../change_points.py, how often it marks a series without a change, and how
 often it finds one: by simulated boots.
 
-`change_points.py [--series N] [--seed N]` prints tables in Markdown; with `--marks` without the critical
-values. `change_points.py --otava FILE` prints the places of the changes in a series that Apache Otava tests
+`critical_values.py [--series N] [--seed N]` prints tables in Markdown; with `--marks` without the critical
+values. `critical_values.py --otava FILE` prints the places of the changes in a series that Apache Otava tests
 with: its tests/tigerbeetle_test.py.
 """
 

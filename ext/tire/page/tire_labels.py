@@ -6,8 +6,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from rtgauge.units import format_duration, plural
-from rtgauge_ext.tire.analysis.results import TireResults
 from rtgauge_ext.tire.analysis.runs import SOLVERS
+from rtgauge_ext.tire.analysis.tire_results import TireResults
 
 SIMULATED_STEPS = 6000
 """Number of steps in 60 s of simulation, in steps of 10 ms, as in the paper's figures 5 to 7."""

@@ -258,8 +258,8 @@ def apply_kept(
       rtgauge tune apply keep
     """
     from rtgauge_ext.tune.drift import own_settings
-    from rtgauge_ext.tune.installing import install
     from rtgauge_ext.tune.keep_files import SLICE_FILE
+    from rtgauge_ext.tune.tuning_installation import install
 
     (values, isolated), waits_s = own_settings(kept), wait_s(wait)
     _check_root()
@@ -404,8 +404,8 @@ def _begun(plan: Plan, duration_ns: int, out: Path, waits_s: float) -> Record:
     from rtgauge.cli.gate_command import measured_record
     from rtgauge.runner.measure_run import RunOptions, start_run
     from rtgauge_ext.tune.answer import after_boot
-    from rtgauge_ext.tune.study import next_runs
     from rtgauge_ext.tune.tuning_options import KEY, TuningOptions, resolution
+    from rtgauge_ext.tune.tuning_study import next_runs
 
     tuning_options = TuningOptions.model_validate(plan.written[KEY])
     typer.echo(resolution(tuning_options, duration_ns), err=True)
@@ -416,6 +416,6 @@ def _begun(plan: Plan, duration_ns: int, out: Path, waits_s: float) -> Record:
 def _print_offer(offer: Offer, *, details: bool) -> None:
     from rtgauge.cli.console import Console
     from rtgauge.report.terminal_table import print_tables
-    from rtgauge_ext.tune.page import offer_tables
+    from rtgauge_ext.tune.tuning_page import offer_tables
 
     print_tables(offer_tables(offer, details=details), Console())

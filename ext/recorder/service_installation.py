@@ -181,7 +181,7 @@ def install(name: str, options: Sequence[str]) -> list[str]:
 
 def service_command(name: str, options: Options, settings: Settings) -> list[str]:
     """Return what the service runs."""
-    from rtgauge_ext.recorder.session import engine_arguments
+    from rtgauge_ext.recorder.engine_session import engine_arguments
 
     wanted = options.wanted
     watch = engine_arguments(options.watch, 1, "trace", "explain")[1:]

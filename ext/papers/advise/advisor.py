@@ -67,10 +67,10 @@ def advise(
     from rtgauge.explain.analysis.culprits import blame_of
     from rtgauge.report.text import printable
     from rtgauge.verdict.requirement import parse_requirement
+    from rtgauge_ext.papers.advise.advice_report import print_advice
     from rtgauge_ext.papers.advise.flowchart import advise as follow_flowchart
     from rtgauge_ext.papers.advise.flowchart import machines_of
     from rtgauge_ext.papers.advise.flowchart_file import load_flowchart
-    from rtgauge_ext.papers.advise.report import print_advice
 
     requirement = parse_requirement(require)
     flowchart, chosen = load_flowchart(chart)

@@ -2,7 +2,7 @@
 """Watches programs that break one rule for real-time threads each, and programs that break none, and prints
 what `watch` found.
 
-    sudo env PYTHONPATH=src:. .venv/bin/python ext/recorder/bench/broken_rules.py FOLDER [--only NAME]
+    sudo env PYTHONPATH=src:. .venv/bin/python ext/recorder/bench/planted_rules.py FOLDER [--only NAME]
 
 FOLDER must be on a disk: the programs write their files there. The truth is in the programs, which the bench
 starts as they are: `planted_rules.c` breaks each rule in one of 50 cycles. A planted rule is found if the

@@ -21,7 +21,7 @@ from rtgauge.system.deployment.definition import AS_IS, NAMED, parse_deployment,
 from rtgauge.system.deployment.stages import preview
 from rtgauge.target.open_target import open_target, reader
 from rtgauge_ext.deploy.boot_parameters import command_line, knows_nohz_full, not_by_boot
-from rtgauge_ext.deploy.terminal import print_applied, print_deployments, print_settings
+from rtgauge_ext.deploy.deployment_terminal import print_applied, print_deployments, print_settings
 
 app = typer.Typer(
     cls=ListedGroup,

@@ -13,7 +13,7 @@ from rtgauge.cli.shared_options import Json
 from rtgauge.errors import MeasureError
 
 if TYPE_CHECKING:
-    from rtgauge_ext.instrument.session import Loopback
+    from rtgauge_ext.instrument.instrument_session import Loopback
 
 HELP = """Manage the instrument, a Raspberry Pi Pico that measures from outside the machine.
 
@@ -55,7 +55,7 @@ def list_instruments(json: Json = False) -> None:
       rtgauge instrument list --json
     """
     from rtgauge_ext.instrument import link
-    from rtgauge_ext.instrument.session import Session
+    from rtgauge_ext.instrument.instrument_session import Session
 
     listed: list[dict[str, Any]] = []
     for port in link.list_instruments():
@@ -102,7 +102,7 @@ def selftest(
       rtgauge instrument selftest
       rtgauge instrument selftest serial:E6605838831F2B27 --wire
     """
-    from rtgauge_ext.instrument.session import Session, self_test
+    from rtgauge_ext.instrument.instrument_session import Session, self_test
 
     with Session.open(address) as session:
         loopback = self_test(session, inside=not wire)
@@ -166,7 +166,7 @@ def bootloader(address: Address = "serial:") -> None:
       rtgauge instrument bootloader
       cp build-firmware/rtgauge-instrument.uf2 /media/$USER/RPI-RP2/
     """
-    from rtgauge_ext.instrument.session import Session
+    from rtgauge_ext.instrument.instrument_session import Session
 
     Session.open(address).bootloader()
     typer.echo("The instrument restarts as the drive RPI-RP2; copy the UF2 file to it.")

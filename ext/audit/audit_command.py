@@ -18,9 +18,9 @@ from rtgauge.nearest_name import nearest
 from rtgauge.system.collect_facts import read_facts
 from rtgauge_ext.audit.added_check import Audited
 from rtgauge_ext.audit.audit import audit as check_rules
+from rtgauge_ext.audit.audit_terminal import mend_script, print_audit, print_pairs
 from rtgauge_ext.audit.fact_groups import groups
 from rtgauge_ext.audit.rules import read_rules, rule_paths
-from rtgauge_ext.audit.terminal import mend_script, print_audit, print_pairs
 
 LABEL_WIDTH = 22
 """The width of the names' column of the facts. It lets every name fit on two lines."""

@@ -100,8 +100,8 @@ def selftest(
     from rtgauge.runner.measure_run import RunOptions, start_run
     from rtgauge.target.kind import name_in_scheme
     from rtgauge_ext.selftest.judge import self_test
-    from rtgauge_ext.selftest.plan import STOPPED_S, self_test_plan, stopped_guests
-    from rtgauge_ext.selftest.presenter import print_self_test, selftest_document
+    from rtgauge_ext.selftest.selftest_plan import STOPPED_S, self_test_plan, stopped_guests
+    from rtgauge_ext.selftest.selftest_presenter import print_self_test, selftest_document
 
     plan, guests = self_test_plan(kinds, count, length, cpu, target), stopped_guests(kinds, target)
     options = RunOptions(out, ["rtgauge", *sys.argv[1:]], wait_s=wait_s(wait))

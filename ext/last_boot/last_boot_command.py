@@ -62,9 +62,9 @@ def last_boot(
     """
     from rtgauge.cli.console import Console
     from rtgauge.target.open_target import open_target
+    from rtgauge_ext.last_boot.boot_report import print_boot_end
     from rtgauge_ext.last_boot.ending import LastBoot, boot_end
     from rtgauge_ext.last_boot.kept_boot import parse
-    from rtgauge_ext.last_boot.report import print_boot_end
 
     if arm and disarm:
         raise InputError("--arm and --disarm contradict each other; leave one out")

@@ -12,7 +12,7 @@ from rtgauge.cli.extension_resumer import ResumeOptions, Resumer
 from rtgauge.errors import EXIT_INTERRUPTED, InputError
 from rtgauge.escape import one_line
 from rtgauge.units import plural
-from rtgauge_ext.store.cli.history import store_site
+from rtgauge_ext.store.cli.history_command import store_site
 
 
 def fleet(
@@ -46,7 +46,7 @@ def fleet(
     """
     from rtgauge.record.files import clear_errors
     from rtgauge_ext.fleet.fleet import Fleet
-    from rtgauge_ext.fleet.plan import FleetPlan
+    from rtgauge_ext.fleet.fleet_plan import FleetPlan
     from rtgauge_ext.store.queries import RecordFilter
     from rtgauge_ext.store.store import Store
 
@@ -83,7 +83,7 @@ def _resume(plan: Path, options: ResumeOptions) -> None:  # noqa: ARG001 - a fle
 
 
 def _question(plan: Path) -> str:
-    from rtgauge_ext.fleet.plan import FleetPlan
+    from rtgauge_ext.fleet.fleet_plan import FleetPlan
 
     read = FleetPlan.read(plan)
     jobs = ", ".join(job.name for job in read.jobs)

@@ -19,14 +19,14 @@ from rtgauge.report.terminal_table import print_tables
 from rtgauge.report.text import whole
 from rtgauge.units import plural
 from rtgauge_ext.tire.analysis.frontier_search import Frontier
-from rtgauge_ext.tire.analysis.results import FrontierPlace, TireResults, tire_results
 from rtgauge_ext.tire.analysis.runs import is_tire
 from rtgauge_ext.tire.analysis.searches import searched
+from rtgauge_ext.tire.analysis.tire_results import FrontierPlace, TireResults, tire_results
 from rtgauge_ext.tire.page import result_tables
-from rtgauge_ext.tire.page.labels import period_name, policy_name, threads_name
 from rtgauge_ext.tire.page.map_figures import map_figure
 from rtgauge_ext.tire.page.step_table import steps_in_short, terminal_grids, tire_grid
 from rtgauge_ext.tire.page.time_figures import frontier_figure, model_figure, threads_figure, time_figure
+from rtgauge_ext.tire.page.tire_labels import period_name, policy_name, threads_name
 
 FEW = 12
 """If a system has more configurations than this, they are folded."""

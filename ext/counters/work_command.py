@@ -56,7 +56,7 @@ def work(
     from rtgauge.errors import InputError
     from rtgauge.target.open_target import open_target
     from rtgauge_ext.counters.activation import parse_work
-    from rtgauge_ext.counters.report import print_report, report
+    from rtgauge_ext.counters.work_report import print_report, report
 
     try:
         duration_ns = parse_duration_ns(duration)

@@ -19,7 +19,7 @@ from rtgauge_ext.tune.candidates import NEVER, Offer
 from rtgauge_ext.tune.gain import format_gain, format_gains
 from rtgauge_ext.tune.result import TuneOutcome, steps_with
 from rtgauge_ext.tune.search import PairOutcome
-from rtgauge_ext.tune.study import play
+from rtgauge_ext.tune.tuning_study import play
 
 if TYPE_CHECKING:
     from rtgauge.record.reader import Record

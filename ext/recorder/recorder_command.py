@@ -16,8 +16,8 @@ from rtgauge.cli.shared_options import Details, Json, Out, Require, Target, dura
 from rtgauge.errors import InputError
 from rtgauge.record.records_folder import RECORDS
 from rtgauge.units import NS_PER_S
-from rtgauge_ext.recorder import installing
-from rtgauge_ext.recorder.installing import FOLDERS
+from rtgauge_ext.recorder import service_installation
+from rtgauge_ext.recorder.service_installation import FOLDERS
 
 if TYPE_CHECKING:
     from rtgauge_ext.recorder.actions import Actions
@@ -168,9 +168,9 @@ def _options(program: ProgramOptions, keep: Keep, triggers: Triggers) -> Options
     from rtgauge.units import format_duration
     from rtgauge.validation import first_error
     from rtgauge.verdict.requirement import parse_requirement
+    from rtgauge_ext.recorder.engine_session import engine_arguments
     from rtgauge_ext.recorder.program import ProgramChoice
     from rtgauge_ext.recorder.recorder import Options
-    from rtgauge_ext.recorder.session import engine_arguments
     from rtgauge_ext.recorder.thresholds import Threshold
     from rtgauge_ext.recorder.triggers import Silence, bounds
 
@@ -418,12 +418,12 @@ def _install(name: str, command: list[str], target: str) -> list[str]:
     program, keep, triggers = _given(command)
     options, _ = _checked(program, keep, triggers)
     if target == "local":
-        return installing.install(name, command)
+        return service_installation.install(name, command)
     if any((getattr(triggers, each.name) or None) != each.default for each in fields(Triggers)):
         raise InputError(f"on {target}, the engine alone records, so there are no triggers; leave them out")
     if keep.folder is not None or keep.budget_cpu != Keep().budget_cpu:
         raise InputError(f"on {target}, the engine alone records; leave out --folder and --budget-cpu")
-    return installing.install_on(target, name, options, _settings(program, keep, options))
+    return service_installation.install_on(target, name, options, _settings(program, keep, options))
 
 
 @app.command("uninstall")
@@ -440,5 +440,5 @@ def uninstall(
     Example:
       rtgauge recorder uninstall control --folder
     """
-    for line in installing.uninstall(name, target, with_folder=folder):
+    for line in service_installation.uninstall(name, target, with_folder=folder):
         typer.echo(line)

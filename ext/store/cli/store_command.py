@@ -16,7 +16,7 @@ from rtgauge.cli.lazy_group import ListedGroup
 from rtgauge.cli.shared_options import Json
 from rtgauge.errors import InputError, RecordError, RtgaugeError
 from rtgauge.units import format_count, plural
-from rtgauge_ext.store.cli.history import history, site
+from rtgauge_ext.store.cli.history_command import history, site
 from rtgauge_ext.store.cli.options import (
     DEFAULT,
     Labels,
