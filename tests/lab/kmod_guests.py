@@ -11,6 +11,7 @@ import re
 import shlex
 import shutil
 import subprocess
+import tarfile
 import threading
 from dataclasses import dataclass
 from pathlib import Path
@@ -199,43 +200,31 @@ class Measured:
 
 
 class KmodGuest:
-    """A guest that is up, with the modules and the test program in it."""
+    """A guest with the modules and the test program in it. It is booted when it is needed: also again, if a
+    test failed in it.
+    """
 
     def __init__(self, lab: Lab, kernel: Kernel, folder: Path) -> None:
         self.lab, self.kernel = lab, kernel
         self._connection: subprocess.Popen[str] | None = None
+        self._archive = folder / "kmod.tar"
         modules, _ = kernel.make(folder, ["-s"])
         build_test_program(kernel.architecture, folder / "kmod_test")
+        with tarfile.open(self._archive, "w", format=tarfile.GNU_FORMAT) as archive:
+            for path in (*modules, folder / "kmod_test"):
+                archive.add(path, path.name)
         kernel.add(lab)
-        lab.boot(kernel.guest)
-        files = [str(path) for path in (*modules, folder / "kmod_test")]
-        archive = subprocess.run(
-            [
-                "tar",
-                "-c",
-                *(word for path in files for word in ("-C", str(Path(path).parent), Path(path).name)),
-            ],
-            check=True,
-            stdout=-1,
-        ).stdout
-        place = folder / "kmod.tar"
-        place.write_bytes(archive)
-        with place.open() as file:
-            good(
-                rtgauge(
-                    "lab",
-                    "shell",
-                    kernel.guest,
-                    f"mkdir {GUEST_FOLDER} && tar -x -C {GUEST_FOLDER}",
-                    env=lab.env,
-                    stdin=file,
-                )
-            )
 
     def _connected(self) -> subprocess.Popen[str]:
         """A shell in the guest, which stays open for all scripts: a new connection takes an emulated guest
         seconds.
         """
+        if self.lab.up != self.kernel.guest:
+            self.close()
+            self.lab.boot(self.kernel.guest)
+            unpack_here = f"mkdir {GUEST_FOLDER} && tar -x -C {GUEST_FOLDER}"
+            with self._archive.open() as file:
+                good(rtgauge("lab", "shell", self.kernel.guest, unpack_here, env=self.lab.env, stdin=file))
         if self._connection is None or self._connection.poll() is not None:
             words = [*COMMAND, "lab", "shell", self.kernel.guest, "sh"]
             self._connection = subprocess.Popen(
@@ -278,6 +267,7 @@ class KmodGuest:
         if self._connection is not None:
             self._connection.kill()
             self._connection.communicate()
+            self._connection = None
 
     def load(self, *parameters: str) -> None:
         """Load all modules, the wire with its parameters."""
