@@ -15,14 +15,14 @@ struct ring_window {
 
 /* A page as the kernel returns it (trace/page.h). */
 struct ring_page {
-	int cpu;
 	/* the time of its first event; of the next page, or of its last event if later ones were
 	   overwritten, or of the last reading of the ring */
 	int64_t first_ns, until_ns;
-	bool dropped;	       /* events before it were overwritten */
-	int64_t dropped_count; /* how many; 0: unknown */
+	int64_t dropped_count; /* how many events before it were overwritten; 0: none or unknown */
 	size_t len;	       /* of its bytes, up to its last event */
 	const unsigned char *bytes;
+	int cpu;
+	bool dropped; /* events before it were overwritten */
 };
 
 struct page_store {
