@@ -53,7 +53,7 @@ static const int64_t SECOND_PERIOD_NS =
 	8000000; // its work is longer than any injection, so that none delays most of it
 static const int64_t LEAST_GAP_NS = 20000; // between two readings of a program that was kept from computing
 static const int64_t SETTLE_NS = 5000000;
-static const int64_t BUSY_NS = 2300000000, REST_NS = 700000000; // of a task that throttling stops
+static const int64_t BUSY_NS = 1300000000, REST_NS = 1200000000; // of a task that throttling stops
 static const int FAIR_NICE = -3; // above the program next to it, but not so far that that one starves
 
 struct injection {

@@ -378,7 +378,6 @@ CAUSES = (
         "lock whose owner is in fdatasync",
         r"cause-owner asleep in fdatasync with the lock",
         inside=SLEEPS,
-        kind="waits",
     ),
     Cause("priority inversion, third task", r"\bcause-third\b", runs=5, kind="waits"),
     Cause("another thread's mprotect", r"\bcause-mapping\b", inside=SLEEPS, kind="pages"),

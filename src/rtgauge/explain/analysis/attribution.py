@@ -695,10 +695,8 @@ def _stop_signal(scene: _Scene, piece: Piece) -> str:
 
 def _faulted(scene: _Scene, piece: Piece) -> bool:
     """Return whether the thread went to sleep in a page fault, which is so if the CPU that it left was in
-    one. A fault within a call does not sleep interruptibly: this is the call's sleep after a short fault.
+    one.
     """
-    if not piece.is_held and scene.calls.at(scene.moment.thread, piece.since_ns) is not None:
-        return False
     for before in reversed(scene.path.pieces):
         if before.phase is Phase.RUNNING and before.end_ns <= piece.start_ns:
             line = scene.timelines.get(before.cpu)

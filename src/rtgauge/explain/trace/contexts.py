@@ -360,8 +360,7 @@ def _take(
     if event.name in MAPPED_EVENTS:
         state.fault = _mapped(state.fault, event)
     elif not event.name.startswith(LOCK_EVENTS):
-        is_fault = event.name.startswith("page_fault")
-        state.fault = _fault(event) if is_fault else None
+        state.fault = _fault(event)
     edge = _frame(event, symbols)
     match event.name:
         case "sched_switch":
@@ -425,14 +424,20 @@ def _mapped(fault: Fault | None, event: Event) -> Fault | None:
     return replace(fault, mapped_ns=event.time_ns)
 
 
+PREEMPTION_OFF = 0xF
+"""Bits of an event's preempt_count; the upper ones count migrate_disable()."""
 PRESENT, WRITE = 1, 2
 """Bits of a page fault's error code on x86 (arch/x86/include/asm/trap_pf.h). No other architecture of the
 engine has these events.
 """
 
 
-def _fault(event: Event) -> Fault:
-    """Return the page fault that begins. A write to a present page is copied, as after fork."""
+def _fault(event: Event) -> Fault | None:
+    """Return the page fault that begins with this event, if one does. A write to a present page is copied, as
+    after fork. A fault with preemption off maps nothing and ends at once: a tracer has read a stack.
+    """
+    if not event.name.startswith("page_fault") or event.preempt_count & PREEMPTION_OFF:
+        return None
     code = event.number("error_code")
     return Fault(event.time_ns, copies=code & PRESENT != 0 and code & WRITE != 0, reads=code & WRITE == 0)
 
