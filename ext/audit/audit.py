@@ -22,6 +22,7 @@ ARCHITECTURES: dict[str, Architecture] = {
     "arm": "armhf",
     "armv7l": "armhf",
     "armv8l": "armhf",
+    "riscv64": "riscv64",
 }
 
 SEVERITIES: tuple[AuditSeverity, ...] = get_args(AuditSeverity)
@@ -91,7 +92,7 @@ def purpose_of(facts: Facts) -> Purpose:
 
 
 def architecture_of(facts: Facts) -> str:
-    """Return x86-64, arm64, armhf, unknown, or the kernel's name for another architecture."""
+    """Return x86-64, arm64, armhf, riscv64, unknown, or the kernel's name for another architecture."""
     name = facts.kernel.architecture or UNKNOWN
     return ARCHITECTURES.get(name, name)
 

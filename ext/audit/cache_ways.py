@@ -26,6 +26,7 @@ CACHE_IDS = "/sys/devices/system/cpu/cpu[0-9]*/cache/index3/id"
 PATHS = [
     f"{RESCTRL}/schemata",
     f"{RESCTRL}/*/schemata",
+    f"{RESCTRL}/mon_groups/*/cpus_list",
     f"{INFO}/{CACHE}/min_cbm_bits",
     f"{INFO}/{CACHE}/shareable_bits",
     f"{INFO}/{BANDWIDTH}/bandwidth_gran",
@@ -45,6 +46,9 @@ def divided(to: str, machine: Machine, cpus: set[int]) -> list[Setting]:
     Empty if resctrl is not mounted, if somebody else has made groups, or if the resource is too small.
     """
     if next(machine.files.matching(rf"{RESCTRL}/(?!info/)[^/]+/schemata"), None) is not None:
+        return []
+    # A CPU that moves to another group leaves its monitoring group, and never returns to it.
+    if any(text.strip() for _, text in machine.files.matching(rf"{RESCTRL}/mon_groups/[^/]+/cpus_list")):
         return []
     resource, share = (CACHE, _ways) if to == EXCLUSIVE_WAYS else (BANDWIDTH, _bandwidth)
     before = _domains(machine.text(f"{RESCTRL}/schemata") or "", resource)

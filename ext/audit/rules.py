@@ -15,7 +15,7 @@ from rtgauge.input_file import MOST_TOML, read_regular, toml_of
 from rtgauge.record.facts import Purpose
 from rtgauge.validation import DASHED, dashed, explain
 
-Architecture = Literal["x86-64", "arm64", "armhf"]
+Architecture = Literal["x86-64", "arm64", "armhf", "riscv64"]
 AuditSeverity = Literal["serious", "moderate", "minor"]
 Value = str | bool | int
 SUBJECTS = ("kernel-option", "boot-parameter", "file", "fact")
@@ -238,7 +238,7 @@ class Rule(RuleEntry):
     """Checks that must hold for the rule to apply."""
     for_: list[Purpose] = ["xenomai", "preempt-rt", "stock"]
     """The kinds of kernel to which the rule applies."""
-    architectures: list[Architecture] = ["x86-64", "arm64", "armhf"]
+    architectures: list[Architecture] = ["x86-64", "arm64", "armhf", "riscv64"]
     """The architectures to which the rule applies."""
     guest: bool | None = None
     """true: applies only in a virtual machine; false: never in one."""

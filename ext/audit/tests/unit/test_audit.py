@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: MIT
 from __future__ import annotations
 
+import base64
 import io
 import json
 import os
@@ -269,11 +270,27 @@ def test_an_arm_board() -> None:
 @pytest.mark.parametrize("files", [machines.riscv_guest(), machines.loongarch_machine()])
 def test_rules_for_x86_or_arm_do_not_fire_elsewhere(files: Files) -> None:
     document = audit(RULES, facts(files), files)
-    limited = {rule.id for rule in RULES if len(rule.architectures) < 3}
+    limited = {rule.id for rule in RULES if not {"riscv64"} & {*rule.architectures}}
     actual = {finding.rule: finding.result for finding in document.findings}
     assert limited
     assert {actual[rule] for rule in limited & actual.keys()} == {"not-applicable"}
     assert actual["preemptible-kernel"] == "differs"
+
+
+@pytest.mark.parametrize(
+    ("extensions", "result"), [("zicntr_zihpm_sstc", "ok"), ("zicntr_zihpm", "differs"), (None, "unknown")]
+)
+def test_timers_of_a_riscv_board_without_sstc_are_the_firmwares(extensions: str | None, result: str) -> None:
+    isa = "" if extensions is None else f"isa\t\t: rv64imafdc_{extensions}\n"
+    cpuinfo = f"processor\t: 0\n{isa}uarch\t\t: sifive,u74-mc\nmvendorid\t: 0x489\n"
+    tree = base64.b64encode(b"starfive,jh7110\0").decode()
+    files = machines.riscv_guest() | machines.texts({"/proc/cpuinfo": cpuinfo})
+    files |= {"/proc/device-tree/compatible": {"base64": tree}}
+    document = audit(RULES, facts(files), files)
+    actual = {finding.rule: finding.result for finding in document.findings}
+    assert actual["timer-riscv"] == result
+    guest = audit(RULES, facts(machines.riscv_guest()), machines.riscv_guest())
+    assert {finding.rule: finding.result for finding in guest.findings}["timer-riscv"] == "not-applicable"
 
 
 def test_busybox_with_almost_nothing() -> None:

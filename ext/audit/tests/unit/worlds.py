@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from rtgauge_ext.audit.rules import Check, Rule
 
 POSSIBLE = {0, 1, 2, 3}
-MACHINES = {"x86-64": "x86_64", "arm64": "aarch64", "armhf": "armv7l"}
+MACHINES = {"x86-64": "x86_64", "arm64": "aarch64", "armhf": "armv7l", "riscv64": "riscv64"}
 LISTS = (
     "cpu.resource_control",
     "cpu.features",
