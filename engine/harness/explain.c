@@ -175,7 +175,7 @@ static struct {
 	struct moment_budget budget;
 	int64_t copy_max_ns;
 	int64_t overwritten, over_budget, too_many, events_off; /* latencies not captured */
-} explain;
+} explain = {.own = -1};
 
 static bool failed(const char *what)
 {
@@ -196,15 +196,31 @@ int64_t explain_warm_up_ns(void)
 	return explain_options.instance ? explain_cost_ns(explain_options.cost_ns) : 0;
 }
 
+/* Takes the instance. Returns false with errno if that is not possible. */
+static bool open_own(int root)
+{
+	if (explain.own < 0)
+		explain.own = trace_instance_open(root, explain_options.instance);
+	return explain.own >= 0;
+}
+
 bool explain_can_share(void)
 {
 	static const char *const usual[] = {"default", "default,sched/sched_wakeup"};
 	struct cpuset online;
+	int root;
+	bool can;
 
 	if (!cpuset_online(&online))
 		cpuset_allowed(&online);
-	return explain_options.instance && cpuset_count(&online) <= SHARING_CPUS_MAX &&
-	       (!strcmp(explain_options.events, usual[0]) || !strcmp(explain_options.events, usual[1]));
+	if (!explain_options.instance || cpuset_count(&online) > SHARING_CPUS_MAX ||
+	    (strcmp(explain_options.events, usual[0]) != 0 && strcmp(explain_options.events, usual[1]) != 0))
+		return false;
+	root = tracefs_open();
+	can = root >= 0 && open_own(root);
+	if (root >= 0)
+		close(root);
+	return can;
 }
 
 void explain_share(const struct explain_rings *rings)
@@ -463,14 +479,13 @@ static bool begin_tracing(void)
 	root = tracefs_open();
 	if (root < 0)
 		return failed("tracefs");
-	explain.own = trace_instance_open(root, explain_options.instance);
+	ok = open_own(root);
 	explain.instance = explain.shared ? explain.rings.instance : explain.own;
-	if (explain.own < 0 && errno == EBUSY)
+	if (!ok && errno == EBUSY)
 		snprintf(explain.failure, sizeof(explain.failure),
 			 "another rtgauge, perhaps in a container, is recording them");
-	else if (explain.own < 0)
+	else if (!ok)
 		failed(explain_options.instance);
-	ok = explain.own >= 0;
 	ok = ok && read_layout(root) && get_memory() && open_rings();
 	if (ok && strstr(explain_options.events, "default"))
 		tracepoints_create(root, recording_instance());

@@ -75,7 +75,8 @@ struct explain_rings {
 	void *user;
 };
 
-/* Returns whether explaining can take its events from the probe's rings, with the options that were given. */
+/* Returns whether explaining can take its events from the probe's rings, with the options that were given,
+ * and takes its instance then: a probe should not record events that nobody explains. */
 bool explain_can_share(void);
 
 /* Takes the events from these rings; before explain_open. */

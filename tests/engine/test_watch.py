@@ -375,6 +375,20 @@ def test_what_watching_and_explaining_need_is_recorded_once(
         assert {"sched_switch", "irq_handler_entry", "sched_process_hang"} <= more
 
 
+def test_without_an_explanation_only_its_own_switches_are_recorded(engine: Path, tmp_path: Path) -> None:
+    instance = Path(f"/sys/kernel/tracing/instances/rtgauge-test-{os.getpid()}")
+    with (
+        program() as process,
+        watching(engine, tmp_path, process.pid, "--explain-instance=rtgauge-gone") as live,
+    ):
+        live.read_until("armed")
+        text = (instance / "events/sched/sched_switch/filter").read_text()
+        process.kill()
+        stream = live.finish()
+    assert "not-explained" in stream.marks
+    assert str(process.pid) in text
+
+
 @pytest.mark.parametrize(("protocol", "name"), [("0", "inversion"), ("1", "inversion-lent")])
 def test_a_lock_of_a_thread_of_lower_priority_is_an_inversion(
     engine: Path, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, protocol: str, name: str
