@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 from typing import Literal, get_args
 
@@ -166,6 +167,9 @@ def judge(rule: Rule, purpose: Purpose, machine: CheckedMachine) -> Finding:
         result = exclusion.result if exclusion else combine([check.result for check in results], rule.enough)
     # Show only the checks that decided the result.
     decisive = [check for check in results if check.result == result] or results
+    texts = (
+        [_named(check) for check in decisive] if len(decisive) > 1 else [decisive[0].text] if decisive else []
+    )
     from_rule = rule.model_dump(
         include={"title", "severity", "why", "source", "how_much", "remedy", "commands", "boot"}
     )
@@ -178,9 +182,15 @@ def judge(rule: Rule, purpose: Purpose, machine: CheckedMachine) -> Finding:
         rule=rule.id,
         result=result,
         wanted=expected_text(rule),
-        found="; ".join(dict.fromkeys(check.text for check in decisive)),
+        found="; ".join(dict.fromkeys(texts)),
         where=list(dict.fromkeys(check.where for check in decisive if check.where)),
     )
+
+
+def _named(check: CheckResult) -> str:
+    """Return what a check found, with the name of the kernel's file if it is a bare value."""
+    bare = check.where.startswith(("/proc/sys/", "/sys/")) and re.fullmatch(r"[0-9a-z]{1,20}", check.text)
+    return f"{check.where.rpartition('/')[2]} {check.text}" if bare else check.text
 
 
 def _with_interface(remedy: str, name: str) -> str:

@@ -65,5 +65,15 @@ def _in_use_on(lines: dict[str, InterruptLine], cpus: set[int]) -> list[str]:
         f"{number} ({line.devices})"
         for number, line in lines.items()
         # An interrupt without a device has the default mask, and never fires.
-        if line.devices is not None and line.cpus and cpus & set(parse_cpu_list(line.cpus))
+        if line.devices is not None and cpus & _handling(line)
     ]
+
+
+def _handling(line: InterruptLine) -> set[int]:
+    """Return the CPUs that will handle the next interrupts. The kernel may move an interrupt only when it
+    fires (kernel/irq/migration.c); until then, the effective CPU is outside of the mask.
+    """
+    effective, allowed = (
+        set(parse_cpu_list(cpus)) if cpus else set[int]() for cpus in (line.effective, line.allowed)
+    )
+    return effective if effective and (not allowed or effective & allowed) else allowed

@@ -327,6 +327,31 @@ def test_cgroup_v1_without_real_time_limit() -> None:
     assert group["rt_runtime_us"] == "none"
 
 
+@pytest.mark.parametrize(
+    ("allowed", "effective", "on"),
+    [
+        ("0-3", "3", ["9 (eth0)"]),
+        ("0-3", "0", []),
+        ("0-2", "3", []),  # it moves when it fires next
+        ("3", "", ["9 (eth0)"]),
+        ("2-3", "2-3", ["9 (eth0)"]),
+    ],
+)
+def test_interrupts_on_cpus_that_a_control_group_isolates(
+    allowed: str, effective: str, on: list[str]
+) -> None:
+    files = {
+        "/sys/devices/system/cpu/online": "0-3",
+        "/sys/devices/system/cpu/isolated": "\n",
+        "/sys/fs/cgroup/cpuset.cpus.isolated": "3\n",
+        "/proc/irq/9/smp_affinity_list": allowed,
+        "/proc/irq/9/effective_affinity_list": effective,
+        "/sys/kernel/irq/9/actions": "eth0",
+    }
+    actual = facts(machines.texts(files))
+    assert (actual["cpu"]["isolated"], actual["interrupts"]["on_isolated"]) == ("3", on)
+
+
 @pytest.mark.parametrize("kind", ["fair_server", "ext_server"])
 def test_servers_of_each_cpu(kind: str) -> None:
     base = f"/sys/kernel/debug/sched/{kind}"

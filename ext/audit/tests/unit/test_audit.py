@@ -356,6 +356,16 @@ def test_requested_isolation_is_reported(cmdline: str, isolated: str, result: st
     assert results(files)["isolation-in-effect"] == result
 
 
+def test_values_of_several_files_have_their_names() -> None:
+    names = {"nmi_watchdog": "1", "watchdog_thresh": "10"}
+    files = machines.texts({f"/proc/sys/kernel/{name}": text for name, text in names.items()})
+    (finding,) = audit([BY_ID["nmi-watchdog"]], facts(files), files).findings
+    assert finding.found == "nmi_watchdog 1; watchdog_thresh 10"
+    files |= machines.texts({"/proc/sys/kernel/watchdog_thresh": "0"})
+    (finding,) = audit([BY_ID["nmi-watchdog"]], facts(files), files).findings
+    assert (finding.result, finding.found) == ("ok", "0")
+
+
 def partitioned(cmdline: str, isolated: str) -> Files:
     """A PREEMPT_RT kernel without isolcpus=, with these CPUs in an isolated control group."""
     return machines.bare_metal_rt() | machines.texts(
