@@ -61,7 +61,7 @@ def keep_files(result: TuneResult, record: Record) -> Mapping[str, str]:
     files = {**files_with(lasting), TUNED_FILE: _profile(lasting)} if lasting else {}
     isolated = _isolated(result, record)
     files |= {SLICE_FILE: slice_text(isolated)} if isolated else {}
-    return {"README.txt": _readme(result, made, files), **files}
+    return {"README.txt": _readme(result, made, files, isolated), **files}
 
 
 def files_with(values: Sequence[Value]) -> dict[str, str]:
@@ -166,7 +166,7 @@ def _profile(values: Sequence[Value]) -> str:
     return "\n".join([*lines, ""])
 
 
-def _readme(result: TuneResult, made: Sequence[Value], files: Mapping[str, str]) -> str:
+def _readme(result: TuneResult, made: Sequence[Value], files: Mapping[str, str], isolated: str) -> str:
     rest = [each for each in made if not each.can_be_kept]
     boots = [
         f"  {rule.boot}  ({rule.id})"
@@ -207,8 +207,10 @@ def _readme(result: TuneResult, made: Sequence[Value], files: Mapping[str, str])
             f"  cat /sys/fs/cgroup/{SLICE_FILE}/cpuset.cpus.partition      # must say: isolated",
             "Undo (the programs in the slice keep running):",
             f"  systemctl disable {SLICE_FILE}; rm /etc/systemd/system/{SLICE_FILE}; systemctl daemon-reload",
-            "For the rest, which control groups cannot do, boot with (LIST: the isolated CPUs):",
-            "  isolcpus=managed_irq,LIST  nohz_full=LIST  rcu_nocbs=LIST",
+            "For the rest, which control groups cannot do, boot with:",
+            f"  isolcpus=managed_irq,{isolated} rcu_nocbs={isolated}",
+            f"If the program computes for longer than a tick, also with nohz_full={isolated}.",
+            "(The kernel's documentation advises against it for periodic work.)",
         ]
     daemons = sorted(
         {

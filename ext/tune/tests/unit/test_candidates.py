@@ -187,6 +187,19 @@ def test_full_preemption_is_tried_against_lazy(preempt: dict[str, str], *, tried
         assert parts.get("lazy-preemption") == ("settings=lazy-preemption" if tried else None)
 
 
+def test_lazy_preemption_of_a_stock_kernel_is_changed_by_boot_if_not_otherwise() -> None:
+    stock = {"/sys/kernel/realtime": "0", "/proc/sys/kernel/version": "#1 SMP PREEMPT_LAZY"}
+    files = machines.badly_set_rt() | machines.texts(stock | {"/proc/sys/kernel/osrelease": "7.3.4"})
+    files |= {PREEMPT: {"error": "EACCES"}}
+    by_boot = offered(files, by_boot=True)
+    assert {each.id: each.part for each in by_boot.candidates}["preemptible-kernel"] == (
+        "boot=preemptible-kernel"
+    )
+    assert {each.rule.id: each.why for each in offered(files).not_tried}["preemptible-kernel"] == (
+        "the setting takes effect only after a boot with preempt=full"
+    )
+
+
 def test_the_firmware_is_called_on_other_cpus() -> None:
     mask = "/sys/devices/virtual/workqueue/efi_runtime/cpumask"
     files = machines.badly_set_rt() | machines.texts({mask: "f"})

@@ -86,7 +86,12 @@ def test_isolated_cpus_are_kept_by_a_slice() -> None:
     unit = parsed(files["rtgauge.slice"])
     assert dict(unit["Slice"]) == {"AllowedCPUs": "2-3", "CPUSetPartition": "isolated"}
     assert is_unchanged(files["rtgauge.slice"])
-    for words in ("systemd 261", "Slice=rtgauge.slice", "isolcpus=managed_irq,LIST"):
+    for words in (
+        "systemd 261",
+        "Slice=rtgauge.slice",
+        "isolcpus=managed_irq,2-3 rcu_nocbs=2-3",
+        "nohz_full=2-3",
+    ):
         assert words in files["README.txt"]
 
 
