@@ -407,6 +407,8 @@ class SignalProbe(Probe[S]):
     them; `cycles` is its `count`.
     """
 
+    nothing_mark: str = "no-stimulus"
+
     instrument_metric: str
     """The metric that an instrument on the line measures. Its series has the role `instrument`."""
 

@@ -181,6 +181,8 @@ class Probe(ABC, Generic[P]):
     """
     when_nothing: str | None = "measure for longer (--duration)"
     """What to do if nothing was measured; None if that is a valid result, such as a CPU without gaps."""
+    nothing_mark: str = ""
+    """The engine's mark that says why nothing was measured; it replaces `nothing-measured`."""
 
     command: CommandTrait | None = field(default_factory=CommandTrait)
     """None if the probe's command is `rtgauge NAME`, without a load, instead of `rtgauge probe NAME`."""

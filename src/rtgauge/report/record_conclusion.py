@@ -99,7 +99,8 @@ def _measured(view: RecordView) -> str:
     parts: list[str] = []
     for step in view.record.steps:
         under = f" under {view.labels[step.id]}" if len(view.record.steps) > 1 else ""
-        empty = [mark for mark in step.marks if mark.kind is MarkKind.NOTHING_MEASURED]
+        reasons = {MarkKind.NOTHING_MEASURED.label, probe_of(step).nothing_mark}
+        empty = [mark for mark in step.marks if mark.name in reasons]
         parts += [f"nothing was measured{under}: {mark.detail}" for mark in empty]
     parts += _searches(view)
     sentences = [_largest(view, quantity) for quantity in view.quantities]

@@ -241,6 +241,7 @@ def _nothing_marks(step: Step, probe: AnyProbe) -> list[Mark]:
         probe.when_nothing is None
         or not step.series
         or any(series.count or series.missed for series in step.series)
+        or any(mark.name == probe.nothing_mark for mark in step.marks)
         or any(loop.kind == "poller" for loop in loops_of(step))  # no gap is the best result
     ):
         return []

@@ -27,7 +27,7 @@ def series(**figures: int | None) -> SimpleNamespace:
 
 def step(rt: str, *measured: SimpleNamespace, end_reason: str = "duration") -> Step:
     made = SimpleNamespace(
-        series=list(measured), end_reason=end_reason, key=SimpleNamespace(rt=rt), results=[]
+        series=list(measured), end_reason=end_reason, key=SimpleNamespace(rt=rt), results=[], marks=[]
     )
     return cast("Step", cast("Any", made))
 

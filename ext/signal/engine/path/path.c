@@ -204,9 +204,8 @@ void roles_end_alone(struct harness *h, const struct series *s, int64_t end_ns, 
 void roles_mark_no_stimulus(const char *what, struct json *j)
 {
 	stream_mark(j, "no-stimulus", SEVERITY_INVALID, 0,
-		    "did not receive any %s on %s; check that the master is running, and that this is its "
-		    "line",
-		    what, role_options.path);
+		    "no %s came on %s; check that the master is running, and that this is its line", what,
+		    role_options.path);
 }
 
 void roles_mark_died(const struct harness *h, const char *role, struct json *j)

@@ -177,6 +177,15 @@ def test_what_is_wrong_is_one_line(words: list[str], status: int, reported: str)
     assert reported in error_line(invoke("probe", *words), status)
 
 
+def test_a_slave_without_a_master_says_so_once() -> None:
+    completed = invoke(
+        "probe", "response", "--path", "udp:127.0.0.1:7013", "--role", "slave", "--duration", "1s"
+    )
+    answer, _, rest = good(completed, 3).stdout.partition("\n")
+    assert answer.startswith("Nothing was measured: no stimulus came on udp:127.0.0.1:7013")
+    assert "nothing-measured" not in rest
+
+
 def test_ctrl_c_ends_in_order(tmp_path: Path) -> None:
     process = start("probe", "response", "--duration", "60s", "--json", log=tmp_path / "log")
     try:
