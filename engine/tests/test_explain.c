@@ -15,6 +15,7 @@
 #include "tests/cm.h"
 #include "trace/addresses.h"
 #include "trace/events.h"
+#include "trace/instance.h"
 #include "trace/ring_copy.h"
 #include "trace/symbols.h"
 
@@ -119,20 +120,20 @@ static void pages_that_overlap_a_window_are_copied(void **state)
 	const struct ring_window windows[] = {{2500, 3500}, {100, 900}}, late = {6500, 7100};
 	const struct ring_page *pages;
 	const int *cpus;
-	struct cpuset online;
+	struct cpuset with_rings;
 	struct folder folder;
 	unsigned int count;
 
 	(void)state;
 	make_folder(&folder);
-	if (!cpuset_online(&online))
-		cpuset_allowed(&online);
-	for (int cpu = cpuset_next(&online, 0); cpu >= 0; cpu = cpuset_next(&online, (unsigned int)cpu + 1))
+	trace_cpus(&with_rings);
+	for (int cpu = cpuset_next(&with_rings, 0); cpu >= 0;
+	     cpu = cpuset_next(&with_rings, (unsigned int)cpu + 1))
 		write_ring(&folder, cpu, times_ns, 7, 1U << 31);
 	assert_true(ring_copy_open(folder.fd, PAGE, DATA, PAGE));
-	assert_int_equal(ring_copy_cpus(&cpus), cpuset_count(&online));
+	assert_int_equal(ring_copy_cpus(&cpus), cpuset_count(&with_rings));
 	count = ring_copy_take(windows, 2, &pages);
-	assert_int_equal(count, 2 * cpuset_count(&online));
+	assert_int_equal(count, 2 * cpuset_count(&with_rings));
 	assert_int_equal(pages[0].cpu, cpus[0]);
 	assert_int_equal(pages[0].first_ns, 2000);
 	assert_int_equal(pages[0].until_ns, 3000);
@@ -141,11 +142,55 @@ static void pages_that_overlap_a_window_are_copied(void **state)
 	assert_int_equal(pages[1].first_ns, 3000);
 	/* They are read again: the newest are still known. */
 	count = ring_copy_take(&late, 1, &pages);
-	assert_int_equal(count, 2 * cpuset_count(&online));
+	assert_int_equal(count, 2 * cpuset_count(&with_rings));
 	assert_int_equal(pages[0].first_ns, 6000);
 	assert_int_equal(pages[1].first_ns, 7000);
 	ring_copy_close();
 	remove_folder(&folder);
+}
+
+static int offline_cpu = -1; /* present on this machine, if it is one */
+
+bool __real_cpuset_present(struct cpuset *set);
+bool __wrap_cpuset_present(struct cpuset *set);
+
+bool __wrap_cpuset_present(struct cpuset *set)
+{
+	bool known = __real_cpuset_present(set);
+
+	if (offline_cpu >= 0)
+		cpuset_add(set, (unsigned int)offline_cpu);
+	return known;
+}
+
+static void a_cpu_that_comes_online_later_has_its_ring(void **state)
+{
+	const int64_t times_ns[] = {1000};
+	const struct ring_window all = {0, INT64_MAX};
+	const struct ring_page *pages;
+	const int *cpus;
+	struct cpuset rings;
+	struct folder folder;
+	unsigned int count;
+
+	(void)state;
+	make_folder(&folder);
+	offline_cpu = 900;
+	trace_cpus(&rings);
+	assert_true(cpuset_has(&rings, 900));
+	for (int cpu = cpuset_next(&rings, 0); cpu >= 0; cpu = cpuset_next(&rings, (unsigned int)cpu + 1))
+		write_ring(&folder, cpu, times_ns, cpu != 900, 0);
+	assert_true(ring_copy_open(folder.fd, PAGE, DATA, PAGE));
+	count = ring_copy_cpus(&cpus);
+	assert_int_equal(count, cpuset_count(&rings));
+	assert_int_equal(cpus[count - 1], 900);
+	assert_int_equal(ring_copy_take(&all, 1, &pages), count - 1);
+	write_ring(&folder, 900, times_ns, 1, 0);
+	assert_int_equal(ring_copy_take(&all, 1, &pages), count);
+	assert_int_equal(pages[count - 1].cpu, 900);
+	ring_copy_close();
+	remove_folder(&folder);
+	offline_cpu = -1;
 }
 
 /* No page has what the kernel overwrote: the page before ends with its last event. */
@@ -154,14 +199,14 @@ static void a_page_before_a_gap_does_not_reach_over_it(void **state)
 	const int64_t before_ns = 1000, after_ns = 9000;
 	const struct ring_window early = {900, 1100}, within = {5000, 6000};
 	const struct ring_page *pages;
-	struct cpuset online;
+	struct cpuset with_rings;
 	struct folder folder;
 
 	(void)state;
 	make_folder(&folder);
-	if (!cpuset_online(&online))
-		cpuset_allowed(&online);
-	for (int cpu = cpuset_next(&online, 0); cpu >= 0; cpu = cpuset_next(&online, (unsigned int)cpu + 1)) {
+	trace_cpus(&with_rings);
+	for (int cpu = cpuset_next(&with_rings, 0); cpu >= 0;
+	     cpu = cpuset_next(&with_rings, (unsigned int)cpu + 1)) {
 		unsigned char both[2 * PAGE];
 		char path[64];
 
@@ -172,7 +217,7 @@ static void a_page_before_a_gap_does_not_reach_over_it(void **state)
 	}
 	assert_true(ring_copy_open(folder.fd, PAGE, DATA, PAGE));
 	assert_int_equal(ring_copy_take(&within, 1, &pages), 0);
-	assert_int_equal(ring_copy_take(&early, 1, &pages), cpuset_count(&online));
+	assert_int_equal(ring_copy_take(&early, 1, &pages), cpuset_count(&with_rings));
 	assert_in_range(pages[0].until_ns, 1000, 1100);
 	ring_copy_close();
 	remove_folder(&folder);
@@ -283,6 +328,7 @@ int main(void)
 		cmocka_unit_test(events_count_as_on_after_the_last_switch),
 		cmocka_unit_test(events_are_found_by_name_group_and_ending),
 		cmocka_unit_test(pages_that_overlap_a_window_are_copied),
+		cmocka_unit_test(a_cpu_that_comes_online_later_has_its_ring),
 		cmocka_unit_test(a_page_before_a_gap_does_not_reach_over_it),
 		cmocka_unit_test(names_are_those_of_the_function_that_an_address_is_in),
 		cmocka_unit_test(addresses_are_taken_from_the_fields_that_have_them),

@@ -84,6 +84,18 @@ bool trace_recorder(void)
 	return found;
 }
 
+void trace_cpus(struct cpuset *cpus)
+{
+	struct cpuset present;
+
+	if (!cpuset_online(cpus))
+		cpuset_allowed(cpus);
+	if (!cpuset_present(&present))
+		return;
+	for (int cpu = cpuset_next(&present, 0); cpu >= 0; cpu = cpuset_next(&present, (unsigned int)cpu + 1))
+		cpuset_add(cpus, (unsigned int)cpu);
+}
+
 int trace_ring_open(int instance, int cpu)
 {
 	char path[64];

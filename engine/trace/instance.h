@@ -11,6 +11,8 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/cpuset.h"
+
 #define TRACE_TEXT_MAX 8192
 #define TRACE_NAME_MAX 65 /* of an instance */
 #define TRACE_RANGE_MAX 120
@@ -38,6 +40,9 @@ bool trace_recorder(void);
 /* Opens instances/NAME below the root of tracefs; -1 with errno, EBUSY if another engine records in it, as
  * from a container, whose lock of the machine is another one. */
 int trace_instance_open(int root, const char *name);
+
+/* Sets the CPUs that have rings to read: those that are online, and those that may come online meanwhile. */
+void trace_cpus(struct cpuset *cpus);
 
 /* Opens the raw ring of a CPU, which does not block; -1 with errno. */
 int trace_ring_open(int instance, int cpu);

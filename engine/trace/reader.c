@@ -6,7 +6,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/cpuset.h"
 #include "base/memory.h"
 #include "base/tracefs.h"
 #include "trace/instance.h"
@@ -16,12 +15,11 @@
 
 static bool open_rings(struct trace_reader *reader)
 {
-	struct cpuset online;
+	struct cpuset cpus;
 
-	if (!cpuset_online(&online))
-		cpuset_allowed(&online);
-	for (int cpu = cpuset_next(&online, 0); cpu >= 0 && reader->ring_count < TRACE_CPUS_MAX;
-	     cpu = cpuset_next(&online, (unsigned int)cpu + 1)) {
+	trace_cpus(&cpus);
+	for (int cpu = cpuset_next(&cpus, 0); cpu >= 0 && reader->ring_count < TRACE_CPUS_MAX;
+	     cpu = cpuset_next(&cpus, (unsigned int)cpu + 1)) {
 		int ring = trace_ring_open(reader->instance, cpu);
 
 		if (ring < 0)

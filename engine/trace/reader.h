@@ -25,8 +25,8 @@ struct trace_reader {
 	int64_t until_ns; /* what trace_reader_take returned last */
 };
 
-/* Opens the instance and the ring of each online CPU. Returns NULL, or the name of the missing thing, with
-   errno. */
+/* Opens the instance and the ring of each CPU (trace_cpus). Returns NULL, or the name of the missing thing,
+   with errno. */
 const char *trace_reader_open(struct trace_reader *reader, const char *instance, const char *buffer_kb);
 
 /* Keeps the newest pages of each ring, about so many bytes, in `stores`. Returns false if there is no

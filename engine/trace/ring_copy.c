@@ -5,7 +5,6 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "base/cpuset.h"
 #include "base/memory.h"
 #include "trace/instance.h"
 
@@ -37,16 +36,15 @@ static bool get_list(void)
 
 bool ring_copy_open(int instance, size_t page_size, size_t data_offset, size_t ring_size)
 {
-	struct cpuset online;
+	struct cpuset cpus;
 
-	if (!cpuset_online(&online))
-		cpuset_allowed(&online);
-	copy.stores = memory_get(cpuset_count(&online) * sizeof(*copy.stores));
+	trace_cpus(&cpus);
+	copy.stores = memory_get(cpuset_count(&cpus) * sizeof(*copy.stores));
 	errno = ENOMEM;
 	if (!copy.stores)
 		return false;
-	for (int cpu = cpuset_next(&online, 0); cpu >= 0 && copy.count < CPUS_MAX;
-	     cpu = cpuset_next(&online, (unsigned int)cpu + 1)) {
+	for (int cpu = cpuset_next(&cpus, 0); cpu >= 0 && copy.count < CPUS_MAX;
+	     cpu = cpuset_next(&cpus, (unsigned int)cpu + 1)) {
 		copy.rings[copy.count] = trace_ring_open(instance, cpu);
 		if (copy.rings[copy.count] < 0)
 			return false;

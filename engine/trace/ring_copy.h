@@ -11,7 +11,7 @@
 
 #include "trace/page_store.h"
 
-/* Opens the rings of all online CPUs. ring_size: bytes of one. Returns false with errno on failure. */
+/* Opens the rings of all CPUs (trace_cpus). ring_size: bytes of one. Returns false with errno on failure. */
 bool ring_copy_open(int instance, size_t page_size, size_t data_offset, size_t ring_size);
 
 /* Takes the pages from stores that somebody else fills, one for each CPU. Returns false with errno on
