@@ -23,7 +23,7 @@ from rtgauge.record.reader import Record
 from rtgauge_ext.lab.headers import headers_tree
 from tests.lab.conftest import NEWEST
 from tests.lab.kmod_guests import KMOD
-from tests.support.cli import good, invoke, rtgauge
+from tests.support.cli import end, good, invoke, rtgauge, start
 
 if TYPE_CHECKING:
     from tests.lab.conftest import Lab
@@ -181,6 +181,32 @@ def test_kernel_events_name_a_used_up_deadline_budget(lab: Lab, tmp_path: Path) 
     assert sum(budgets) > 10_000_000, [sum_words(known) for known in step.explanations]
     assert "sched_dl_throttle" in str(step.step.explain)
     assert lab.run_in("cat /sys/kernel/tracing/dynamic_events") == ""
+
+
+DYNAMIC, FOREIGN = "/sys/kernel/tracing/dynamic_events", "t:foreign/mine sched_dl_throttle_tp cpu"
+
+
+@pytest.mark.newest
+def test_restore_removes_dynamic_events_after_kill_9_but_not_those_of_others(
+    lab: Lab, tmp_path: Path
+) -> None:
+    lab.boot("debian-rt-newest", icount=True)
+    lab.run_in(f"echo '{FOREIGN}' >>{DYNAMIC}")
+    others = lab.run_in(f"cat {DYNAMIC}")
+    words = ("--cpu", "0", "--duration", "60s", "--explain")
+    process = start("probe", "wakeup", "--target", f"lab:{lab.up}", *words, env=lab.env, log=tmp_path / "log")
+    try:
+        lab.run_in(f"until grep -q sched_set_need_resched {DYNAMIC}; do sleep 0.2; done")
+        # the probe, its guard and the session's guard at once: nobody is left who could put anything back
+        lab.run_in("kill -9 $(pidof engine)")
+        process.kill()
+    finally:
+        end(process)
+    assert "rtgauge_" in lab.run_in(f"cat {DYNAMIC}")
+    assert "restored" in lab.command("restore").stdout
+    assert lab.run_in(f"cat {DYNAMIC}") == others
+    assert lab.run_in("ls /sys/kernel/tracing/instances") == ""
+    lab.run_in(f"echo -:foreign/ >>{DYNAMIC}")
 
 
 @pytest.mark.newest
