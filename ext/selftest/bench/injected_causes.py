@@ -51,7 +51,6 @@ SECONDS = 5
 LEAST_NS, SHARE = 5_000, 0.01
 PROGRAM_PRIORITY = 40
 PERIOD_NS, WORK_NS = 4_000_000, 200_000
-ABOVE = "500us"
 GROUPS = (
     "/sys/fs/cgroup/freezer/rtgauge-cause",
     "/sys/fs/cgroup/unified/rtgauge-cause",
@@ -247,6 +246,8 @@ class Cause:
     program: Callable[[str, int, int, bool], list[str]] | None = None
     inside: tuple[str, ...] = ()
     options: tuple[str, ...] = ("--threads", "victim")
+    above: str = "500us"
+    """Longer latencies than this are explained."""
     kind: str = ""
     needs: str = ""
     by_gap: bool = False
@@ -363,7 +364,7 @@ CAUSES = (
         "CPU quota of its cgroup",
         r"quota",
         inside=(*OWN, "task"),
-        options=("--threads", "victim", "--explain-above", "2ms"),
+        above="2ms",
         times=4,
     ),
     Cause("starved producer", r"\bcause-hog\b", runs=5),
@@ -620,7 +621,14 @@ def tried(causes: Sequence[Cause], folder: Path, seconds: int, program: Path, gu
     if any(cause.beside for cause in causes):
         trial.inject(causes)
     watch = [RTGAUGE, "watch", *trial.place, "--wait", "20min", "--duration", f"{seconds}s"]
-    save = ["--explain-above", ABOVE, *causes[0].options, "--save", "--out", str(folder / "records")]
+    save = [
+        "--explain-above",
+        causes[0].above,
+        *causes[0].options,
+        "--save",
+        "--out",
+        str(folder / "records"),
+    ]
     command = [*watch, *save, "--", *trial.watched(causes)]
     try:
         with (folder / "output").open("w") as output:

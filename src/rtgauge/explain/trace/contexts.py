@@ -297,6 +297,7 @@ def _open_at_start(events: Sequence[Event], symbols: Symbols) -> list[NestedActi
 
 
 def _timeline(cpu: int, events: Sequence[Event], names: Names, symbols: Symbols) -> CpuTimeline:
+    events = [event for event in events if not _is_of_tracer(event)]
     first = next((event for event in events), None)
     state = _State(
         names.task(first.pid) if first is not None else None,
@@ -360,7 +361,8 @@ def _take(
     if event.name in MAPPED_EVENTS:
         state.fault = _mapped(state.fault, event)
     elif not event.name.startswith(LOCK_EVENTS):
-        state.fault = _fault(event)
+        is_fault = event.name.startswith("page_fault")
+        state.fault = _fault(event) if is_fault else None
     edge = _frame(event, symbols)
     match event.name:
         case "sched_switch":
@@ -432,12 +434,15 @@ engine has these events.
 """
 
 
-def _fault(event: Event) -> Fault | None:
-    """Return the page fault that begins with this event, if one does. A write to a present page is copied, as
-    after fork. A fault with preemption off maps nothing and ends at once: a tracer has read a stack.
+def _is_of_tracer(event: Event) -> bool:
+    """Return whether this is a page fault with preemption off, which maps nothing and ends at once: a tracer
+    has read the thread's stack.
     """
-    if not event.name.startswith("page_fault") or event.preempt_count & PREEMPTION_OFF:
-        return None
+    return event.name.startswith("page_fault") and event.preempt_count & PREEMPTION_OFF != 0
+
+
+def _fault(event: Event) -> Fault:
+    """Return the page fault that begins. A write to a present page is copied, as after fork."""
     code = event.number("error_code")
     return Fault(event.time_ns, copies=code & PRESENT != 0 and code & WRITE != 0, reads=code & WRITE == 0)
 

@@ -402,6 +402,19 @@ def test_a_page_fault_with_preemption_off_is_not_the_sleep_of_a_call() -> None:
     assert not any(kind in {Kind.PAGE_FAULT, Kind.FAULT_OR_OWN} for kind, _ in parts_ns)
 
 
+def test_a_page_fault_of_a_tracer_does_not_end_one_of_the_thread() -> None:
+    """As recorded on Linux 7.3, on an emulated processor: 50 faults, each followed by 64 us of own work."""
+    story = Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1).switch(7, 1, IDLE, MEASURED)
+    for number in range(50):
+        story.at(10 + number * 118, 1, "page_fault_user", address=4096 * number, ip=1, error_code=6)
+        story.at(41 + number * 118, 1, "rss_stat", mm_id=1, curr=1, member=1, size=1)
+        story.at(48 + number * 118, 1, "page_fault_kernel", address=32, ip=2, error_code=0)
+        story.events[-1] = story.events[-1]._replace(preempt_count=1)
+    explanation = explained(story.switch(5910, 1, MEASURED, IDLE, state=1).moment(5910))
+    assert parts(explanation)[Kind.PAGE_FAULT, ""] == pytest.approx(50 * (31 + 4.4), abs=5)
+    assert ranked_culprits([explanation])[0].culprit.kind is Kind.OWN
+
+
 def test_long_work_after_a_page_fault_may_be_the_programs_own() -> None:
     story = Story().switch(-500, 1, MEASURED, IDLE, state=1).timer(1, 1).switch(7, 1, IDLE, MEASURED)
     story.at(8, 1, "page_fault_user", address=4096, ip=1, error_code=6).at(
