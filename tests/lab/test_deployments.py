@@ -52,6 +52,21 @@ def test_every_deployment_live_and_all_put_back(lab: Lab, measured: Measured) ->
 
 
 @pytest.mark.ci
+def test_preemption_and_isolation_are_applied_seen_and_restored(lab: Lab) -> None:
+    """The kernel marks its preemption model with round brackets, and lists partitions apart from isolcpus=."""
+    lab.boot("debian")
+    preempt = "cat /sys/kernel/debug/sched/preempt"
+    before = lab.run_in(f"{STATE}; {preempt}")
+    assert "(full)" not in before
+    lab.command("deploy", "apply", "isolate=3,settings=preemptible-kernel")
+    assert "(full)" in lab.run_in(preempt)
+    facts = json.loads(lab.command("audit", "--facts", "--json").stdout)
+    assert (facts["cpu"]["isolated"], facts["kernel"]["preemption"]["model"]) == ("3", "full")
+    lab.command("restore", "--applied")
+    assert lab.run_in(f"{STATE}; {preempt}") == before
+
+
+@pytest.mark.ci
 def test_after_kill_9_the_guard_puts_everything_back(lab: Lab, tmp_path: Path) -> None:
     lab.boot("debian")
     before = lab.run_in(STATE)
