@@ -37,6 +37,10 @@ STEADY_CLOCK = "tsc=nowatchdog"
 """On a busy host, the guest's kernel would find the emulated TSC unstable and change the clock source during
 a measurement. The other emulated clocks are no better.
 """
+UNCHECKED_TIMER = "no_timer_check"
+"""On a busy host, no interrupt of the emulated timer comes while the kernel checks it. The kernel would panic
+("IO-APIC + timer doesn't work").
+"""
 SAME_ADDRESSES = "norandmaps"
 """With random addresses, QEMU translates a program again at each start, and keeps every translation with the
 program's page of memory. QEMU 7.2 searches all translations at each write to such a page. After some 20
@@ -169,7 +173,7 @@ def command(
         f"console={CONSOLES[guest.architecture]}",
         "loglevel=5",
         "panic=-1",
-        *([STEADY_CLOCK] if emulates_x86(guest, accelerator) else []),
+        *([STEADY_CLOCK, UNCHECKED_TIMER] if emulates_x86(guest, accelerator) else []),
         *([SAME_ADDRESSES] if accelerator == "tcg" else []),
     ]
     if options.icount:

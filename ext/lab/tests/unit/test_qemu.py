@@ -42,12 +42,14 @@ def test_a_counting_clock_has_one_cpu_that_the_guest_knows(
 
 
 @pytest.mark.parametrize("name", ["debian", "debian-arm64"])
-def test_only_emulated_guests_keep_program_addresses(
+def test_only_emulated_guests_get_parameters_against_the_emulators_faults(
     name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for accelerator, same in (("tcg", True), ("kvm", False)):
         words = line(built_in()[name], BootOptions(), tmp_path, monkeypatch, accelerator)
-        assert ("norandmaps" in words[words.index("-append") + 1].split()) == same
+        parameters = words[words.index("-append") + 1].split()
+        assert ("norandmaps" in parameters) == same
+        assert ("no_timer_check" in parameters) == (same and name == "debian")
 
 
 def test_a_guest_with_serial_lines_finds_its_engine_in_memory(
