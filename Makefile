@@ -17,7 +17,7 @@ help:
 	@echo 'make test-cokernel  the co-kernels, on guests of your own named xenomai, rtai and rtgroup'
 	@echo 'make lint   formatting, types, static analysis, layers'
 	@echo 'make bench  side by side with cyclictest and jitterdebugger'
-	@echo 'make engines  the engines for arm64 and armhf, to be part of the package'
+	@echo 'make engines  the engines for other architectures, to be part of the package'
 	@echo 'make wheel  the package for every Linux, with the engines of all architectures, in dist/'
 	@echo 'make deb    Debian packages for one release, SUITE=bookworm or trixie, in dist/'
 	@echo 'make release  all of these, SBOMs and checksums, in dist/; installs them in clean roots'
@@ -74,8 +74,8 @@ test-parts:
 test-wheel: $(VENV)/.tools $(VENV)/.installed $(VENV)/.release
 	@$(PART) 'the package, built twice and installed' $(BIN)/pytest tests/package
 
-test-engine: $(VENV)/.tools
-	@PATH="$(CURDIR)/$(BIN):$$PATH" $(PART) "engine's C tests and sanitizers" sh engine/tests/run.sh
+test-engine: $(VENV)/.tools cross
+	@PATH="$(CURDIR)/$(BIN):$$PATH" $(PART) "engine's C tests, sanitizers, other architectures" sh engine/tests/run.sh
 
 # A file's tests stay on one worker, so that what they share is made once.
 UNIT := --numprocesses 2 --dist loadfile
@@ -114,13 +114,13 @@ test-measure: $(VENV)/.tools $(VENV)/.installed
 test-alone: $(VENV)/.tools $(VENV)/.installed
 	@$(PART) 'engine and commands that change the machine' $(BIN)/pytest $(call tests_of,engine) $(call tests_of,e2e) $(AGAIN) -m alone
 
-ARCHITECTURES := $(filter-out $(subst armv7l,armhf,$(shell uname -m)),aarch64 armhf riscv64 x86_64)
+ARCHITECTURES := $(filter-out $(subst armv7l,armhf,$(shell uname -m)),aarch64 armhf loongarch64 riscv64 x86_64)
 
 # The engines of other architectures, in build-*/.
-cross: $(VENV)/.ready
+cross: $(VENV)/.release
 	@for architecture in $(ARCHITECTURES); do \
 		echo "--- engine for $$architecture"; \
-		[ -f build-$$architecture/build.ninja ] || $(BIN)/meson setup build-$$architecture --buildtype=release -Db_lto=true \
+		[ -f build-$$architecture/build.ninja ] || PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/meson setup build-$$architecture --buildtype=release -Db_lto=true \
 			--cross-file engine/cross/$$architecture.ini >/dev/null || exit 1; \
 		PATH="$(CURDIR)/$(BIN):$$PATH" ninja -C build-$$architecture --quiet engine/rtgauge-engine || exit 1; \
 	done
@@ -137,7 +137,7 @@ $(VENV)/.release: $(VENV)/.ready tools/locks/release.txt
 	@touch $@
 
 # One wheel with the engines of all architectures, and the source distribution, in dist/.
-wheel: $(VENV)/.release cross
+wheel: cross
 	@echo '--- wheel and source distribution'
 	@PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/python tools/wheel.py dist
 	@ls -l dist

@@ -9,6 +9,7 @@ writes. The C library is in every engine, because engines are static. The same a
 from __future__ import annotations
 
 import hashlib
+import importlib.metadata
 import json
 import re
 import subprocess
@@ -56,7 +57,9 @@ def bill(requirements: str) -> dict[str, Any]:
 
 
 def c_libraries() -> list[dict[str, Any]]:
-    """The C libraries in the engines, as this machine's Debian packages name them."""
+    """The C libraries in the engines: this machine's Debian packages, and the musl of Zig's compiler, which
+    builds the engine for loongarch64.
+    """
     done = subprocess.run(
         ["dpkg-query", "-W", "-f", "${Package} ${Version}\n", *C_LIBRARIES],
         stdout=subprocess.PIPE,
@@ -64,15 +67,27 @@ def c_libraries() -> list[dict[str, Any]]:
         check=True,
     )
     found = [line.split() for line in done.stdout.splitlines()]
+    zig = importlib.metadata.version("ziglang")
+    musl = {
+        "type": "library",
+        "bom-ref": "ziglang",
+        "name": "ziglang",
+        "version": zig,
+        "description": "its musl is in the engine for loongarch64",
+        "purl": f"pkg:pypi/ziglang@{zig}",
+    }
     return [
-        {
-            "type": "library",
-            "bom-ref": package,
-            "name": package,
-            "version": version,
-            "purl": f"pkg:deb/debian/{package}@{version.replace('+', '%2B').replace(':', '%3A')}",
-        }
-        for package, version in found
+        musl,
+        *(
+            {
+                "type": "library",
+                "bom-ref": package,
+                "name": package,
+                "version": version,
+                "purl": f"pkg:deb/debian/{package}@{version.replace('+', '%2B').replace(':', '%3A')}",
+            }
+            for package, version in found
+        ),
     ]
 
 

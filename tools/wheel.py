@@ -16,12 +16,12 @@ import tempfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-ENGINES = ("aarch64", "armhf", "riscv64", "x86_64")
+ENGINES = ("aarch64", "armhf", "loongarch64", "riscv64", "x86_64")
 """As rtgauge.target.engine_path names them."""
 PLATFORMS = [
     f"{libc}_{machine}"
     for libc in ("manylinux_2_17", "musllinux_1_1")
-    for machine in ("aarch64", "armv7l", "riscv64", "x86_64")
+    for machine in ("aarch64", "armv7l", "loongarch64", "riscv64", "x86_64")
 ]
 """pip knows these on glibc since 2.17 and on musl; the engines are static, so they need neither."""
 

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The engine's tests in the builds that find most: plain (gcc), thread sanitizer (gcc), address and undefined sanitizers with fuzzers (clang).
 # Then the engines of the sanitizer builds themselves are run; any report of a sanitizer is a failure.
+# Last, the engines of other architectures, which `make cross` built, are run under QEMU's user emulation.
 set -eu
 cd "$(dirname "$0")/../.."
 
@@ -105,4 +106,13 @@ engine_runs build-tsan --memory-lock off
 build build-clang clang -Db_sanitize=address,undefined -Db_lundef=false
 test_suite build-clang
 engine_runs build-clang
+
+# The emulator runs a program with any policy, but draws its own address layout.
+for architecture in aarch64 armhf riscv64 loongarch64; do
+	[ "$(uname -m | sed 's/armv[78]l/armhf/')" != "$architecture" ] || continue
+	emulator=qemu-$(echo "$architecture" | sed 's/armhf/arm/')-static
+	echo "--- build-$architecture: $emulator"
+	fixed=$emulator
+	engine_runs "build-$architecture" --memory-lock off
+done
 echo "--- the engine's tests passed"

@@ -15,7 +15,10 @@ import pytest
 import rtgauge
 
 ROOT = Path(__file__).resolve().parents[2]
-ENGINES = {f"rtgauge/bin/rtgauge-engine-{machine}" for machine in ("aarch64", "armhf", "riscv64", "x86_64")}
+ENGINES = {
+    f"rtgauge/bin/rtgauge-engine-{machine}"
+    for machine in ("aarch64", "armhf", "loongarch64", "riscv64", "x86_64")
+}
 MOST_BYTES = 8 * 2**20
 """The most that all engines together may take, unpacked."""
 
@@ -77,7 +80,7 @@ def test_pip_takes_it_on_every_linux(wheel: Path) -> None:
 
     tags = parse_wheel_filename(wheel.name)[3]
     for libc in ("manylinux_2_17", "musllinux_1_1"):
-        for machine in ("x86_64", "aarch64", "armv7l", "riscv64"):
+        for machine in ("x86_64", "aarch64", "armv7l", "riscv64", "loongarch64"):
             assert Tag("py3", "none", f"{libc}_{machine}") in tags
 
 
