@@ -152,6 +152,7 @@ KERNELS = [
     for ending, architecture in (("", "x86_64"), ("-arm64", "aarch64"))
     for flavour in ("", "-rt")
 ]
+BUILT_ONLY = [Kernel("debian-riscv64", "riscv64", "", "trixie")]
 if OWN_SOURCES:
     KERNELS.append(OwnKernel("own", "x86_64", "", "own", Path(OWN_SOURCES)))
 
