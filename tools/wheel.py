@@ -21,9 +21,12 @@ ENGINES = ("aarch64", "armhf", "loongarch64", "riscv64", "x86_64")
 PLATFORMS = [
     f"{libc}_{machine}"
     for libc in ("manylinux_2_17", "musllinux_1_1")
-    for machine in ("aarch64", "armv7l", "loongarch64", "riscv64", "x86_64")
+    for machine in ("aarch64", "armv7l", "riscv64", "x86_64")
 ]
-"""pip knows these on glibc since 2.17 and on musl; the engines are static, so they need neither."""
+"""pip knows these on glibc since 2.17 and on musl; the engines are static, so they need neither.
+
+Loongarch64 is left out: it is only a target, and the wheel's name would be as long as a file's name may be.
+"""
 
 
 def run(*command: str, folder: Path = ROOT) -> str:
