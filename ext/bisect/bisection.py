@@ -28,15 +28,17 @@ class BisectionOptions(Model):
     """The options of a search. `good` and `bad` are full commit hashes."""
 
     repository: str
-    before: str = Field(description="the branch or commit that was checked out before the search")
+    before: str
+    """The branch or commit that was checked out before the search."""
     good: str
     bad: str
-    command: list[str] = Field(description="the command that builds and boots the checked-out commit")
-    larger_than: float = Field(default=0.1, gt=0, description="the smallest change that matters: 0.1 is 10 %")
+    command: list[str]
+    """The command that builds and boots the checked-out commit."""
+    larger_than: float = Field(default=0.1, gt=0)
+    """The smallest change that matters: 0.1 is 10 %."""
     max_pairs: int = DEFAULT_PAIRS
-    extended_from: tuple[int, ...] = Field(
-        default=(), description="earlier limits of the number of pairs, which rtgauge resume has raised since"
-    )
+    extended_from: tuple[int, ...] = ()
+    """Earlier limits of the number of pairs, which rtgauge resume has raised since."""
     seed: int
 
 

@@ -19,24 +19,17 @@ class InversionParameters(SingleCpuParameters):
     """Parameters of `inversion`."""
 
     lock: Literal["all", "pi-mutex", "mutex", "ceiling-mutex", "semaphore", "futex", "spin"] = Field(
-        default="all", alias="lock", description="kind of lock that the low-priority task takes"
+        default="all", description="kind of lock that the low-priority task takes"
     )
     section_ns: Annotated[DurationNs, between("10us", "100ms")] = Field(
-        default=2_000_000,
-        alias="section",
-        description="how long the low-priority task computes while it holds the lock",
+        default=2_000_000, description="how long the low-priority task computes while it holds the lock"
     )
     limit_ns: Annotated[DurationNs, between("1ms", "500ms")] = Field(
-        default=100_000_000,
-        alias="limit",
-        description="how long the high-priority task waits before it counts as starved",
+        default=100_000_000, description="how long the high-priority task waits before it counts as starved"
     )
-    trials: int = Field(
-        default=3, alias="trials", ge=1, le=1000, description="number of times to try each kind of lock"
-    )
+    trials: int = Field(default=3, ge=1, le=1000, description="number of times to try each kind of lock")
     priority: int = Field(
         default=98,
-        alias="priority",
         ge=3,
         le=99,
         description="real-time priority of the high-priority task; the other two tasks have priorities "

@@ -21,11 +21,13 @@ from rtgauge_ext.microbenchmarks.microbenchmark import cost_of
 class Cost(Model):
     """The cost (ns) of an operation on a system, over all repeats together."""
 
-    operation: str = Field(description="the operation, such as 'task switch' or 'semaphore (same-cpu)'")
+    operation: str
+    """The operation, such as 'task switch' or 'semaphore (same-cpu)'."""
     steps: list[str]
     count: int
     mean_ns: float
-    p99_ns: int = Field(description="p99 of the repeat with the largest p99")
+    p99_ns: int
+    """p99 of the repeat with the largest p99."""
     max_ns: int
     worst_mark: Severity | None
 
@@ -37,10 +39,8 @@ class System(Model):
     name: str
     policy: str
     load: str
-    clock_cost_ns: float | None = Field(
-        description="time that one reading of the clock takes; each figure includes it (Garre et al. 2014, "
-        "sec. 3.4)"
-    )
+    clock_cost_ns: float | None
+    """Time that one reading of the clock takes; each figure includes it (Garre et al. 2014, sec. 3.4)."""
     costs: list[Cost]
 
 
@@ -66,7 +66,8 @@ class EffectCount(Place):
     operation: str
     tries: int
     met: int
-    what: str = Field(description="the intended effect in words; `met` of the `tries` had it")
+    what: str
+    """The intended effect in words; `met` of the `tries` had it."""
 
 
 class Microbenchmarks(Model):

@@ -19,16 +19,13 @@ class PreemptParameters(SingleCpuParameters, MeasuringParameters):
 
     event: Literal["timer", "wake-up"] = Field(
         default="timer",
-        alias="event",
         description="what makes the high-priority task ready: its timer, or a task on another CPU",
     )
     placement: Literal["same-core", "other-core"] = Field(
-        default="other-core",
-        alias="placement",
-        description="where to run the task that wakes the high-priority task",
+        default="other-core", description="where to run the task that wakes the high-priority task"
     )
     interval_ns: Annotated[DurationNs, between("20us", "10ms")] = Field(
-        default=200_000, alias="interval", description="time between two events"
+        default=200_000, description="time between two events"
     )
 
     @model_validator(mode="after")

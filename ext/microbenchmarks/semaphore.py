@@ -19,10 +19,10 @@ class SemaphoreParameters(SingleCpuParameters, MeasuringParameters):
     """Parameters of `semaphore`."""
 
     method: Literal["semaphore", "mutex", "condition", "eventfd", "pipe", "mqueue", "signal"] = Field(
-        default="semaphore", alias="method", description="how a task waits for the other task"
+        default="semaphore", description="how a task waits for the other task"
     )
     placement: Literal["same-cpu", "same-core", "other-core"] = Field(
-        default="same-cpu", alias="placement", description="where to run the second task"
+        default="same-cpu", description="where to run the second task"
     )
 
 

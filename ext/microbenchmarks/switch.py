@@ -15,11 +15,7 @@ class SwitchParameters(SingleCpuParameters, MeasuringParameters):
     """Parameters of `switch`."""
 
     tasks: int = Field(
-        default=2,
-        alias="tasks",
-        ge=2,
-        le=64,
-        description="number of tasks of equal priority that take turns on one CPU",
+        default=2, ge=2, le=64, description="number of tasks of equal priority that take turns on one CPU"
     )
 
 

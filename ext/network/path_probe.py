@@ -35,60 +35,45 @@ class PathParameters(ExplainParameters, PolicyParameters, TimedParameters, Still
     )
 
     path: Annotated[str, AfterValidator(check_far_end)] = Field(
-        default="",  # named later: a preset has none
-        alias="path",
-        description=f"far end that answers: {FORMS}",
+        default="", description=f"far end that answers: {FORMS}"
     )
     peer: str | None = Field(
         default=None,
-        alias="peer",
-        exclude=True,  # `path` holds it
+        exclude=True,
         description="short for path: a host, which answers ICMP echo requests, or a path",
     )
     interval_ns: Annotated[DurationNs, between("20us", "1min")] = Field(
-        default=1_000_000, alias="interval", description="the cycle: time between two releases"
+        default=1_000_000, description="the cycle: time between two releases"
     )
     timeout_ns: Annotated[DurationNs, between("1ms", "1min")] = Field(
         default_factory=lambda given: max(LEAST_TIMEOUT_NS, given["interval_ns"]),
-        alias="timeout",
         description="an answer that comes later than this after its release counts as lost; default: 100ms, "
         "but at least the interval",
     )
     receive: Literal["block", "poll"] = Field(
         default="block",
-        alias="receive",
         description="how the task waits for the answer: asleep (block), or looking all the time (poll)",
     )
     busy_poll_us: int = Field(
         default=0,
-        alias="busy-poll",
         ge=0,
         le=10_000,
         description="SO_BUSY_POLL, in us: how long a receive polls the network card itself",
     )
     socket_priority: int = Field(
-        default=0,
-        alias="socket-priority",
-        ge=0,
-        le=15,
-        description="SO_PRIORITY of the frames, by which queueing disciplines choose",
+        default=0, ge=0, le=15, description="SO_PRIORITY of the frames, by which queueing disciplines choose"
     )
     size: int = Field(
         default=0,
-        alias="size",
         ge=0,
         le=1472,
         description="bytes in a frame after its IP, UDP or Ethernet header; 0: as few as possible",
     )
     cpu: CpuList | None = Field(
-        default=None, alias="cpu", description="CPU of the task, the first of these; default: the first CPU"
+        default=None, description="CPU of the task, the first of these; default: the first CPU"
     )
     count: int | None = Field(
-        default=None,
-        alias="count",
-        ge=1,
-        le=2**60,
-        description="number of cycles to measure, instead of a duration",
+        default=None, ge=1, le=2**60, description="number of cycles to measure, instead of a duration"
     )
 
     @model_validator(mode="before")

@@ -78,11 +78,13 @@ class Settings(Model):
     """The content of recorder.json."""
 
     version: int = 1
-    program: str = Field(description="how the program is found: a process ID, a name or a unit")
+    program: str
+    """How the program is found: a process ID, a name or a unit."""
     require: str | None = None
     keep_bytes: int
     command: list[str]
-    parameters: dict[str, str | int] = Field(description="the options of `watch`, as a plan has them")
+    parameters: dict[str, str | int]
+    """The options of `watch`, as a plan has them."""
 
     @property
     def bounds(self) -> dict[str, int]:
@@ -100,10 +102,10 @@ class MomentHead(Model):
     source: str
     wall_ns: Time
     triggers: list[str] = Field(default_factory=list[str])
-    around: str = Field(default="", description="what was unusual on the machine when it came")
-    details: list[str] = Field(
-        default_factory=list[str], description="the line of each trigger, for a moment of triggers"
-    )
+    around: str = ""
+    """What was unusual on the machine when it came."""
+    details: list[str] = Field(default_factory=list[str])
+    """The line of each trigger, for a moment of triggers."""
 
 
 class KeptMoment(NamedTuple):

@@ -92,36 +92,29 @@ class TasksetParameters(ExplainParameters, TimedParameters, RuntimeParameters):
     alternatives: ClassVar[tuple[frozenset[str], ...]] = (frozenset({"file", "task"}),)
 
     file: str | None = Field(
-        default=None,
-        alias="file",
-        description="task set: a TOML file with a [[task]] for each task, as for rtgauge sched",
+        default=None, description="task set: a TOML file with a [[task]] for each task, as for rtgauge sched"
     )
-    name: str = Field(default="", alias="name", description="name of the set")
+    name: str = Field(default="", description="name of the set")
     tasks: tuple[Task, ...] = Field(alias="task", description="the tasks, instead of a file")
     cpu: int | None = Field(
         default=None,
-        alias="cpu",
         ge=0,
         le=MAX_CPU,
         description="CPU on which all tasks run, instead of the CPUs in the file",
     )
-    policy: Literal["fifo", "rr", "deadline"] = Field(
-        default="fifo", alias="policy", description="scheduling policy"
-    )
+    policy: Literal["fifo", "rr", "deadline"] = Field(default="fifo", description="scheduling policy")
     execution: Literal["wall", "cpu"] = Field(
         default="wall",
-        alias="execution",
         description="clock by which busy loops count: wall (wall time, as in Delgado and Choi) or cpu (CPU "
         "time)",
     )
     pin: OnOff = Field(
         default=True,
-        alias="pin",
         description="whether each task is pinned to its CPU; off is allowed only for deadline tasks, which "
         "then run on any CPU",
     )
     force: bool = Field(
-        default=False, alias="force", description="run the set even if it overloads its CPU, for at most 10 s"
+        default=False, description="run the set even if it overloads its CPU, for at most 10 s"
     )
 
     @classmethod

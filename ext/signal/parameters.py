@@ -169,64 +169,43 @@ class SignalParameters(ExplainParameters, PolicyParameters, TimedParameters, Cok
     alternatives: ClassVar[tuple[frozenset[str], ...]] = (frozenset({"duration", "cycles"}),)
 
     cpu: CpuList | None = Field(
-        default=None,
-        alias="cpu",
-        description=("CPU for the master; if this machine is only the slave, CPU for the slave"),
+        default=None, description="CPU for the master; if this machine is only the slave, CPU for the slave"
     )
     space: Space = SPACE
     path: Annotated[str, AfterValidator(check_path)] = Field(
         default="loop:eventfd",
-        alias="path",
-        description=(
-            "signal path between master and slave: loop:KIND, udp:HOST:PORT, gpio:CHIP:LINES, "
-            "rtdm:CHIP:LINES (on Cobalt) or wire (a virtual wire, made by a kernel module)"
-        ),
+        description="signal path between master and slave: loop:KIND, udp:HOST:PORT, gpio:CHIP:LINES, "
+        "rtdm:CHIP:LINES (on Cobalt) or wire (a virtual wire, made by a kernel module)",
     )
     role: Literal["both", "master", "slave"] = Field(
         default="both",
-        alias="role",
-        description=(
-            "role of this machine: master, slave, or both (two processes, each on its own CPU). With a "
-            "peer, it defaults to the role of the measured task"
-        ),
+        description="role of this machine: master, slave, or both (two processes, each on its own CPU). "
+        "With a peer, it defaults to the role of the measured task",
     )
     slave_cpu: int | None = Field(
         default=None,
-        alias="slave-cpu",
         ge=0,
         le=MAX_CPU,
         description="CPU of the slave with role both; default: a CPU on another core",
     )
     peer: Annotated[str, AfterValidator(check_peer)] | None = Field(
-        default=None,
-        alias="peer",
-        exclude=True,  # the step's targets name it
-        description="target that plays the other role, e.g. local or ssh://desk",
+        default=None, exclude=True, description="target that plays the other role, e.g. local or ssh://desk"
     )
     peer_path: Annotated[str, AfterValidator(check_path)] | None = Field(
-        default=None,
-        alias="peer-path",
-        description="how the peer names the signal path; default: the same as path",
+        default=None, description="how the peer names the signal path; default: the same as path"
     )
-    peer_cpu: CpuList | None = Field(
-        default=None, alias="peer-cpu", description="CPU on the peer for the other role"
-    )
+    peer_cpu: CpuList | None = Field(default=None, description="CPU on the peer for the other role")
     instrument: Annotated[str, AfterValidator(check_instrument)] | None = Field(
         default=None,
-        alias="instrument",
-        description=("instrument that measures from outside: serial:/dev/ttyACM0, serial:ID or latmon:HOST"),
+        description="instrument that measures from outside: serial:/dev/ttyACM0, serial:ID or latmon:HOST",
     )
     wire_offset_ns: Annotated[DurationNs, between("0s", "1ms")] | None = Field(
         default=None,
-        alias="wire-offset",
-        description=(
-            "latency of the wires to the instrument, as `rtgauge instrument selftest --wire` measured it; "
-            "rtgauge shows it with the figures, but never subtracts it"
-        ),
+        description="latency of the wires to the instrument, as `rtgauge instrument selftest --wire` "
+        "measured it; rtgauge shows it with the figures, but never subtracts it",
     )
     cycles: int | None = Field(
         default=None,
-        alias="cycles",
         ge=1,
         le=2**60,
         description="number of edges of the master to measure, instead of a duration",

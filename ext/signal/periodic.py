@@ -31,21 +31,15 @@ class PeriodicParameters(SignalParameters):
     of_user_space: ClassVar[frozenset[str]] = frozenset({"timer"})
 
     period_ns: Annotated[DurationNs, between("1ns", "1h")] = Field(
-        default=7_071_000,
-        alias="period",
-        description="period of the signal; the task toggles the line every half period",
+        default=7_071_000, description="period of the signal; the task toggles the line every half period"
     )
     context: Literal["irq", "thread"] | None = Field(
         default=None,
-        alias="context",
-        description=(
-            "in kernel space, what toggles the line: irq (the interrupt handler of the timer, the default) "
-            "or thread (a kernel thread that the handler wakes)"
-        ),
+        description="in kernel space, what toggles the line: irq (the interrupt handler of the timer, the "
+        "default) or thread (a kernel thread that the handler wakes)",
     )
     timer: Literal["nanosleep", "timerfd"] = Field(
         default="nanosleep",
-        alias="timer",
         description="how the task waits in user space; Brown and Martin (2010) use timerfd",
     )
 

@@ -43,7 +43,6 @@ class ResponseParameters(SignalParameters):
 
     context: Literal["irq", "irq-thread", "thread", "irq-default"] | None = Field(
         default=None,
-        alias="context",
         description="in kernel space, what answers the stimulus: irq (the top half of the interrupt, "
         "the default), irq-thread (a threaded handler), thread (a FIFO kernel thread that "
         "the top half wakes) or irq-default (an ordinary handler, which PREEMPT_RT runs in "
@@ -51,38 +50,27 @@ class ResponseParameters(SignalParameters):
     )
     interval_ns: Annotated[DurationNs, between("1us", "1h")] | None = Field(
         default=None,
-        alias="interval",
         description="fixed time from one stimulus to the next, e.g. 10ms, instead of a random one",
     )
     interval_min_ns: Annotated[DurationNs, between("1ns", "1h")] = Field(
-        default=3_000,
-        alias="interval-min",
-        description="shortest random time from an answer to the next stimulus",
+        default=3_000, description="shortest random time from an answer to the next stimulus"
     )
     interval_max_ns: Annotated[DurationNs, between("1ns", "1h")] = Field(
-        default=7_071_000,
-        alias="interval-max",
-        description="longest random time from an answer to the next stimulus",
+        default=7_071_000, description="longest random time from an answer to the next stimulus"
     )
     timeout_ns: Annotated[DurationNs, between("1ms", "1h")] = Field(
-        default=100_000_000,
-        alias="timeout",
-        description="how long to wait for an answer before it counts as lost",
+        default=100_000_000, description="how long to wait for an answer before it counts as lost"
     )
     seed: int | None = Field(
         default=None,
-        alias="seed",
         ge=0,
         lt=2**63,
         description="seed of the random intervals; the same seed draws the same intervals",
     )
     trace_parts: bool = Field(
         default=False,
-        alias="trace-parts",
-        description=(
-            "split the response of a task in user space into parts, by the kernel's tracepoints irq, "
-            "softirq and sched"
-        ),
+        description="split the response of a task in user space into parts, by the kernel's tracepoints irq, "
+        "softirq and sched",
     )
 
     @model_validator(mode="before")

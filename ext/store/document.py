@@ -5,8 +5,6 @@ integers in ns.
 
 from __future__ import annotations
 
-from pydantic import Field
-
 from rtgauge.extension import Document
 from rtgauge.record.model import Model, Severity, VerdictWord
 
@@ -15,8 +13,10 @@ class Added(Model):
     """The result of adding one record. `error`: why it was not added."""
 
     path: str
-    record: str | None = Field(description="the record's name; null if it could not be read")
-    outcome: str | None = Field(description="added, updated, moved or unchanged; null if it failed")
+    record: str | None
+    """The record's name; null if it could not be read."""
+    outcome: str | None
+    """Added, updated, moved or unchanged; null if it failed."""
     error: str | None = None
 
 
@@ -38,23 +38,25 @@ class StoreRebuilt(Model):
     """The document of `store rebuild --json`."""
 
     store: str
-    read: int = Field(description="number of records that were read again")
+    read: int
+    """Number of records that were read again."""
     failed: list[Added]
-    missing: list[str] = Field(description="records whose folder no longer exists")
-    put_aside: str | None = Field(
-        description="path to which a damaged store was moved; null if the store was not damaged"
-    )
+    missing: list[str]
+    """Records whose folder no longer exists."""
+    put_aside: str | None
+    """Path to which a damaged store was moved; null if the store was not damaged."""
 
 
 class MachineRow(Model):
     """A machine that the store knows."""
 
     key: str
-    source: str = Field(
-        description="what identifies the machine: name, dmi, device-tree, soc, machine-id or address"
-    )
-    shared: bool = Field(description="whether another machine with the same image may have this key")
-    host: str = Field(description="the machine's last host name")
+    source: str
+    """What identifies the machine: name, dmi, device-tree, soc, machine-id or address."""
+    shared: bool
+    """Whether another machine with the same image may have this key."""
+    host: str
+    """The machine's last host name."""
     records: int
     first: str
     last: str
@@ -73,8 +75,10 @@ class RecordRow(Model):
     commit: str | None
     labels: dict[str, str]
     requirement: str | None
-    verdict: VerdictWord | None = Field(description="the verdict on the whole run")
-    worst: Severity | None = Field(description="the highest severity of a mark")
+    verdict: VerdictWord | None
+    """The verdict on the whole run."""
+    worst: Severity | None
+    """The highest severity of a mark."""
     steps: int
     hosts: list[str]
     machines: list[str]
@@ -102,9 +106,8 @@ class SeriesPoint(Model):
     started: str
     machine: str
     host: str
-    configuration: str = Field(
-        description="hash of the machine's settings; machines with equal settings have the same hash"
-    )
+    configuration: str
+    """Hash of the machine's settings; machines with equal settings have the same hash."""
     kernel: str | None
     boot_id: str | None
     commit: str | None
@@ -142,7 +145,8 @@ class StoreListed(Model):
     """
 
     store: str
-    total: int = Field(description="how many records the store has")
+    total: int
+    """How many records the store has."""
     records: list[RecordRow] | None = None
     series: list[SeriesRow] | None = None
     machines: list[MachineRow] | None = None

@@ -50,7 +50,8 @@ class HistoryGroup(Model):
     first: str
     last: str
     runs: int
-    boots: int = Field(description="number of boots with a run, even if none of their runs counts")
+    boots: int
+    """Number of boots with a run, even if none of their runs counts."""
     quantiles_ns: dict[str, int | None]
     low_ns: int | None = Field(
         description="lower end of the 95 % interval of the median, calculated from the differences between "
@@ -58,21 +59,22 @@ class HistoryGroup(Model):
     )
     high_ns: int | None
     max_ns: int | None
-    doubtful: int = Field(
-        description="number of runs with a doubtful or invalid mark; the figures leave these runs out"
-    )
+    doubtful: int
+    """Number of runs with a doubtful or invalid mark; the figures leave these runs out."""
 
 
 class SuspectedChange(Model):
     """A place in the history at which the level of the boots changed."""
 
-    record: str = Field(description="the first record after the change")
-    boots_before: int = Field(description="number of boots with a figure before the change")
+    record: str
+    """The first record after the change."""
+    boots_before: int
+    """Number of boots with a figure before the change."""
     started: str
-    change: float = Field(description="relative change of the geometric mean: 0.1 is +10 %")
-    differs: dict[str, tuple[str | None, str | None]] = Field(
-        description="each kernel, commit, label or setting that differs, with its values before and after"
-    )
+    change: float
+    """Relative change of the geometric mean: 0.1 is +10 %."""
+    differs: dict[str, tuple[str | None, str | None]]
+    """Each kernel, commit, label or setting that differs, with its values before and after."""
 
 
 class History(Model):
@@ -82,30 +84,33 @@ class History(Model):
     tool: str
     machine: str
     host: str
-    shared: bool = Field(description="whether another machine with the same image may have this key")
+    shared: bool
+    """Whether another machine with the same image may have this key."""
     parameters: dict[str, object]
     quantile: str
     groups: list[HistoryGroup]
-    boots: int = Field(description="number of boots with a run, even if none of their runs counts")
-    boots_counted: int = Field(description="number of boots with a figure that counts")
+    boots: int
+    """Number of boots with a run, even if none of their runs counts."""
+    boots_counted: int
+    """Number of boots with a figure that counts."""
     boot_names: frozenset[str] = Field(default=frozenset(), exclude=True)
-    spread_between_boots: float | None = Field(
-        description="relative standard deviation between boots, without the suspected changes"
-    )
-    spread_within_boots: float | None = Field(
-        description="relative standard deviation between the runs of one boot; null if each boot had one run"
-    )
-    machines: int = Field(description="number of machines that have figures of this series")
-    spread_between_machines: float | None = Field(
-        description="relative standard deviation between machines (of their geometric means), without the "
-        "part that comes from boots; null for one machine, or if each has one boot"
-    )
+    spread_between_boots: float | None
+    """Relative standard deviation between boots, without the suspected changes."""
+    spread_within_boots: float | None
+    """Relative standard deviation between the runs of one boot; null if each boot had one run."""
+    machines: int
+    """Number of machines that have figures of this series."""
+    spread_between_machines: float | None
+    """Relative standard deviation between machines (of their geometric means), without the part that comes
+    from boots; null for one machine, or if each has one boot.
+    """
     detectable: float | None = Field(
         description=f"smallest relative change that a gate of {DEFAULT_PAIRS} pairs would detect with this "
         f"spread between boots"
     )
     changes: list[SuspectedChange]
-    enough: bool = Field(description="whether there are enough boots to look for changes")
+    enough: bool
+    """Whether there are enough boots to look for changes."""
 
 
 class StoreHistory(Model):

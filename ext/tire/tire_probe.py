@@ -106,46 +106,32 @@ class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
 
     solver: Literal["serial", "halo", "semaphore"] = Field(
         default="halo",
-        alias="solver",
         description="how threads share the work: halo (fast), semaphore (as in Garre et al.) or serial (one "
         "thread)",
     )
     nodes: int = Field(
-        default=4000,
-        alias="nodes",
-        description=f"number of point masses, a multiple of 4, from 4 to {MOST_NODES}",
+        default=4000, description=f"number of point masses, a multiple of 4, from 4 to {MOST_NODES}"
     )
     threads: Threads = Field(
         default="1",
-        alias="threads",
         description="number of threads, or one, cores, hardware-threads or twice (two for each hardware "
         "thread)",
     )
     period_ns: Annotated[DurationNs, between("0s", "1h")] = Field(
         default=0,
-        alias="period",
         description="time in which each step must end, e.g. 10ms (real-time); 0: compute as fast as "
         "possible (real-fast)",
     )
-    priority: int = Field(default=80, alias="priority", ge=1, le=99, description="real-time priority")
-    duration_ns: Duration = Field(
-        default=5_000_000_000, alias="duration", description="measured time, e.g. 5s, 1min"
-    )
+    priority: int = Field(default=80, ge=1, le=99, description="real-time priority")
+    duration_ns: Duration = Field(default=5_000_000_000, description="measured time, e.g. 5s, 1min")
     steps: int | None = Field(
-        default=None,
-        alias="steps",
-        ge=1,
-        le=2**60,
-        description="number of steps to measure, instead of a duration",
+        default=None, ge=1, le=2**60, description="number of steps to measure, instead of a duration"
     )
     without: Literal["none", "springs", "integration"] = Field(
-        default="none",
-        alias="without",
-        description="part of a step to leave out, to find what this part costs",
+        default="none", description="part of a step to leave out, to find what this part costs"
     )
     free_running: bool = Field(
         default=False,
-        alias="free-running",
         description="with the solver semaphore, compute exactly as in Garre et al., so that a neighbour may "
         "be a step ahead",
     )
@@ -170,10 +156,8 @@ class TireParameters(PolicyParameters, TimedParameters, CokernelParameters):
         description="damping of a spring, in N s/m; default: calculated from the number of nodes and the "
         "mass",
     )
-    floor: OnOff = Field(default=True, alias="floor", description="whether there is a floor")
-    state: bool = Field(
-        default=False, alias="state", description="keep the final positions and velocities of the nodes"
-    )
+    floor: OnOff = Field(default=True, description="whether there is a floor")
+    state: bool = Field(default=False, description="keep the final positions and velocities of the nodes")
 
     @model_validator(mode="after")
     def _check(self) -> Self:

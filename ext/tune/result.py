@@ -53,25 +53,24 @@ class TestFigures(Model):
     """One test of settings. `gain`: 0.5 means that the baseline's value is 1.5 times the candidate's."""
 
     purpose: Purpose
-    changed: list[str] = Field(description="settings that differ between the baseline and the candidate")
+    changed: list[str]
+    """Settings that differ between the baseline and the candidate."""
     baseline: list[str]
     candidate: list[str]
     found: PairOutcome
     pairs: int
     gain: float
-    low: float | None = Field(
-        description="lower end of the gain's confidence interval, corrected for repeated tests; the true "
-        "gain is below it with the probability `error`"
-    )
+    low: float | None
+    """Lower end of the gain's confidence interval, corrected for repeated tests; the true gain is below it
+    with the probability `error`.
+    """
     high: float | None
-    error: float = Field(
-        description="probability that the test says `better` (or `worse`) although the sides do not differ; "
-        "also the probability that the true gain is beyond one given end of its interval"
-    )
-    would_show: float | None = Field(
-        default=None,
-        description="smallest gain that a test with this many pairs would show in nine of ten cases",
-    )
+    error: float
+    """Probability that the test says `better` (or `worse`) although the sides do not differ; also the
+    probability that the true gain is beyond one given end of its interval.
+    """
+    would_show: float | None = None
+    """Smallest gain that a test with this many pairs would show in nine of ten cases."""
 
 
 class KeptSetting(Model):
@@ -79,20 +78,22 @@ class KeptSetting(Model):
 
     rule: str
     title: str
-    found: str = Field(description="the value that the machine had before")
+    found: str
+    """The value that the machine had before."""
     cost: str
-    against: str | None = Field(description="published advice against the setting")
+    against: str | None
+    """Published advice against the setting."""
     test: TestFigures | None
 
 
 class Level(Model):
     """An attempt with fewer or more isolated CPUs, together with the other kept settings."""
 
-    cpus: str = Field(description="the isolated CPUs; empty: none")
+    cpus: str
+    """The isolated CPUs; empty: none."""
     verdict: Verdict
-    rest: list[str] = Field(
-        description="sentences that compare the loads' throughput and the energy with the original settings"
-    )
+    rest: list[str]
+    """Sentences that compare the loads' throughput and the energy with the original settings."""
     kept: bool
 
 
@@ -100,40 +101,36 @@ class TuneResult(Model):
     """The document of `rtgauge tune --json`."""
 
     outcome: TuneOutcome
-    status: int = Field(description="the exit status of the command")
+    status: int
+    """The exit status of the command."""
     conclusion: str
     record: str
     requirement: str
-    before: Verdict | None = Field(description="worst verdict with the settings that the machine had before")
-    after: Verdict | None = Field(description="worst verdict with the kept settings")
-    culprits: list[str] = Field(description="what made it late: mechanisms with the names of their culprits")
+    before: Verdict | None
+    """Worst verdict with the settings that the machine had before."""
+    after: Verdict | None
+    """Worst verdict with the kept settings."""
+    culprits: list[str]
+    """What made it late: mechanisms with the names of their culprits."""
     kept: list[KeptSetting]
-    deployment: str = Field(
-        description="the kept settings as a value for --deployment; as-is: none were kept"
-    )
+    deployment: str
+    """The kept settings as a value for --deployment; as-is: none were kept."""
     tests: list[TestFigures]
-    confirmed: PairOutcome | None = Field(
-        description="result of the test under loads that the search did not use"
-    )
+    confirmed: PairOutcome | None
+    """Result of the test under loads that the search did not use."""
     confirm_loads: list[str]
-    daemons: list[str] = Field(
-        default=[], description="daemons that would undo settings; rtgauge stops them during trials"
-    )
-    costs: list[str] = Field(
-        description="sentences on what the kept settings cost in CPUs, loads' throughput and energy"
-    )
-    isolated: list[Level] = Field(
-        default=[],
-        description="results of the search for the smallest number of isolated CPUs, the smallest first",
-    )
+    daemons: list[str] = Field(default=[])
+    """Daemons that would undo settings; rtgauge stops them during trials."""
+    costs: list[str]
+    """Sentences on what the kept settings cost in CPUs, loads' throughput and energy."""
+    isolated: list[Level] = Field(default=[])
+    """Results of the search for the smallest number of isolated CPUs, the smallest first."""
     runs: int
     out_of_budget: bool
-    left: list[str] = Field(
-        default=[], description="settings whose tests had not ended when the budget ran out"
-    )
-    budget_s: float | None = Field(
-        default=None, description="the budget that the whole search would need, in seconds"
-    )
+    left: list[str] = Field(default=[])
+    """Settings whose tests had not ended when the budget ran out."""
+    budget_s: float | None = None
+    """The budget that the whole search would need, in seconds."""
     false_keep: float = FALSE_KEEP
     left_out: list[str]
     next: str | None = None

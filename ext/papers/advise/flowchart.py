@@ -25,12 +25,11 @@ class Stage(Model):
 
     way: str
     name: str
-    margin: Margin | None = Field(
-        description="how the measured figures compare with the bound; None: this implementation was not "
-        "measured"
-    )
+    margin: Margin | None
+    """How the measured figures compare with the bound; None: this implementation was not measured."""
     why: str
-    leads_to: str | None = Field(description="the next implementation; None: the walk ends here")
+    leads_to: str | None
+    """The next implementation; None: the walk ends here."""
     evidence: list[Evidence] = Field(default_factory=list[Evidence])
 
 
@@ -46,33 +45,34 @@ class Advice(Model):
     """The answer and everything that it is based on."""
 
     requirement: str
-    hardness: Hardness = Field(
-        description="the branch of the chart that applies: 100%, or 95% for every hardness below 100%"
-    )
+    hardness: Hardness
+    """The branch of the chart that applies: 100%, or 95% for every hardness below 100%."""
     chart: str
     about_chart: str
-    differs: str | None = Field(
-        description="how this chart differs from the chart in the paper at this hardness"
-    )
+    differs: str | None
+    """How this chart differs from the chart in the paper at this hardness."""
     thresholds: dict[str, float]
-    use: str | None = Field(description="id of the implementation to choose; None: not yet known")
+    use: str | None
+    """Id of the implementation to choose; None: not yet known."""
     use_name: str | None
-    measured: bool = Field(
-        description="whether the chosen implementation was measured under load and is good enough"
-    )
+    measured: bool
+    """Whether the chosen implementation was measured under load and is good enough."""
     answer: str
     walk: list[Stage]
-    costs: list[str] = Field(description="what the chosen implementation costs, according to the paper")
-    today: list[str] = Field(description="what has changed since the paper was written")
-    published: dict[str, list[int]] = Field(
-        description="latencies that the paper measured, in us: the median, the 95 % quantile and the maximum"
-    )
-    also_measured: list[Stage] = Field(
-        description="implementations that were measured although the chart does not ask for them here"
-    )
-    aside: list[Aside] = Field(description="steps that do not count as evidence")
-    not_measured: list[OpenQuestion] = Field(description="missing measurements that could change the answer")
-    next: str = Field(description="what to do next: a command for a measurement, or a preparation")
+    costs: list[str]
+    """What the chosen implementation costs, according to the paper."""
+    today: list[str]
+    """What has changed since the paper was written."""
+    published: dict[str, list[int]]
+    """Latencies that the paper measured, in us: the median, the 95 % quantile and the maximum."""
+    also_measured: list[Stage]
+    """Implementations that were measured although the chart does not ask for them here."""
+    aside: list[Aside]
+    """Steps that do not count as evidence."""
+    not_measured: list[OpenQuestion]
+    """Missing measurements that could change the answer."""
+    next: str
+    """What to do next: a command for a measurement, or a preparation."""
 
     @property
     def status(self) -> int:

@@ -44,32 +44,22 @@ def highest_hz(lateness_ns: float | None, fraction: Fraction = HALF) -> float | 
 class Limit(Model):
     """A quantile of the lateness, and the frequency that this allows. Bounds are one-sided."""
 
-    hardness: float = Field(description="share of activations that are at most this late: 0.95 or 1")
-    ns: int | None = Field(
-        description="largest lateness of this share of activations; None if too many answers were lost to "
-        "give a value"
-    )
-    low_ns: int | None = Field(
-        description="lower bound of ns at the given confidence; if hardness is 1, the largest measured "
-        "lateness"
-    )
-    high_ns: int | None = Field(
-        description="upper bound of ns at the given confidence; None if hardness is 1 or too little was "
-        "measured"
-    )
-    hz: float | None = Field(
-        description="highest frequency that ns allows; None if ns does not limit the frequency"
-    )
-    at_most: bool = Field(
-        default=False,
-        description=(
-            "whether the value lies outside the histogram; then the lateness is at most ns, and the "
-            "frequency is at least hz"
-        ),
-    )
-    low_hz: float = Field(
-        description="frequency that high_ns allows; 0 if even the lowest frequency is not certain"
-    )
+    hardness: float
+    """Share of activations that are at most this late: 0.95 or 1."""
+    ns: int | None
+    """Largest lateness of this share of activations; None if too many answers were lost to give a value."""
+    low_ns: int | None
+    """Lower bound of ns at the given confidence; if hardness is 1, the largest measured lateness."""
+    high_ns: int | None
+    """Upper bound of ns at the given confidence; None if hardness is 1 or too little was measured."""
+    hz: float | None
+    """Highest frequency that ns allows; None if ns does not limit the frequency."""
+    at_most: bool = False
+    """Whether the value lies outside the histogram; then the lateness is at most ns, and the frequency is at
+    least hz.
+    """
+    low_hz: float
+    """Frequency that high_ns allows; 0 if even the lowest frequency is not certain."""
     high_hz: float | None
 
 
@@ -81,27 +71,20 @@ class ConditionRow(Model):
     steps: list[str]
     traits: dict[str, str]
     samples: int
-    missed: int = Field(
-        description="the number of missed activations or lost answers; a lost answer counts as later than "
-        "any other sample"
-    )
-    median_ns: int | None = Field(
-        description="median of the lateness, which is negative for early activations; `limits` use its "
-        "absolute value"
-    )
-    median_at_most: bool = Field(
-        default=False,
-        description="whether the median lies outside the histogram; then it may be any value up to median_ns",
-    )
+    missed: int
+    """The number of missed activations or lost answers; a lost answer counts as later than any other sample.
+    """
+    median_ns: int | None
+    """Median of the lateness, which is negative for early activations; `limits` use its absolute value."""
+    median_at_most: bool = False
+    """Whether the median lies outside the histogram; then it may be any value up to median_ns."""
     limits: list[Limit]
-    supposes_independence: bool = Field(
-        default=False,
-        description="whether the bounds assume that samples are independent; they do if there is only "
-        "one window, which cannot show dependence",
-    )
-    interval_ns: int | None = Field(
-        description="the period of the measurement; None if it was random or is unknown"
-    )
+    supposes_independence: bool = False
+    """Whether the bounds assume that samples are independent; they do if there is only one window, which
+    cannot show dependence.
+    """
+    interval_ns: int | None
+    """The period of the measurement; None if it was random or is unknown."""
     worst_mark: Severity | None = None
 
     def limit(self, hardness: Fraction) -> Limit:

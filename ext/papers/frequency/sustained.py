@@ -12,7 +12,6 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
-from pydantic import Field
 
 from rtgauge.analysis.violation_bounds import Counted, design_effect, range_coverage, upper_bound
 from rtgauge.record.merged_windows import merge
@@ -32,18 +31,20 @@ class SustainedPoint(Model):
 
     step: str
     repeat: int
-    period_ns: int = Field(description="the time from one activation to the next")
-    cycles: int = Field(description="number of cycles, including lost ones")
-    lost: int = Field(description="number of missed activations, or of stimuli that were not answered")
-    not_made: int = Field(
-        default=0,
-        description=(
-            "for the probe response, the number of stimuli that the master was too late to send; the slave "
-            "did not lose them"
-        ),
-    )
-    over_half: int = Field(description="the number of cycles later than half a period, including lost cycles")
-    long: int = Field(description="the number of cycles later than 1 ms, including lost answers")
+    period_ns: int
+    """The time from one activation to the next."""
+    cycles: int
+    """Number of cycles, including lost ones."""
+    lost: int
+    """Number of missed activations, or of stimuli that were not answered."""
+    not_made: int = 0
+    """For the probe response, the number of stimuli that the master was too late to send; the slave did not
+    lose them.
+    """
+    over_half: int
+    """The number of cycles later than half a period, including lost cycles."""
+    long: int
+    """The number of cycles later than 1 ms, including lost answers."""
     max_ns: int | None
     worst_mark: Severity | None
 
@@ -52,19 +53,16 @@ class RepeatResult(Model):
     """The result of one repeat."""
 
     repeat: int
-    sustained_ns: int | None = Field(
-        description="shortest period at which, as at all longer periods, every stimulus was sent and every "
-        "cycle kept; None if every period lost one"
-    )
-    failing_ns: int | None = Field(
-        description="next shorter period, at which a stimulus was lost or not sent; None if no shorter "
-        "period was measured"
-    )
-    by_master: bool = Field(
-        default=False,
-        description="whether failing_ns failed only because the master was late, so that the slave may "
-        "sustain that period",
-    )
+    sustained_ns: int | None
+    """Shortest period at which, as at all longer periods, every stimulus was sent and every cycle kept; None
+    if every period lost one.
+    """
+    failing_ns: int | None
+    """Next shorter period, at which a stimulus was lost or not sent; None if no shorter period was measured.
+    """
+    by_master: bool = False
+    """Whether failing_ns failed only because the master was late, so that the slave may sustain that period.
+    """
 
     @property
     def complete(self) -> bool:
@@ -81,31 +79,27 @@ class SustainedCurve(Model):
     record: str
     probe: str
     load: str
-    cycles: int = Field(description="number of cycles of the point that has the fewest")
-    points: list[SustainedPoint] = Field(description="the points, from the longest period to the shortest")
+    cycles: int
+    """Number of cycles of the point that has the fewest."""
+    points: list[SustainedPoint]
+    """The points, from the longest period to the shortest."""
     found: list[RepeatResult]
-    sustained_ns: int | None = Field(
-        description="shortest period that every repeat sustained; None if a repeat sustained none of its "
-        "periods"
-    )
-    spread_ns: tuple[int, int] | None = Field(
-        description="shortest and longest `sustained_ns` of the repeats"
-    )
-    coverage: float = Field(
-        description="probability that the median of many more repeats lies within the spread"
-    )
-    loss_at_most: float | None = Field(
-        description="with 95 % confidence, at most this share of cycles is lost at the sustained period, "
-        "if losses come in bursts as long as at the next shorter period"
-    )
-    burst_period_ns: int | None = Field(
-        default=None,
-        description="next shorter period with losses, which shows how many cycles a burst loses; None: "
-        "bursts were not seen, so loss_at_most assumes independent losses",
-    )
-    no_end: bool = Field(
-        description="whether every measured period was sustained, so that a shorter one may be sustained too"
-    )
+    sustained_ns: int | None
+    """Shortest period that every repeat sustained; None if a repeat sustained none of its periods."""
+    spread_ns: tuple[int, int] | None
+    """Shortest and longest `sustained_ns` of the repeats."""
+    coverage: float
+    """Probability that the median of many more repeats lies within the spread."""
+    loss_at_most: float | None
+    """With 95 % confidence, at most this share of cycles is lost at the sustained period, if losses come in
+    bursts as long as at the next shorter period.
+    """
+    burst_period_ns: int | None = None
+    """Next shorter period with losses, which shows how many cycles a burst loses; None: bursts were not seen,
+    so loss_at_most assumes independent losses.
+    """
+    no_end: bool
+    """Whether every measured period was sustained, so that a shorter one may be sustained too."""
 
     @property
     def sustained_hz(self) -> float | None:

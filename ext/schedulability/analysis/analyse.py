@@ -42,22 +42,19 @@ class TaskResult(BaseModel):
     jitter_ns: int
     offset_ns: int
     utilisation: float
-    response_ns: int | None = Field(
-        description="exact worst-case response, counted from the start of the period"
-    )
+    response_ns: int | None
+    """Exact worst-case response, counted from the start of the period."""
     at_least_ns: int
-    worst_activation: int = Field(
-        description="number of the activation in the busy period that has the worst response; the first is 1"
-    )
-    late_by_ns: int | None = Field(
-        description="worst-case response minus deadline, negative if the task meets its deadline; None: the "
-        "response has no bound"
-    )
-    equation_1_ns: int | None = Field(
-        description="worst-case response by equation 1 of Delgado and Choi (2020), which adds the task's own "
-        "jitter in the recursion and considers only the first activation; None: the response has no "
-        "bound"
-    )
+    worst_activation: int
+    """Number of the activation in the busy period that has the worst response; the first is 1."""
+    late_by_ns: int | None
+    """Worst-case response minus deadline, negative if the task meets its deadline; None: the response has no
+    bound.
+    """
+    equation_1_ns: int | None
+    """Worst-case response by equation 1 of Delgado and Choi (2020), which adds the task's own jitter in the
+    recursion and considers only the first activation; None: the response has no bound.
+    """
     answer: Schedulability
     reason: str
 
@@ -67,14 +64,15 @@ class CpuResult(BaseModel):
 
     cpu: int
     utilisation: float
-    utilisation_exact: str = Field(description="the exact utilisation as a fraction, such as 3/4")
+    utilisation_exact: str
+    """The exact utilisation as a fraction, such as 3/4."""
     tasks: list[TaskResult]
     growth: Growth
-    hyperperiod_ns: int = Field(
-        description="least common multiple of the periods; the number may need more than 64 bits"
-    )
+    hyperperiod_ns: int
+    """Least common multiple of the periods; the number may need more than 64 bits."""
     timeline: Timeline | None
-    no_timeline: str = Field(default="", description="why the timeline is missing")
+    no_timeline: str = ""
+    """Why the timeline is missing."""
     answer: Schedulability
 
 
@@ -83,9 +81,8 @@ class SetResult(BaseModel):
 
     name: str
     answer: Schedulability
-    conclusion: str = Field(
-        default="", description="the first line that the command prints, without the answer"
-    )
+    conclusion: str = ""
+    """The first line that the command prints, without the answer."""
     cpus: list[CpuResult]
     notes: list[str] = Field(default_factory=list)
 
