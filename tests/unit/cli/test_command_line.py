@@ -22,6 +22,7 @@ from rtgauge.plan.make_plan import Overrides, load_plan
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.verdict.decision import interval_remark
 from tests.support.command_line import refused, unanswerable
+from tests.support.messages import missing
 from tests.support.patience import PATIENCE_S
 
 if TYPE_CHECKING:
@@ -135,7 +136,7 @@ def test_quick_covers_every_phase_of_a_millisecond_silently():
     phases = {step * interval_ns % 1_000_000 for step in range(1_000)}
     assert len(phases) == 1_000
     assert interval_remark(interval_ns, 1_000_000) is None
-    assert interval_remark(interval_ns, 2_000_000) == "it was measured every 997us, but 2ms is required"
+    assert not missing(interval_remark(interval_ns, 2_000_000) or "", "every 997us", "2ms is required")
 
 
 def test_two_quick_runs_have_enough_windows_to_be_compared():

@@ -13,6 +13,7 @@ from rich.console import Console
 from rtgauge.cli import progress
 from rtgauge.cli.progress import Display, LiveDisplay
 from rtgauge.runner.step_loop import expected_s
+from tests.support.messages import missing
 from tests.unit.records import step
 
 SECOND = 10**9
@@ -59,10 +60,9 @@ def test_the_rounds_of_a_study_are_counted_on(clock):
     display.later_s = lambda known: 60 if len(known) == 2 else 0
     measure(display, clock, [key(), key("cpu")], [10, 10], [10, 10])
     measure(display, clock, [key("memory")], [60], [60])
-    assert lines(stream)[:2] == [
-        "2 steps, about 20 s, then about 1 min 0 s for more steps that the study chooses from the results",
-        "[1/2] wakeup idle, 1 min 20 s left",
-    ]
+    planned, first = lines(stream)[:2]
+    assert not missing(planned, "2 steps", "20 s", "then about 1 min 0 s", "study")
+    assert first == "[1/2] wakeup idle, 1 min 20 s left"
     assert lines(stream)[3:] == ["1 more step, about 1 min 0 s", "[3/3] wakeup memory, 1 min 0 s left"]
 
 
@@ -71,10 +71,9 @@ def test_where_nobody_knows_how_long_a_study_takes_it_says_so(clock):
     display = Display(stream)
     display.later_s = lambda _: None
     measure(display, clock, [key(), key("cpu")], [10, 10], [10, 10])
-    assert lines(stream)[:2] == [
-        "2 steps, about 20 s, then more steps that the study chooses from the results",
-        "[1/2] wakeup idle, 20 s left",
-    ]
+    planned, first = lines(stream)[:2]
+    assert not missing(planned, "2 steps", "20 s", "then more steps", "study")
+    assert first == "[1/2] wakeup idle, 20 s left"
 
 
 def test_steps_are_named_by_what_differs(clock):

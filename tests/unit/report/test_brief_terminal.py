@@ -18,6 +18,7 @@ from rtgauge.report.answer_table import _each
 from rtgauge.report.brief_terminal import MOST_LINES
 from rtgauge.report.terminal_summary import print_conclusion, print_summary
 from rtgauge.units import format_time
+from tests.support.messages import missing
 from tests.support.records import Shape, write_record
 from tests.unit.records import step as one_step
 from tests.unit.windows import info, row, windows_of
@@ -111,14 +112,14 @@ def test_quantiles_count_missed_activations_and_say_so(records: dict[str, Record
     assert filled is not None
     assert filled.filled.p99_ns is not None
     assert format_time(filled.filled.p99_ns) in row
-    assert text.count("each missed activation counts with the latency that it would have had") == 1
+    assert text.count("each missed activation counts") == 1
     assert "each missed" not in brief(records["1 CPU"])
 
 
 def test_doubts_are_one_line_and_notes_are_names(records: dict[str, Record]) -> None:
     text = " ".join(brief(records["2 CPUs"]).split())
-    assert text.count("doubt throttled under cpu, CPU 1: the measuring thread on CPU 1 was preempted") == 1
-    assert "; noted: steal (rtgauge marks throttled) missing load network" in text
+    assert text.count("doubt throttled under cpu, CPU 1: ") == 1
+    assert not missing(text, "noted: steal", "rtgauge marks throttled", "missing load network")
     assert "the hypervisor" not in text
 
 
@@ -234,7 +235,7 @@ def test_each_load_has_its_row_and_the_cost_is_a_detail(
     ] == [step.key.load for step in record.steps]
     assert not [line for line in lines if "recording" in line]
     reported = details(replace(record, steps=steps))
-    assert reported.count("recording the kernel's events makes the median 1.20 us longer (0.40 to 2.00)") == 1
+    assert reported.count("the median 1.20 us longer (0.40 to 2.00)") == 1
     none = [step.model_copy(update={"explain": cost(-9, 2)}) for step in record.steps]
     assert "in any of the 5 steps" in details(replace(record, steps=none))
 

@@ -216,7 +216,7 @@ def test_each_figure_says_its_numbers_in_words(tmp_path: Path):
     assert re.search(late, drawn["exceedance"]), drawn["exceedance"]
     assert "memory: up to 3.79 ms, 6 missed" in drawn["course"]
     page = html(record)
-    assert page.count("more than 0.1 % of the values are later than 200 us") == 1
+    assert len(re.findall(r"more than 0\.1 % [^<]*later than 200 us", page)) == 1
     assert all(label for label in re.findall(r'class="chart"[^>]*aria-label="([^"]*)"', page))
 
 
@@ -228,7 +228,8 @@ def test_passes_and_failures_are_at_the_top_by_load(tmp_path: Path):
     record = Record.open(write_record(tmp_path))
     record.run.verdicts = judge_run(parse_requirement("latency<=200us"), record, RecordView(record).labels)
     top = Reader(html(record).partition('id="numbers"')[0]).text
-    assert "memory: 8 of 10,000 later than 200 us or missed, none allowed; worst 3.79 ms on CPU 0" in top
+    assert "memory: 8 of 10,000 later than 200 us" in top
+    assert not missing(top, "none allowed", "worst 3.79 ms on CPU 0")
     for load, sign in (("idle", "✗"), ("cpu", "✓"), ("memory", "✗")):
         assert f"{sign} {load}" in top
 
@@ -237,7 +238,7 @@ def test_a_cpu_that_could_not_be_measured_is_named_at_the_top(tmp_path: Path):
     record = Record.open(write_record(tmp_path, Shape(verdict=None)))
     record.steps[1].cpus_not_measured = [{"cpu": 3, "reason": "affinity"}]
     top = Reader(html(record).partition('id="numbers"')[0]).text
-    assert "Not measured: CPU 3 (the affinity mask (taskset) forbids it)" in top
+    assert not missing(top, "Not measured: CPU 3", "taskset")
 
 
 def test_a_single_condition_is_not_compared(tmp_path: Path):

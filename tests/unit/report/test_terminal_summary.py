@@ -29,6 +29,7 @@ from rtgauge.study import study_registry
 from rtgauge.units import format_time
 from rtgauge.verdict.requirement import parse_requirement
 from rtgauge.verdict.run_verdict import judge_run
+from tests.support.messages import missing
 from tests.support.records import Shape, write_record
 
 if TYPE_CHECKING:
@@ -67,7 +68,8 @@ def test_what_measured_nothing_is_mended_before_it_is_judged(tmp_path: Path) -> 
     record.steps[0].marks.append(Mark(name="load-died", severity=Severity.INVALID, detail="stress-ng ended"))
     text = summary(record, 200)
     assert "for a verdict" not in text
-    assert "next    load.log in the folder of the step says why the load ended" in text
+    (following,) = [line for line in text.splitlines() if line.startswith("next ")]
+    assert not missing(following, "load.log", "why the load ended")
 
 
 @pytest.mark.parametrize(
@@ -101,7 +103,8 @@ def _core_alone(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.usefixtures("_core_alone")
 def test_a_record_on_a_cokernel_needs_no_extension(record: Record) -> None:
     shown = on_cobalt(record, [0, 3])
-    assert "measured on Cobalt: it handed threads 3 times to Linux" in summary(shown, 200).splitlines()
+    (line,) = [line for line in summary(shown, 200).splitlines() if "on Cobalt: " in line]
+    assert not missing(line, "3 times", "Linux")
     assert "Cobalt" in html(shown)
 
 
@@ -144,16 +147,16 @@ def judged(record: Record, requirement: str) -> Record:
 def test_the_first_line_is_the_answer(record: Record, width: int):
     text = summary(judged(record, "period=1ms latency<=200us hardness=100%"), width)
     words = " ".join(text.split())
-    assert words.startswith(
-        "FAILS memory: 8 of 10,000 later than 200 us or missed, none allowed; worst 3.79 ms on CPU 0 next see "
-        "what caused the largest latency"
-    )
+    answer, _, following = words.partition(" next ")
+    assert answer.startswith("FAILS memory: 8 of 10,000 later than 200 us")
+    assert not missing(answer, "none allowed", "worst 3.79 ms on CPU 0")
+    assert not missing(following, "what caused the largest latency")
     assert "required period=1ms latency<=200us hardness=100%" in words
 
 
 def test_marks_and_what_was_left_out_are_printed(record: Record):
     text = summary(record, 160)
-    assert "doubtful: throttled under cpu, CPU 1: the measuring thread" in text
+    assert "doubtful: throttled under cpu, CPU 1: " in text
     assert "apt-get install iperf3" in text
     assert str(record.path) in text.replace("\n", "")
 
@@ -181,8 +184,8 @@ def test_a_mark_of_two_severities_is_printed_as_the_worse(record: Record):
     steal = Mark(name="steal", severity=Severity.DOUBTFUL, detail="the hypervisor took 5 % of the time")
     steps = [record.steps[0].model_copy(update={"marks": [steal]}), *record.steps[1:]]
     text = summary(replace(record, steps=steps), 160)
-    assert "doubtful: steal on 2 of 3 steps, doubtful under idle" in text
-    assert len(lines(text, "* doubtful: steal")) == 1
+    (steal_line,) = [line for line in text.splitlines() if "* doubtful: steal" in line]
+    assert not missing(steal_line, "on 2 of 3 steps", "doubtful under idle")
     assert [row[1] for row in lines(text, "steal")] == ["doubtful", "note"]
 
 
@@ -231,10 +234,10 @@ def test_a_cross_check_has_its_ratio(record: Record):
 @pytest.mark.parametrize("width", [80, 140])
 def test_without_a_requirement_the_first_line_is_the_largest(tmp_path: Path, width: int):
     text = " ".join(summary(Record.open(write_record(tmp_path, Shape(verdict=None))), width).split())
-    assert text.startswith(
-        "Worst latency 3.79 ms under memory on CPU 0, of 29,994 activations (3 loads); 6 missed next for a "
-        "verdict, add --require "
-    )
+    answer, _, following = text.partition(" next ")
+    assert answer.startswith("Worst latency 3.79 ms under memory on CPU 0")
+    assert not missing(answer, "29,994 activations", "3 loads", "6 missed")
+    assert not missing(following, "verdict", "--require")
 
 
 def test_the_first_line_is_rtgauges_despite_a_cross_check(tmp_path: Path):
@@ -374,9 +377,9 @@ def test_a_table_of_one_number_is_a_line():
         ],
         Console(file=out, width=80),
     )
-    assert (
-        out.getvalue() == "Cost (ns), board, fifo, task switch: 1,234\nOne reading of the clock is in it.\n"
-    )
+    figure, note = out.getvalue().splitlines()
+    assert not missing(figure, "Cost (ns)", "board, fifo", "task switch", "1,234")
+    assert note == "One reading of the clock is in it."
 
 
 @pytest.mark.parametrize(

@@ -81,11 +81,10 @@ def test_broken_rules_are_a_table_with_the_longest_first(tmp_path):
     assert isinstance(console.file, io.StringIO)
     head, _, *rows = [" ".join(line.split()) for line in console.file.getvalue().splitlines()]
     assert head == "What real-time threads should not do"
-    assert rows == [
-        "control uses a disk: fsync 3 70.5 1.50 s",
-        "control sleeps in read until a task of lower priority wakes it io 1 9.0 0 ns",
-        "control page fault (minor) 40 2.00 s",
-    ]
+    disk, sleep, faults = rows
+    assert disk == "control uses a disk: fsync 3 70.5 1.50 s"
+    assert not missing(sleep, "control", "read", "lower priority", "io 1 9.0 0 ns")
+    assert faults == "control page fault (minor) 40 2.00 s"
     chapter = WATCHED_THREADS.chapter(view, [watched], ())
     assert chapter is not None
     assert [table.title for table in chapter.content][:1] == [head]
@@ -94,9 +93,7 @@ def test_broken_rules_are_a_table_with_the_longest_first(tmp_path):
 def test_a_thread_that_broke_no_rule_is_shown_as_clean():
     kept = THREAD.model_copy(update={"values": {**THREAD.values, "judged_cycles": 59_000}})
     (line,) = lines(kept)
-    assert line.endswith(
-        "no page fault, no call that needs memory or a disk and no unsafe sleep in 59,000 cycles"
-    )
+    assert not missing(line, "no page fault", "memory", "disk", "no unsafe sleep", "59,000 cycles")
     (line,) = lines(kept, broken("memory", "brk", "", count=1))
     assert "no page fault" not in line
 
@@ -118,9 +115,8 @@ def test_a_pollers_line_begins_with_the_longest_stopper():
 
 def test_results_that_lack_values_are_shown_as_far_as_they_go():
     bare = Result(name="thread", labels={}, values={})
-    assert lines(
-        bare, Result(name="woken-by", labels={"task": "None", "by": "x"}, values={"count": "y"})
-    ) == ["task None (None): 0 activations; preempted 0 times; 0 page faults"]
+    (line,) = lines(bare, Result(name="woken-by", labels={"task": "None", "by": "x"}, values={"count": "y"}))
+    assert not missing(line, "None", "0 activations", "preempted 0 times", "0 page faults")
 
 
 def test_the_page_has_each_threads_quantities_and_lines(tmp_path):
@@ -154,7 +150,7 @@ def test_the_first_line_has_the_largest_latency_and_its_thread(tmp_path):
     key = measured.key.model_copy(update={"probe": "watch"})
     writer.commit_step(measured.model_copy(update={"key": key, "series": series}), windows)
     text = conclude(RecordView(Record.open(writer.finish("complete")))).text
-    assert text.startswith("Worst latency 70.0 us in thread logger, of 4 samples")
+    assert not missing(text, "70.0 us", "thread logger", "4 samples")
 
 
 def test_threads_that_never_ran_are_one_line():
@@ -225,7 +221,9 @@ def test_watching_cost_is_no_number_if_the_program_varies_more():
 def test_a_thread_without_a_value_is_left_out_of_the_course() -> None:
     chart = named_course(windows_of(row([5_000, 9_000], series=1)), {1: "loop", 2: "idler"}, "latency")
     assert chart is not None
-    assert chart["description"] == "Largest latency over time. loop: up to 9.00 us"
+    description = str(chart["description"])
+    assert not missing(description, "latency", "loop: up to 9.00 us")
+    assert "idler" not in description
 
 
 def test_each_threads_distribution_and_course_have_the_bound():
@@ -243,8 +241,8 @@ def test_each_threads_distribution_and_course_have_the_bound():
     )
     distribution, course = WATCHED_THREADS.figures(cast("RecordView", view), [watched])
     assert (distribution.name, course.name) == FIGURES
-    assert "control: of 101, 2.97 % later than 300 us, none later than 9.00 ms" in distribution.description
-    assert "1 % allowed" in distribution.description
+    facts = ("control: of 101", "2.97 % later than 300 us", "none later than 9.00 ms", "1 % allowed")
+    assert not missing(distribution.description, *facts)
     assert "later than 300 us" in distribution.notes[0]
     assert "control: up to 9.00 ms" in course.description
     for figure in (distribution, course):

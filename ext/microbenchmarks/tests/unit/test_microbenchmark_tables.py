@@ -33,9 +33,8 @@ def test_the_system_with_most_lowest_worst_cases_is_first():
 
 
 def test_of_one_system_the_largest_is_named_and_of_none_nothing():
-    assert conclusion(Microbenchmarks(systems=[system("rt", switch=800, preempt=4_000)], inversion=[])) == (
-        "Of 2 operations, preempt has the largest worst case: 4.00 us on rt, fifo."
-    )
+    line = conclusion(Microbenchmarks(systems=[system("rt", switch=800, preempt=4_000)], inversion=[])) or ""
+    assert not missing(line, "2 operations", "preempt", "4.00 us", "rt, fifo")
     assert conclusion(Microbenchmarks(systems=[], inversion=[])) is None
 
 

@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.messages import missing
 from tests.unit.explain.made_events import IDLE, MEASURED, RELEASE, THREAD, Story
 
 from rtgauge.explain.analysis.attribution import explain
@@ -163,7 +164,7 @@ def test_packets_of_another_interface_on_the_cpu_of_the_loop(steered: bool) -> N
     ranked = next(item for item in ranked_culprits([parts_ns]) if item.culprit == packets[0].culprit)
     remedy = remedy_of(ranked, Facts())
     assert remedy is not None
-    assert ("rps_cpus" if steered else "let another CPU handle the interrupts of other") in remedy.what
+    assert not missing(remedy.what, *(["rps_cpus"] if steered else ["another CPU", "interrupts of other"]))
 
 
 def test_an_earlier_packet_at_the_same_address_is_another_one() -> None:
@@ -208,13 +209,11 @@ def test_the_cause_in_a_line_names_the_culprit_and_its_side() -> None:
     queued.at(300, 0, "net_dev_start_xmit", skbaddr=OTHER, name="near")
     words = cause_words(ranked_culprits([explained(queued, 815)]), virtual=False)
     assert words is not None
-    assert words.startswith(
-        "its packet waited in the send queue (self: send queue of near behind other flows, 85"
-    )
+    assert not missing(words, "send queue (self:", "send queue of near behind other flows", "85.2 %")
     slow = softirq(received(sent(begun()), 804, 805, gives="napi_gro_receive_entry"), 802, 810)
     words = cause_words(ranked_culprits([explained(slow, 815)]), virtual=False)
     assert words is not None
-    assert words.startswith("the card, the wire or the device was slow (card, wire or device, 9")
+    assert "slow (card, wire or device, 9" in words
     hog = begun().switch(5, 1, IDLE, HOG)
     hog.switch(700, 1, HOG, MEASURED).at(702, 1, "net_dev_queue", skbaddr=FRAME, name="near")
     hog.at(703, 1, "net_dev_start_xmit", skbaddr=FRAME, name="near")

@@ -211,11 +211,10 @@ def test_what_is_no_evidence_is_named_with_its_reason(tmp_path: Path):
     ]
     unknown = record(tmp_path / "unknown", [Drawn([Series([10] * 50)])], {"host": "x"})
     advice = advice_on(SOFT, record(tmp_path / "r", steps), unknown)
-    assert [entry.why for entry in advice.aside] == [
-        "it did not measure latency",
-        "it was measured without a real-time priority",
-        "the record does not say which kernel ran",
-    ]
+    other, policy, system = (entry.why for entry in advice.aside)
+    assert "latency" in other
+    assert "priority" in policy
+    assert "kernel" in system
     assert advice.walk[0].margin is None
 
 

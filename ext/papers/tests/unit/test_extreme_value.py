@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 from scipy.stats import chi2, genextreme, genpareto, kendalltau, kruskal, spearmanr
+from tests.support.messages import missing
 
 from ext.papers.tests.unit.port_pirie import PORT_PIRIE_M
 from rtgauge_ext.papers.extreme_value import (
@@ -225,7 +226,7 @@ def test_the_contradiction_names_the_exceedances():
     levels = [TailLevel(activations=10**6, ns=757_000, low_ns=405_000, high_ns=1_884_000)]
     why = contradiction([90_000] * 97 + [2_000_000, 2_010_000, 2_020_000], 100_000, levels)
     assert why is not None
-    assert "3 windows of 100,000 activations exceeded this, up to 2020.0 us" in why
+    assert not missing(why, "3 windows", "100,000 activations", "2020.0 us")
     assert contradiction([90_000] * 100, 100_000, levels) is None
 
 

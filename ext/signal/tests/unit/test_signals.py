@@ -28,10 +28,9 @@ def test_zero_counts_are_shown_only_if_they_matter() -> None:
         values={"stimuli": 20, "answers": 20, "lost": 0, "skipped": 0, "early-answer": 3, "double-edge": 0},
     )
     parts = Result(name="parts", values={"interrupt": "irq 36", "split": 19, "not_split": 1})
-    assert signal_lines(step(master, parts)) == [
-        "master: 20 stimuli, 20 answers, 0 lost, 3 before their stimulus",
-        "parts, interrupt: irq 36: 19 split into parts, 1 not split",
-    ]
+    counts, split = signal_lines(step(master, parts))
+    assert not missing(counts, "master:", "20 stimuli", "20 answers", "0 lost", "3 before")
+    assert not missing(split, "irq 36", "19 split", "1 not split")
 
 
 def test_other_probes_have_none() -> None:
@@ -67,4 +66,4 @@ def test_the_example_is_of_what_was_measured() -> None:
 
 def test_the_lateness_of_a_master_is_a_time() -> None:
     result = Result(name="counts", labels={}, values={"stimuli": 9, "late-by-max-ns": 33_585_411})
-    assert _counts(result) == "9 stimuli, the master was late by up to 33.6 ms"
+    assert not missing(_counts(result), "9 stimuli", "master", "33.6 ms")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 from scipy.signal import lfilter
+from tests.support.messages import missing
 
 from ext.store.tests.stored import run, small, store_json
 from rtgauge_ext.store.change_points import LENGTHS, OF_PARTS, change_points, largest
@@ -122,10 +123,8 @@ def test_spread_between_machines_excludes_spread_between_boots(tmp_path: Path) -
         assert actual_result["spread_between_boots"] == pytest.approx(0.2, abs=0.005)
         assert actual_result["spread_between_machines"] == pytest.approx(np.sqrt(0.25 - 0.04 / 3), abs=0.005)
     text = " ".join(run("store", "history", *words).stdout.split())
-    assert re.search(
-        r"between boots, by 4[0-9]\.[0-9] % between 3 machines; a gate of 12 pairs would find a change of",
-        text,
-    )
+    assert re.search(r"by 4[0-9]\.[0-9] % between 3 machines", text)
+    assert not missing(text, "12 pairs")
     (alone,) = history(*words, "--machine", "a")
     assert alone["spread_between_machines"] is None
     once = history(*words[:-1], once_each(tmp_path))

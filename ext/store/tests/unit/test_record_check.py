@@ -8,6 +8,7 @@ from hashlib import sha256
 from pathlib import Path
 
 import pytest
+from tests.support.messages import missing
 
 from ext.store.tests.stored import run, small
 from rtgauge.record.reader import read_run
@@ -62,6 +63,6 @@ def test_a_changed_description_is_refused(record: Path, tmp_path: Path, name: st
     (file,) = record.rglob(name)
     file.write_text(file.read_text() + "\n")
     store = tmp_path / "s.sqlite"
-    assert refusal(record, store).endswith(f"{name} does not match its checksum: the record is damaged")
+    assert not missing(refusal(record, store), f"{name} does not match its checksum", "damaged")
     (record / "SHA256SUMS").unlink()
     assert is_added(record, store), "an older record has no checksums"

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from tests.support.messages import missing
 from tests.unit import records
 
 from rtgauge.analysis import change_words
@@ -302,7 +303,8 @@ def test_how_few_isolated_cpus_suffice_and_what_they_cost() -> None:
     assert {key.parameters.get("cpu") for key in plan.steps} == {"3"}
     result = TuneResult.of(simulated(plan, mended_by="isolate="))
     assert result.deployment == "isolate=3"
-    assert result.conclusion.startswith("isolated-cpus=3: the requirement then holds in each of 12 runs; ")
+    assert result.conclusion.startswith("isolated-cpus=3: ")
+    assert not missing(result.conclusion, "holds", "each of 12 runs")
     assert [(level.cpus, level.kept) for level in result.isolated] == [
         ("", False),
         ("3", True),
@@ -344,7 +346,7 @@ def test_the_page_begins_with_the_answer_and_both_verdicts() -> None:
         assert "before: of" in words
         assert "100 % later than 100 us, none later than 300 us" in words
         assert "after: of" in words
-        assert "none later than 100 us, none later than 60.0 us; 50 % allowed" in words
+        assert not missing(words, "none later than 100 us", "none later than 60.0 us", "50 % allowed")
     assert text.index('id="figure-before-after"') < text.index("Tests</h2>")
 
 
@@ -376,9 +378,8 @@ def test_a_watched_program_of_a_lab_guest_needs_no_boot() -> None:
 def test_the_question_of_a_tuning_names_its_requirement() -> None:
     plan = planned(loads=["cpu", "idle"])
     run = Run.model_validate(records.run().model_dump() | {"plan": plan.written, "planned": plan.steps})
-    assert question_of(run) == (
-        "period=1ms latency<=100us hardness=100% under cpu, idle, a gain of 20 %, 2 settings to try"
-    )
+    asked = ("period=1ms latency<=100us hardness=100%", "under cpu, idle", "a gain of 20 %", "2 settings")
+    assert not missing(question_of(run), *asked)
 
 
 def test_it_says_the_same_in_both_forms(capsys: pytest.CaptureFixture[str]) -> None:
