@@ -135,7 +135,6 @@ def _assemble(ended: EndedStep, measured: EngineMeasurement) -> Step:
 
     begun = ended.begun
     context, key, result, windows = begun.context, begun.key, measured.result, measured.windows
-    result.marks += _connection_marks(measured.programs, picked_up=begun.picked_up is not None)
     outer = measured.instrument.series if measured.instrument is not None and measured.from_histogram else []
     summary = summarise_step(windows, result.series, result.summaries, without_summary=outer)
     hello = result.hello
@@ -143,15 +142,8 @@ def _assemble(ended: EndedStep, measured: EngineMeasurement) -> Step:
         raise MeasureError("the engine sent nothing; use the engine that came with this rtgauge")
     measuring = windows.are_of(None)
     explained = explain_report(result)
-    if context.not_explained is not None:
-        result.marks = [mark for mark in result.marks if mark.kind is not MarkKind.NOT_EXPLAINED] + [
-            MarkKind.NOT_EXPLAINED.mark(
-                "latencies are not explained, because the kernel's events cannot be recorded here "
-                f"({context.not_explained})"
-            )
-        ]
     marks = [
-        *result.marks,
+        *_stream_marks(ended.begun, measured),
         *explain_marks(explained),
         *summary.marks,
         *_end_marks(measured, key, context.interrupt.requested),
@@ -189,14 +181,34 @@ def _assemble(ended: EndedStep, measured: EngineMeasurement) -> Step:
         tasks=task_counts(summary.series, windows),
         segments=run_segments(result),
     )
-    step.marks += _nothing_marks(step, probes.get(key.probe))
-    step.marks += _early_marks(step) + _program_marks(step)
-    step.marks += frequency_marks(step.results)
-    step.marks += change_marks(ended.changes, step.cpus, step.results, explained=step.explain is not None)
-    if not context.facts.machine.emulated:
-        # an emulator can cause a latency as long as the kernel's limits
-        step.marks += _throttle_marks(step, context.facts)
+    step.marks += _step_marks(step, ended)
     return step
+
+
+def _stream_marks(begun: StepInProgress, measured: EngineMeasurement) -> list[Mark]:
+    """Return the engine's marks, those of its connection, and why nothing is explained."""
+    marks = measured.result.marks + _connection_marks(
+        measured.programs, picked_up=begun.picked_up is not None
+    )
+    if (why := begun.context.not_explained) is None:
+        return marks
+    detail = f"latencies are not explained, because the kernel's events cannot be recorded here ({why})"
+    others = [mark for mark in marks if mark.kind is not MarkKind.NOT_EXPLAINED]
+    return [*others, MarkKind.NOT_EXPLAINED.mark(detail)]
+
+
+def _step_marks(step: Step, ended: EndedStep) -> list[Mark]:
+    """Return the marks that the step's own figures and the changes on the machine give it."""
+    facts = ended.begun.context.facts
+    return [
+        *_nothing_marks(step, probes.get(step.key.probe)),
+        *_early_marks(step),
+        *_program_marks(step),
+        *frequency_marks(step.results),
+        *change_marks(ended.changes, step.cpus, step.results, explained=step.explain is not None),
+        # an emulator can cause a latency as long as the kernel's limits
+        *([] if facts.machine.emulated else _throttle_marks(step, facts)),
+    ]
 
 
 def load_marks(report: LoadReport) -> list[Mark]:

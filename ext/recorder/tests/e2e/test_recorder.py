@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 from tests.support.cli import COMMAND, environment, good, rtgauge, wait_until
 
+from ext.recorder.tests.recorded_loop import built_loop, loop
 from rtgauge.record.reader import Record
 from rtgauge_ext.recorder.folder import RecorderFolder
 from rtgauge_ext.recorder.tracing import INSTANCES, PREFIX
@@ -30,27 +31,12 @@ pytestmark = [
     pytest.mark.real_time,
     pytest.mark.alone,  # other measurements would get a mark
 ]
-SOURCE = Path(__file__).parents[4] / "bench" / "own_loops" / "loops.c"
 NAME = "recorded-loop"
 
 
 @pytest.fixture(scope="module")
 def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    made = tmp_path_factory.mktemp("loops") / NAME
-    subprocess.run(["gcc", "-O2", "-pthread", SOURCE, "-o", made], check=True)
-    return made
-
-
-@contextmanager
-def loop(program: Path, folder: Path) -> Iterator[subprocess.Popen[str]]:
-    """The program, which has begun its loop of 5 ms."""
-    words = ["absolute", "--log", str(folder / "log"), "--period-us", "5000", "--fifo", "20"]
-    with subprocess.Popen([str(program), *words], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None and process.stdout.readline() == "ready\n"
-        try:
-            yield process
-        finally:
-            process.kill()
+    return built_loop(tmp_path_factory.mktemp("loops") / NAME)
 
 
 @contextmanager

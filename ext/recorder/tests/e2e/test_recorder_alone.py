@@ -16,6 +16,7 @@ from tests.support.machine import Machine
 from tests.support.messages import missing
 
 from ext.recorder.tests.driven import SECOND, DrivenClock, begin, folder_of, moment, recording_of
+from ext.recorder.tests.recorded_loop import built_loop, loop
 from rtgauge.record.reader import Record
 from rtgauge_ext.recorder.tracing import INSTANCES, PREFIX
 
@@ -28,25 +29,10 @@ pytestmark = [
     pytest.mark.real_time,
     pytest.mark.alone,  # other measurements would get a mark
 ]
-SOURCE = Path(__file__).parents[4] / "bench" / "own_loops" / "loops.c"
 NAME = "alone-loop"
 FOLDER = "/var/lib/rtgauge/recorder/flight"
 UNIT = "rtgauge-recorder-flight.service"
 UNITS = 'mkdir -p "$1/root/etc/systemd/system" "$1/root/var/lib/rtgauge/recorder"'
-
-
-@contextmanager
-def loop(tmp_path: Path) -> Generator[subprocess.Popen[str]]:
-    """The program, which has begun its loop of 5 ms."""
-    program = tmp_path / NAME
-    subprocess.run(["gcc", "-O2", "-pthread", SOURCE, "-o", program], check=True)
-    words = ["absolute", "--log", str(tmp_path / "log"), "--period-us", "5000", "--fifo", "20"]
-    with subprocess.Popen([str(program), *words], stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None and process.stdout.readline() == "ready\n"
-        try:
-            yield process
-        finally:
-            process.kill()
 
 
 @contextmanager
@@ -76,7 +62,7 @@ def left(board: Machine) -> list[str]:
 
 
 def test_an_engine_records_alone_and_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with Machine(tmp_path, script=UNITS) as board, loop(tmp_path):
+    with Machine(tmp_path, script=UNITS) as board, loop(built_loop(tmp_path / NAME), tmp_path):
         monkeypatch.setenv("PATH", f"{board.client()}:/usr/bin:/bin:/usr/sbin:/sbin")
         there = ("--target", board.target)
         options = ("--program", NAME, "--require", "period=5ms", "--keep", "8MiB")

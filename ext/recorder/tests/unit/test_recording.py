@@ -37,16 +37,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+pytestmark = pytest.mark.usefixtures("unsynced")
+
 
 def disk_bytes(path: Path) -> int:
     return sum(-(-file.stat().st_size // BLOCK) * BLOCK for file in path.rglob("*") if file.is_file())
-
-
-@pytest.fixture(autouse=True)
-def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody cuts the power here."""
-    monkeypatch.setattr(os, "fdatasync", lambda _: None)
-    monkeypatch.setattr(os, "fsync", lambda _: None)
 
 
 def thirty_days(folder: RecorderFolder, clock: DrivenClock) -> Iterator[dict[str, Any]]:

@@ -34,15 +34,7 @@ if TYPE_CHECKING:
 
     from rtgauge_ext.recorder.recording import Taker
 
-
-def _synced(_file: object) -> None:
-    """Nobody cuts the power here."""
-
-
-@pytest.fixture(autouse=True)
-def _fast(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(os, "fdatasync", _synced)
-    monkeypatch.setattr(os, "fsync", _synced)
+pytestmark = pytest.mark.usefixtures("unsynced")
 
 
 def answer(taker: Taker, clock: DrivenClock, reported: str, culprit: str = "task hog") -> None:
