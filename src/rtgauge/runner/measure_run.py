@@ -20,10 +20,10 @@ from rtgauge.plan.make_plan import Plan
 from rtgauge.probe.explain_parameters import is_explained
 from rtgauge.record.facts import UNKNOWN
 from rtgauge.record.marks import MarkKind
-from rtgauge.record.model import STOPPED_EARLY, Mark, Run, StepKey
+from rtgauge.record.model import STOPPED_EARLY, Mark, Run, Step, StepKey
 from rtgauge.record.reader import Record
 from rtgauge.record.writer import PARTIAL, RecordWriter
-from rtgauge.runner.choice import check_watching, choose, refuse_wrong_input
+from rtgauge.runner.choice import Choice, check_watching, choose, refuse_wrong_input
 from rtgauge.runner.context import Progress, RunContext, StepState, TargetContext, how_to_resume, now_utc
 from rtgauge.runner.interrupt import Interrupt
 from rtgauge.runner.step_loop import More, RunOutcome, expected_s, measure_run, remaining_steps
@@ -179,16 +179,8 @@ def resume_run(
         interrupted, not_picked_up = _interrupted(targets, sessions, by_boot=plan.by_boot)
         shared = _run_context(plan, targets, progress, interrupt)
         contexts = target_contexts(plan, shared, stack, interrupted=interrupted, record=record)
-        # The machine may have changed since the run began. Nothing is tried on a target where a step
-        # continues.
-        free = {name: context for name, context in contexts.items() if name not in interrupted}
-        remaining = [key for key in remaining_steps(run, finished) if key.targets["self"] in free]
-        choice = choose(remaining, free)
+        choice = _choose_again(run, finished, contexts, interrupted)
         contexts |= choice.contexts
-        run.planned = [key for key in run.planned if key not in remaining or key in choice.steps]
-        run.left_out += choice.left_out
-        if not finished and not run.planned:
-            raise MeasureError(choice.why_none())
         for step in record.steps:
             if step not in finished:
                 writer.remove_step(step.id)
@@ -199,6 +191,25 @@ def resume_run(
         writer.write_run(run)
         with saying_how_to_resume(writer, options):
             return measure_run(writer, run, finished, contexts, more)
+
+
+def _choose_again(
+    run: Run,
+    finished: list[Step],
+    contexts: Mapping[str, TargetContext],
+    interrupted: Mapping[str, StepState],
+) -> Choice:
+    """Leave in `run.planned` what the machine, which may have changed, can still measure. Nothing is tried on
+    a target where a step continues. Raises MeasureError if there is nothing to measure.
+    """
+    free = {name: context for name, context in contexts.items() if name not in interrupted}
+    remaining = [key for key in remaining_steps(run, finished) if key.targets["self"] in free]
+    choice = choose(remaining, free)
+    run.planned = [key for key in run.planned if key not in remaining or key in choice.steps]
+    run.left_out += choice.left_out
+    if not finished and not run.planned:
+        raise MeasureError(choice.why_none())
+    return choice
 
 
 def _interrupted(
