@@ -14,7 +14,7 @@
 #include "compat.h"
 #include "wire.h"
 
-#define NAME_SIZE 20
+#define NAME_SIZE 24
 
 static struct {
 	struct gpio_chip chip;
