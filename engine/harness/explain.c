@@ -349,20 +349,30 @@ static void end_events(void)
 	trace_event_enable(explain.instance, group, false);
 }
 
-/* Records the timers that end throttling, once a followed group has a quota. */
-static void begin_quota_timers(void)
+/* By name if the kernel can: reading /proc/kallsyms takes up to half a second on a slow machine, and what is
+ * throttled meanwhile lacks its end. */
+static bool filter_quota_timers(void)
 {
 	uint64_t period, slack;
 	char filter[80];
 
-	if (!explain.awaits_quota || !quota_is_used())
-		return;
-	explain.awaits_quota = false;
+	if (trace_write(explain.instance, TIMER_FILTER,
+			"function.function == sched_cfs_period_timer || "
+			"function.function == sched_cfs_slack_timer"))
+		return true;
 	period = symbols_address("sched_cfs_period_timer");
 	slack = symbols_address("sched_cfs_slack_timer");
 	snprintf(filter, sizeof(filter), "function==0x%" PRIx64 "||function==0x%" PRIx64, period, slack);
-	if (period && slack && trace_write(explain.instance, TIMER_FILTER, filter) &&
-	    trace_event_enable(explain.instance, TIMER_EVENT, true))
+	return period && slack && trace_write(explain.instance, TIMER_FILTER, filter);
+}
+
+/* Records the timers that end throttling, once a followed group has a quota. */
+static void begin_quota_timers(void)
+{
+	if (!explain.awaits_quota || !quota_is_used())
+		return;
+	explain.awaits_quota = false;
+	if (filter_quota_timers() && trace_event_enable(explain.instance, TIMER_EVENT, true))
 		explain.quota_since_ns = clock_now_ns(CLOCK_MONOTONIC);
 }
 
