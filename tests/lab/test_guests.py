@@ -176,9 +176,12 @@ def test_tasks_in_user_and_in_kernel_space_over_the_wire(
 
 
 def check_reference(step: dict[str, Any], role: str, metric: str) -> None:
-    """The wire saw every edge that the task tells of, before the task read its clock."""
+    """The wire saw the edges that the task tells of, before the task read its clock. On a busy host, a few
+    pass before they are time-stamped.
+    """
     reported, difference = by_role(step, metric), by_role(step, "difference")[role]
-    assert reported[role]["count"] == reported["wire"]["count"] == difference["count"] > 10
+    count = reported["wire"]["count"]
+    assert 10 < count == difference["count"] <= reported[role]["count"] <= 1.1 * count
     assert difference["min_ns"] >= 0
     assert (
         reported[role]["sum_ns" if "sum_ns" in reported[role] else "mean_ns"]

@@ -272,8 +272,19 @@ class SshTarget:
             self.close()
 
     def read(self, paths: Iterable[str]) -> Files:
-        """Read files and globs in one batch."""
-        return read_files(self._connection, self._here.engine, paths).files
+        """Read files and globs in one batch. Raises MeasureError if that fails."""
+        try:
+            return read_files(self._connection, self._here.engine, paths).files
+        except ConnectionBroken:
+            raise
+        except MeasureError:
+            self._check_if_locked()
+            raise
+
+    def _check_if_locked(self) -> None:
+        """If the run's guard has ended, raise that as the cause: the guard removes the engine, too."""
+        if self._guard is not None:
+            self.check()
 
     def monotonic_ns(self) -> int:
         """Return the target's CLOCK_MONOTONIC in ns."""
@@ -461,6 +472,7 @@ class SshTarget:
 
     def _checked(self, answer: CommandOutput) -> None:
         if answer.status:
+            self._check_if_locked()
             ended = f"a command ended with status {answer.status}"
             raise MeasureError(answer.stderr.strip()[:200] or ended, on=self.name)
 

@@ -10,6 +10,7 @@ import sys
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from threading import Lock
 from types import SimpleNamespace
 
 import pytest
@@ -22,6 +23,7 @@ from rtgauge.target.file_batch import Files
 from rtgauge.target.guard import GuardWatch, LeaseKeeper, guard_gone, wait_until_held
 from rtgauge.target.ssh_connection import Channel, SshConnection
 from rtgauge.target.ssh_errors import ConnectionBroken
+from rtgauge.target.ssh_folder import InstalledEngine
 from rtgauge.target.ssh_guarded import ATTACHED, SshGuarded
 from rtgauge.target.ssh_target import SshTarget, read_files
 
@@ -208,6 +210,29 @@ def test_an_answer_of_read_that_is_none(connection, answer, more):
     )
     with pytest.raises(MeasureError, match="command read failed"):
         read_files(monkey, "engine", ["x"])
+
+
+class WithoutGuard(SshTarget):
+    """A target whose guard has ended, and has removed the engine."""
+
+    def __init__(self) -> None:
+        self.name, self._lease_ns, self._checking = "ssh://board", 10**10, Lock()
+        self._folders = {}
+        self._installed = InstalledEngine("/tmp/rtgauge-0", "x86_64")
+        self._guard = SimpleNamespace(followed=lambda: False)
+        self._connection = SimpleNamespace(
+            run=lambda *_: SimpleNamespace(stdout=b"", stderr="not found", status=127),
+            address=SimpleNamespace(name=self.name),
+        )
+
+
+@pytest.mark.parametrize(
+    "use", [lambda target: target.read(["/proc/uptime"]), lambda target: target.files_folder(Path("out"))]
+)
+def test_what_fails_because_the_guard_has_ended_says_so(use):
+    target = WithoutGuard()
+    with pytest.raises(MeasureError, match="guard of this run has ended"):
+        use(target)
 
 
 class Fetching(SshTarget):
