@@ -1507,9 +1507,10 @@ mount -t tmpfs -o mode=1777 tmpfs /tmp
 chmod 777 "$folder"
 mkfifo "$folder/input"
 hold() {
+    rm -f "$folder/said"
     "$@" guard --run held --lock --label a --host-pid $$ --journal "$folder/$#" <"$folder/input" >"$folder/said" &
     exec 3>"$folder/input"
-    until grep -q started "$folder/said"; do sleep 0.02; done
+    until grep -qs started "$folder/said"; do sleep 0.02; done
 }
 try() {
     "$@" guard --run tries --lock --journal "$folder/try-$#" </dev/null || true
