@@ -116,13 +116,13 @@ test-alone: $(VENV)/.tools $(VENV)/.installed
 
 ARCHITECTURES := $(filter-out $(subst armv7l,armhf,$(shell uname -m)),aarch64 armhf loongarch64 riscv64 x86_64)
 
-# The engines of other architectures, in build-*/.
+# The engines of other architectures, in build-*/. Ninja would look for the job server of `make -j`, which only make's own get.
 cross: $(VENV)/.release
 	@for architecture in $(ARCHITECTURES); do \
 		echo "--- engine for $$architecture"; \
 		[ -f build-$$architecture/build.ninja ] || PATH="$(CURDIR)/$(BIN):$$PATH" $(BIN)/meson setup build-$$architecture --buildtype=release -Db_lto=true \
 			--cross-file engine/cross/$$architecture.ini >/dev/null || exit 1; \
-		PATH="$(CURDIR)/$(BIN):$$PATH" ninja -C build-$$architecture --quiet engine/rtgauge-engine || exit 1; \
+		MAKEFLAGS= PATH="$(CURDIR)/$(BIN):$$PATH" ninja -C build-$$architecture --quiet engine/rtgauge-engine || exit 1; \
 	done
 
 # ... and as part of the package from the next install on.

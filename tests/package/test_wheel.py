@@ -14,6 +14,8 @@ import pytest
 
 import rtgauge
 
+pytestmark = pytest.mark.timeout(1800)  # ten engines, and a C library for one of them
+
 ROOT = Path(__file__).resolve().parents[2]
 ENGINES = {
     f"rtgauge/bin/rtgauge-engine-{machine}"

@@ -22,7 +22,7 @@ struct datagram {
 	uint64_t number; /* big-endian */
 };
 
-static const char own_mark[8] = "rtgauge1";
+static const char own_mark[8] = {'r', 't', 'g', 'a', 'u', 'g', 'e', '1'};
 
 static int bad_address(const char *rest)
 {
