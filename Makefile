@@ -11,7 +11,7 @@ SOURCES := $(shell find src engine ext -type f -not -name '*.pyc' -not -path '*/
 help:
 	@echo 'make run    measure this machine (about a minute; installs what is missing)'
 	@echo 'make test   all tests; of those in the lab, only the main ones'
-	@echo 'make test-lab  all tests on real kernels in virtual machines (an hour)'
+	@echo 'make test-lab  all tests on real kernels in virtual machines (an hour and a half)'
 	@echo 'make test-without NAME=tire  the unit tests of the other extensions, without one'
 	@echo 'make test-farm  three guests as boards of labgrid, a fleet, PostgreSQL (half an hour)'
 	@echo 'make test-cokernel  the co-kernels, on guests of your own named xenomai, rtai and rtgroup'
@@ -202,7 +202,7 @@ test-lab-main: headers $(VENV)/.tools
 	@$(PART) 'main tests on real kernels in virtual machines' $(BIN)/pytest tests/lab $(AGAIN) -m 'ci and not newest' --numprocesses 2
 
 test-lab: headers $(VENV)/.tools
-	@$(PART) 'all tests on real kernels in virtual machines' $(BIN)/pytest tests/lab $(AGAIN)
+	@$(PART) 'all tests on real kernels in virtual machines' $(BIN)/pytest tests/lab $(AGAIN) --numprocesses 2
 
 test-farm: headers $(VENV)/.tools $(VENV)/.installed
 	@$(PART) 'a farm of three guests' $(BIN)/pytest tests/farm
