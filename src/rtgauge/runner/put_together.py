@@ -186,7 +186,7 @@ def _assemble(ended: EndedStep, measured: EngineMeasurement) -> Step:
 
 
 def _stream_marks(begun: StepInProgress, measured: EngineMeasurement) -> list[Mark]:
-    """Return the engine's marks, those of its connection, and why nothing is explained."""
+    """Return the marks of the engine and its connection, and the mark that says why nothing is explained."""
     marks = measured.result.marks + _connection_marks(
         measured.programs, picked_up=begun.picked_up is not None
     )
