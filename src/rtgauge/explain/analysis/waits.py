@@ -52,7 +52,7 @@ def cpu_quota(moment: Moment, path: ThreadPath, tolerance_ns: int, symbols: Symb
     all possible waits. Otherwise it is placed at the beginning of the longest wait.
 
     If the moment has the timers that end throttling, a wait without such a timer was not throttled. A wait of
-    the counted length until such a timer was.
+    the counted length until such a timer was, and so was a wait for an idle CPU.
     """
     if not moment.throttled or path.priority is None or path.priority < FAIR:
         return CpuQuota()
@@ -72,6 +72,9 @@ def cpu_quota(moment: Moment, path: ThreadPath, tolerance_ns: int, symbols: Symb
                 left.remove(known)
                 free = [wait for wait in free if wait[0] != exact[0]]
                 spans.append(exact)
+        left, idle = _while_idle(moment, path, left, free, ends, tolerance_ns)
+        free = [wait for wait in free if all(wait[0] != start for start, _ in idle)]
+        spans += idle
         throttled = ((start, [at for at in ends if start < at <= end]) for start, end in free)
         free = [(start, within[-1]) for start, within in throttled if within]
     for only_certain in (True, False):
@@ -115,6 +118,56 @@ def _exact(
         )
     ]
     return exact[0] if known.times == 1 and len(exact) == 1 else None
+
+
+LEAST_IDLE_NS = 100_000
+"""After this time, a CPU that has a task to run is no longer idle, whatever idle state it was in."""
+
+
+def _while_idle(
+    moment: Moment,
+    path: ThreadPath,
+    counted: list[ThrottledGroup],
+    waits: list[tuple[int, int]],
+    ends: list[int],
+    tolerance_ns: int,
+) -> tuple[list[ThrottledGroup], list[tuple[int, int]]]:
+    """Return the readings that other waits may contain, and the throttled time of waits for an idle CPU.
+
+    Only a throttled thread waits for an idle CPU. A reading that counted less than these waits keeps its
+    doubt.
+    """
+    found = [span for wait in waits for span in _idle_wait(moment, path, wait, ends)]
+    left: list[ThrottledGroup] = []
+    certain: list[tuple[int, int]] = []
+    for known in counted:
+        within = [(start, end) for start, end in found if known.after_ns < end <= known.until_ns]
+        rest, rest_ns = known.times - len(within), known.ns - sum(end - start for start, end in within)
+        if not within or rest < 0 or rest_ns < -tolerance_ns:
+            left.append(known)
+            continue
+        certain += within
+        if rest and rest_ns > tolerance_ns:
+            left.append(known.model_copy(update={"times": rest, "ns": rest_ns}))
+    return left, certain
+
+
+def _idle_wait(
+    moment: Moment, path: ThreadPath, wait: tuple[int, int], ends: list[int]
+) -> list[tuple[int, int]]:
+    """Return the throttled time of a wait that began with an idle CPU, or nothing for another wait. It lasts
+    until the first timer after which the CPU was given to a task, or else until the last timer.
+    """
+    start, end = wait
+    cpu = next(piece.cpu for piece in path.pieces if piece.start_ns <= start < piece.end_ns)
+    switches = [event for event in moment.table.of_cpu(cpu) if event.name == "sched_switch"]
+    before = [event for event in switches if event.time_ns <= start + LEAST_IDLE_NS]
+    within = [at for at in ends if start + LEAST_IDLE_NS < at <= end]
+    if not before or before[-1].number("next_pid") != 0 or not within:
+        return []
+    given_ns = [event.time_ns for event in switches if event.number("next_pid") != 0]
+    followed = (at for at in within if any(at < time_ns <= at + LEAST_IDLE_NS for time_ns in given_ns))
+    return [(start, next(followed, within[-1]))]
 
 
 def _placed(

@@ -175,3 +175,24 @@ def test_no_quota_without_throttling_or_for_real_time(times: int, priority: int)
     explanation = explained(story, latency_us, *[(0, 40_000, times, 25_000)] * times)
     assert of_kind(explanation, Kind.QUOTA) == 0
     assert not explanation.doubts
+
+
+def test_a_wait_for_an_idle_cpu_was_throttled_although_two_cpus_are_counted() -> None:
+    """The kernel counts the time of all CPUs, so no wait is as long as it."""
+    story, latency_us = response(25_000, other=IDLE)
+    with_timers(story, 25_070)
+    explanation = explained(story, latency_us, (-5_000, 40_000, 1, 48_000), timers=True)
+    assert of_kind(explanation, Kind.QUOTA) == pytest.approx(25_070 - 108)
+    assert not explanation.doubts
+
+
+def test_a_wait_behind_another_task_keeps_its_doubt() -> None:
+    story, latency_us = response(25_000, other=OTHER)
+    with_timers(story, 25_070)
+    assert explained(story, latency_us, (-5_000, 40_000, 1, 48_000), timers=True).doubts
+
+
+def test_a_wait_for_an_idle_cpu_that_is_longer_than_counted_keeps_its_doubt() -> None:
+    story, latency_us = response(25_000, other=IDLE)
+    with_timers(story, 25_070)
+    assert explained(story, latency_us, (-5_000, 40_000, 1, 9_000), timers=True).doubts
