@@ -214,3 +214,8 @@ def test_a_standard_descriptor_may_be_closed(closed: int, tmp_path: Path) -> Non
     assert completed.returncode == 0
     assert "Traceback" not in (completed.stderr or "")
     assert out.read_text().startswith("cpu,phase,release_ns,latency_ns\n")
+
+
+def test_a_folder_for_the_record_keeps_it(tmp_path: Path) -> None:
+    good(invoke("probe", "wakeup", *SHORT, "--out", tmp_path))
+    assert [path.name for path in tmp_path.glob("*/report.html")] == ["report.html"]

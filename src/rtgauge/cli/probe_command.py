@@ -39,7 +39,7 @@ SAMPLES_HELP = (
 )
 REQUIRE_HELP = 'Requirement to check, e.g. "{bounds}<=200us".'
 SAVE_HELP = "Keep the record, as `rtgauge run` does."
-OUT_HELP = "With --save, folder for the record."
+OUT_HELP = "Keep the record in this folder, also without --save."
 JSON_HELP = "Print the result as one JSON document, and everything else on standard error."
 
 
@@ -105,7 +105,10 @@ def _common(probe: AnyProbe) -> dict[str, tuple[Any, Any]]:
     added = [each for group in added_to(ADDED_TO) for each in parameters_of(group)]
     return options | {
         "save": (Annotated[bool, typer.Option("--save", help=SAVE_HELP)], False),
-        "out": (Annotated[Path, option("DIR", OUT_HELP, "--out", "-o")], RECORDS),
+        "out": (
+            Annotated[Path | None, option("DIR", OUT_HELP, "--out", "-o", show_default=str(RECORDS))],
+            None,
+        ),
         "wait": (WaitForLock, "0"),
         **{each.name: (each.annotation, each.default) for each in added},
         "target": (Target, "local"),
@@ -189,13 +192,14 @@ def measure_probe(
     from rtgauge.runner.interrupt import Interrupt
     from rtgauge.runner.measure_run import RunOptions, start_run
 
-    require, kept, as_json, details = given.get("require"), given["save"], given["json"], given["details"]
+    require, as_json, details = given.get("require"), given["json"], given["details"]
+    kept = given["save"] or given["out"] is not None
     files = {name: given[name] for name in _files(probe) if given[name] is not None}
     _check_files(files)
     plan = _plan(probe, given)
     display = make_display(single_step=True)
     with ExitStack() as stack:
-        folder = given["out"]
+        folder = given["out"] or RECORDS
         if not kept:
             # Raw samples may be large, so the temporary record is next to the file that will hold them.
             beside = next((path.parent for path in files.values()), None)
